@@ -1,0 +1,278 @@
+"""Scaled dot-product attention: softmax(Q Kᵀ / √d_k) V.
+
+B batch · H heads · G key/value heads · T queries · S keys · Dh head_dim
+Dv width of a value
+"""
+
+import math
+from typing import Literal, overload
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tformer.checks import check_probability
+from tformer.masks import causal_mask, combine_masks
+
+
+# --8<-- [start:attention_weights]
+def attention_weights(
+    query: Tensor,
+    key: Tensor,
+    allowed: Tensor | None = None,
+    *,
+    bias: Tensor | None = None,
+    scale: float,
+    softcap: float | None = None,
+) -> Tensor:
+    """Say how much each query takes from each key: softmax(scale · Q Kᵀ).
+
+    Args:
+        query: (B, H, T, Dh).
+        key: (B, H, S, Dh).
+        allowed: bool, broadcastable to (B, H, T, S), True = may attend.
+        bias: float, broadcastable to (B, H, T, S), added to the scores.
+        scale: factor of the scores, 1 / √Dh in the paper.
+        softcap: c, which bounds a score by c · tanh(score / c).
+
+    Returns:
+        (B, H, T, S); rows sum to 1, or are 0 where a query may attend to nothing.
+    """
+    # Scaling the query first keeps large products inside the range of float16.
+    scores = (query * scale) @ key.transpose(-2, -1)  # (B, H, T, S)
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    if bias is not None:
+        scores = scores + bias
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, -math.inf)
+
+    # softmax of a row of -inf is 0/0: such a row goes through it as zeros.
+    dead = (scores == -math.inf).all(dim=-1, keepdim=True)  # (B, H, T, 1)
+    weights = torch.softmax(scores.masked_fill(dead, 0.0), dim=-1)
+    return weights.masked_fill(dead, 0.0)
+    # --8<-- [end:attention_weights]
+
+
+@overload
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    *,
+    bias: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    softcap: float | None = None,
+    dropout_p: float = 0.0,
+    return_weights: Literal[False] = False,
+) -> Tensor: ...
+@overload
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    *,
+    bias: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    softcap: float | None = None,
+    dropout_p: float = 0.0,
+    return_weights: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    *,
+    bias: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    softcap: float | None = None,
+    dropout_p: float = 0.0,
+    return_weights: bool,
+) -> Tensor | tuple[Tensor, Tensor]: ...
+# --8<-- [start:scaled_dot_product_attention]
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    *,
+    bias: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    softcap: float | None = None,
+    dropout_p: float = 0.0,
+    return_weights: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Attend: Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V.
+
+    Vaswani et al. 2017, section 3.2.1, equation 1 (arXiv:1706.03762). Where neither
+    weights nor a softcap are asked for, torch's fused kernel does the same arithmetic
+    without holding the T × S scores. A query that may attend to nothing gets zeros.
+
+    Args:
+        query: (B, H, T, Dh).
+        key: (B, G, S, Dh); G divides H, and query head h reads key head h // (H / G)
+            (grouped queries, arXiv:2305.13245).
+        value: (B, G, S, Dv).
+        attn_mask: bool, broadcastable to (B, H, T, S), True = may attend.
+        bias: float, broadcastable to (B, H, T, S), added to the scaled scores.
+        is_causal: hide later keys. With T != S the last query lines up with the last
+            key; torch's own flag lines up the first ones.
+        scale: factor of the scores; 1 / √Dh if not given.
+        softcap: c > 0, which bounds each scaled score: c · tanh(score / c)
+            (Gemma 2, arXiv:2408.00118); before the bias is added.
+        dropout_p: probability in [0, 1) of dropping a weight; the rest grow by
+            1 / (1 - p). A function does not know of `eval()`: pass 0.0 there.
+        return_weights: also return the weights, as they are before dropout.
+
+    Returns:
+        (B, H, T, Dv), or with `return_weights` a pair of it and (B, H, T, S).
+
+    Raises:
+        TypeError: the mask is not boolean, the bias not floating; dtypes differ.
+        ValueError: shapes do not match, H is not a multiple of G, a length is 0, or
+            `softcap` or `dropout_p` is out of its range.
+    """
+    B, H, T, Dh = _check(query, key, value, attn_mask, bias, softcap, dropout_p)
+    S, Dv = value.shape[-2:]
+    scale = 1.0 / math.sqrt(Dh) if scale is None else scale
+
+    if not return_weights and softcap is None:
+        return _fused(query, key, value, attn_mask, bias, is_causal, scale, dropout_p)
+
+    allowed = attn_mask
+    if is_causal:
+        allowed = combine_masks(attn_mask, causal_mask(T, S, device=query.device))
+    # Half precision is for storage: the products are summed in float32.
+    q, k, v = (_at_least_float32(x) for x in (query, key, value))
+    k = k.repeat_interleave(H // k.shape[1], dim=1)  # (B, H, S, Dh)
+    v = v.repeat_interleave(H // v.shape[1], dim=1)  # (B, H, S, Dv)
+    weights = attention_weights(q, k, allowed, bias=bias, scale=scale, softcap=softcap)
+    output = F.dropout(weights, dropout_p) @ v  # (B, H, T, Dv)
+    output, weights = output.to(query.dtype), weights.to(query.dtype)
+    return (output, weights) if return_weights else output
+    # --8<-- [end:scaled_dot_product_attention]
+
+
+# --8<-- [start:fused]
+def _fused(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    bias: Tensor | None,
+    is_causal: bool,
+    scale: float,
+    dropout_p: float,
+) -> Tensor:
+    """Attend by torch's fused kernel, which never holds the scores."""
+    (T, Dh), (S, Dv) = query.shape[-2:], value.shape[-2:]
+    if is_causal and T == 1:
+        is_causal = False  # the newest query sees every key
+    elif is_causal and (T != S or attn_mask is not None or bias is not None):
+        attn_mask = combine_masks(attn_mask, causal_mask(T, S, device=query.device))
+        is_causal = False
+    if attn_mask is not None:
+        attn_mask = attn_mask[(None,) * (4 - attn_mask.ndim)]
+    alive = None
+    if attn_mask is not None and query.device.type != "cpu":
+        # The CPU kernel gives zeros to a row without keys; not every other one does.
+        alive = attn_mask.any(dim=-1, keepdim=True)  # (B, H, T, 1)
+        attn_mask = attn_mask | ~alive
+    if bias is not None:
+        bias = bias[(None,) * (4 - bias.ndim)].to(query.dtype)
+        if attn_mask is not None:
+            bias = torch.where(attn_mask, bias, -math.inf)
+        attn_mask = bias
+
+    if Dh != Dv:  # the kernel wants one width; columns of zeros change no score
+        query, key, value = (
+            F.pad(x, (0, max(Dh, Dv) - x.shape[-1])) for x in (query, key, value)
+        )
+    output = F.scaled_dot_product_attention(
+        query,
+        key,
+        value,
+        attn_mask,
+        dropout_p,
+        is_causal,
+        scale=scale,
+        enable_gqa=query.shape[1] != key.shape[1],
+    )[..., :Dv]  # (B, H, T, Dv)
+    return output if alive is None else output.masked_fill(~alive, 0.0)
+    # --8<-- [end:fused]
+
+
+def _at_least_float32(x: Tensor) -> Tensor:
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def _check(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    bias: Tensor | None,
+    softcap: float | None,
+    dropout_p: float,
+) -> tuple[int, int, int, int]:
+    """Check what enters; return the query's shape (B, H, T, Dh)."""
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if x.ndim != 4:
+            raise ValueError(
+                f"{name} must be (batch, heads, length, width), not {_shape(x)}"
+            )
+        if 0 in x.shape:
+            raise ValueError(f"{name} is empty: its shape is {_shape(x)}")
+        if not x.is_floating_point():
+            raise TypeError(f"{name} must be floating, not {x.dtype}")
+        if x.dtype != query.dtype:
+            raise TypeError(f"{name} is {x.dtype} but query is {query.dtype}")
+    (B, H, T, Dh), (G, S) = query.shape, key.shape[1:3]
+    both = f"query is {_shape(query)}, key is {_shape(key)}"
+    if key.shape[3] != Dh:
+        raise ValueError(f"key has head_dim {key.shape[3]} but query has {Dh}: {both}")
+    if key.shape[0] != B:
+        raise ValueError(f"key has batch {key.shape[0]} but query has {B}: {both}")
+    if value.shape[:3] != key.shape[:3]:
+        raise ValueError(
+            "value and key must agree in batch, heads and length: "
+            f"value is {_shape(value)}, key is {_shape(key)}"
+        )
+    if H % G:
+        raise ValueError(
+            f"query has {H} heads, which is not a multiple of key's {G}: {both}"
+        )
+    if attn_mask is not None and attn_mask.dtype != torch.bool:
+        raise TypeError(
+            f"attn_mask must be torch.bool (True = may attend), not {attn_mask.dtype}; "
+            "what is added to the scores is `bias`"
+        )
+    if bias is not None and not bias.is_floating_point():
+        raise TypeError(
+            f"bias must be floating, not {bias.dtype}; a mask is `attn_mask`"
+        )
+    for name, added in (("attn_mask", attn_mask), ("bias", bias)):
+        if added is None:
+            continue
+        full = (B, H, T, S)
+        pairs = zip(reversed(added.shape), reversed(full), strict=False)
+        if added.ndim > 4 or any(size not in (1, whole) for size, whole in pairs):
+            raise ValueError(
+                f"{name} must broadcast to (B, H, T, S) = {full}, not {_shape(added)}"
+            )
+    if softcap is not None and not softcap > 0:
+        raise ValueError(f"softcap ({softcap}) must be above 0")
+    check_probability(dropout_p=dropout_p)
+    return B, H, T, Dh
+
+
+def _shape(x: Tensor) -> str:
+    return str(tuple(x.shape))

@@ -1,0 +1,39 @@
+"""Checks that several modules share: each names argument, value and rule."""
+
+
+def check_positive(**sizes: int) -> None:
+    """Raise unless every size is a whole number above zero.
+
+    Raises:
+        TypeError: a size is not an int.
+        ValueError: a size is below one.
+    """
+    for name, value in sizes.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+        if value < 1:
+            raise ValueError(f"{name} ({value}) must be at least 1")
+
+
+def check_probability(**probabilities: float) -> None:
+    """Raise unless every probability lies in [0, 1).
+
+    Raises:
+        ValueError: a probability is outside [0, 1). One would drop everything.
+    """
+    for name, value in probabilities.items():
+        if not 0 <= value < 1:
+            raise ValueError(f"{name} ({value}) must be in [0, 1)")
+
+
+def check_divisible(**sizes: int) -> None:
+    """Raise unless the first of two named sizes is a multiple of the second.
+
+    Raises:
+        ValueError: there is a remainder.
+    """
+    (name, value), (divisor_name, divisor) = sizes.items()
+    if value % divisor:
+        raise ValueError(
+            f"{name} ({value}) must be divisible by {divisor_name} ({divisor})"
+        )
