@@ -4,6 +4,7 @@ B batch · H heads · G key/value heads · T queries · S keys · Dh head_dim
 Dv width of a value
 """
 
+# --8<-- [start:imports]
 import math
 from typing import Literal, overload
 
@@ -13,6 +14,8 @@ from torch import Tensor
 
 from tformer.checks import check_probability
 from tformer.masks import causal_mask, combine_masks
+
+# --8<-- [end:imports]
 
 
 # --8<-- [start:attention_weights]
@@ -210,6 +213,7 @@ def _fused(
     # --8<-- [end:fused]
 
 
+# --8<-- [start:check]
 def _at_least_float32(x: Tensor) -> Tensor:
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
@@ -276,3 +280,4 @@ def _check(
 
 def _shape(x: Tensor) -> str:
     return str(tuple(x.shape))
+    # --8<-- [end:check]

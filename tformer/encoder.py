@@ -113,7 +113,7 @@ class EncoderLayer(nn.Module):
 class Encoder(nn.Module):
     """A stack of encoder layers.
 
-    Pre-norm leaves the sum of all sub-layers unnormalised, so it ends with one more norm;
+    Pre-norm leaves the sum of all sub-layers unnormalised, so it ends with a norm;
     the paper's post-norm needs none.
 
     Args:
