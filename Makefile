@@ -1,0 +1,75 @@
+# Each command first installs what it needs, into .venv. `make help` lists them.
+#
+#   PYTHON  the interpreter that .venv is made from
+#   TORCH   the torch to install, as pip takes it: TORCH="torch==2.5.0"
+#   PIP     the installer: PIP="uv pip" does in seconds what pip does in minutes
+#   ARGS    passed on to pytest, mkdocs or the training: make test ARGS="-k heads"
+
+PYTHON ?= python3
+TORCH ?= torch==2.13.0
+PY := .venv/bin/python
+PIP ?= $(PY) -m pip
+ARGS ?=
+
+export NO_MKDOCS_2_WARNING := 1
+export PYTHONPATH := docs
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test build outputs lint format model benchmark address clean
+
+help:  ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+# torch goes first: a CPU build, or the index it comes from, is the user's choice.
+.venv/.packages: pyproject.toml
+	test -x $(PY) || $(PYTHON) -m venv .venv
+	$(PIP) install $(TORCH)
+	$(PIP) install -e ".[dev]"
+	@touch $@
+
+docs/assets/katex/.installed: .venv/.packages $(wildcard docs/npm/*)
+	$(PY) docs/npm/install.py
+	@touch $@
+
+.PHONY: ready
+ready: .venv/.packages docs/assets/katex/.installed
+
+serve: ready  ## serve the site on http://127.0.0.1:8000, built again at each edit
+	$(PY) -m mkdocs serve --livereload $(ARGS)
+
+test: export OMP_NUM_THREADS := 1
+test: ready  ## run every test: package, chapters, engine, site, links
+	$(PY) -m pytest -n 2 tests docs README.md .github $(ARGS)
+
+build: ready  ## build the site into site/
+	$(PY) -m mkdocs build --strict $(ARGS)
+
+outputs: ready  ## run the chapters, and rewrite the outputs that they show
+	$(PY) -m engine outputs $(ARGS)
+
+lint: ready  ## ruff, mypy --strict, zizmor, and the schemas of .github
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy
+	.venv/bin/zizmor --offline --quiet .github
+	.venv/bin/check-jsonschema --builtin-schema vendor.github-workflows \
+	    .github/workflows/*.yml
+	.venv/bin/check-jsonschema --builtin-schema vendor.dependabot \
+	    .github/dependabot.yml
+
+format: ready  ## let ruff format the code and mend what it can
+	$(PY) -m ruff check --fix
+	$(PY) -m ruff format
+
+model: ready  ## train the model of the last chapter, about 5 minutes on a CPU
+	$(PY) -m tformer.training $(ARGS)
+
+benchmark: ready  ## time the modules against torch's own, in one run
+	$(PY) -m tests.benchmarks $(ARGS)
+
+address: .venv/.packages  ## change addresses: make address REPO=https://… SITE=https://…
+	$(PY) tests/site/address.py "$(REPO)" "$(SITE)"
+
+clean:  ## remove all that is made, and keep .venv
+	rm -rf .cache site build dist docs/figures docs/notebooks docs/downloads \
+	    docs/assets/katex docs/assets/fonts .mypy_cache .pytest_cache .ruff_cache
