@@ -1,6 +1,7 @@
 """Checks that several modules share: each names argument, value and rule."""
 
 
+# --8<-- [start:check_positive]
 def check_positive(**sizes: int) -> None:
     """Raise unless every size is a whole number above zero.
 
@@ -13,8 +14,10 @@ def check_positive(**sizes: int) -> None:
             raise TypeError(f"{name} must be an int, not {type(value).__name__}")
         if value < 1:
             raise ValueError(f"{name} ({value}) must be at least 1")
+    # --8<-- [end:check_positive]
 
 
+# --8<-- [start:check_probability]
 def check_probability(**probabilities: float) -> None:
     """Raise unless every probability lies in [0, 1).
 
@@ -24,8 +27,10 @@ def check_probability(**probabilities: float) -> None:
     for name, value in probabilities.items():
         if not 0 <= value < 1:
             raise ValueError(f"{name} ({value}) must be in [0, 1)")
+    # --8<-- [end:check_probability]
 
 
+# --8<-- [start:check_divisible]
 def check_divisible(**sizes: int) -> None:
     """Raise unless the first of two named sizes is a multiple of the second.
 
@@ -37,3 +42,4 @@ def check_divisible(**sizes: int) -> None:
         raise ValueError(
             f"{name} ({value}) must be divisible by {divisor_name} ({divisor})"
         )
+    # --8<-- [end:check_divisible]

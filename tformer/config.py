@@ -1,10 +1,13 @@
 """The sizes and choices of a whole Transformer, with the paper's as presets."""
 
+# --8<-- [start:imports]
 from dataclasses import dataclass
 from typing import Any
 
 from tformer.checks import check_divisible, check_positive, check_probability
 from tformer.feed_forward import ACTIVATIONS
+
+# --8<-- [end:imports]
 
 
 # --8<-- [start:TransformerConfig]

@@ -3,6 +3,7 @@
 B batch · T target length · S source length · D d_model · F d_ff · H heads
 """
 
+# --8<-- [start:imports]
 from typing import Any
 
 from torch import Tensor, nn
@@ -12,6 +13,8 @@ from tformer.feed_forward import FeedForward
 from tformer.heads import MultiHeadAttention
 from tformer.norm import LayerNorm
 from tformer.residual import Residual
+
+# --8<-- [end:imports]
 
 
 # --8<-- [start:DecoderLayer]

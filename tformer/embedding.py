@@ -3,6 +3,7 @@
 B batch · T length · D d_model · V vocabulary
 """
 
+# --8<-- [start:imports]
 import math
 
 import torch
@@ -11,6 +12,8 @@ from torch import Tensor, nn
 
 from tformer.checks import check_positive
 from tformer.linear import linear
+
+# --8<-- [end:imports]
 
 
 # --8<-- [start:TokenEmbedding]

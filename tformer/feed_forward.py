@@ -3,6 +3,7 @@
 B batch · T length · D d_model · F d_ff
 """
 
+# --8<-- [start:imports]
 from collections.abc import Callable
 
 import torch.nn.functional as functional
@@ -11,10 +12,14 @@ from torch import Tensor, nn
 from tformer.checks import check_positive, check_probability
 from tformer.linear import Linear
 
+# --8<-- [start:activations]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
     "gelu": functional.gelu,
 }
+# --8<-- [end:activations]
+
+# --8<-- [end:imports]
 
 
 # --8<-- [start:FeedForward]

@@ -4,12 +4,15 @@ B batch · T queries · S keys · D d_model · H heads · G key/value heads
 Dh head_dim
 """
 
+# --8<-- [start:imports]
 from torch import Tensor, nn
 
 from tformer.attention import scaled_dot_product_attention
 from tformer.checks import check_divisible, check_positive, check_probability
 from tformer.linear import Linear
 from tformer.masks import check_key_mask, combine_masks
+
+# --8<-- [end:imports]
 
 
 # --8<-- [start:split_heads]

@@ -3,6 +3,7 @@
 N positions · I input features · O output features
 """
 
+# --8<-- [start:imports]
 import functools
 import platform
 from pathlib import Path
@@ -11,8 +12,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+# --8<-- [start:SMALLEST_PRODUCT]
 # Below about this many multiplications the call costs more than the arithmetic.
 SMALLEST_PRODUCT = 2**24
+# --8<-- [end:SMALLEST_PRODUCT]
+
+# --8<-- [end:imports]
 
 
 # --8<-- [start:linear]
@@ -44,14 +49,17 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     # --8<-- [end:linear]
 
 
+# --8<-- [start:Linear]
 class Linear(nn.Linear):
     """`nn.Linear` on the faster road: the same parameters, the same numbers."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""
         return linear(input, self.weight, self.bias)
+        # --8<-- [end:Linear]
 
 
+# --8<-- [start:choice]
 def _prefers_convolution(x: Tensor, multiplications: int) -> bool:
     return (
         multiplications >= SMALLEST_PRODUCT
@@ -72,3 +80,4 @@ def _runs_on_amd() -> bool:
     if processors.exists():
         return "AuthenticAMD" in processors.read_text(errors="replace")
     return "AuthenticAMD" in platform.processor()
+    # --8<-- [end:choice]

@@ -7,10 +7,13 @@ opposite of the masks of `nn.MultiheadAttention`, where True means "may not".
 `tformer.interop` converts between the two.
 """
 
+# --8<-- [start:imports]
 import torch
 from torch import Tensor
 
 from tformer.checks import check_positive
+
+# --8<-- [end:imports]
 
 
 # --8<-- [start:causal_mask]

@@ -3,11 +3,14 @@
 B batch · T length · D d_model
 """
 
+# --8<-- [start:imports]
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.checks import check_positive
+
+# --8<-- [end:imports]
 
 
 # --8<-- [start:layer_norm]

@@ -3,10 +3,13 @@
 B batch · T length · D d_model
 """
 
+# --8<-- [start:imports]
 import torch
 from torch import Tensor, nn
 
 from tformer.checks import check_divisible, check_positive
+
+# --8<-- [end:imports]
 
 
 # --8<-- [start:sinusoidal_positions]
@@ -112,6 +115,7 @@ class LearnedPositionalEmbedding(nn.Module):
         # --8<-- [end:LearnedPositionalEmbedding]
 
 
+# --8<-- [start:check]
 def _check(x: Tensor, d_model: int, start: int) -> int:
     """Check what enters; return the position after the last."""
     if x.ndim != 3 or x.shape[-1] != d_model:
@@ -123,3 +127,4 @@ def _check(x: Tensor, d_model: int, start: int) -> int:
     if start < 0:
         raise ValueError(f"start ({start}) must be at least 0")
     return start + x.shape[1]
+    # --8<-- [end:check]

@@ -3,12 +3,15 @@
 B batch · T length · D d_model
 """
 
+# --8<-- [start:imports]
 from collections.abc import Callable
 
 from torch import Tensor, nn
 
 from tformer.checks import check_probability
 from tformer.norm import LayerNorm
+
+# --8<-- [end:imports]
 
 
 # --8<-- [start:Residual]

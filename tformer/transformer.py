@@ -3,6 +3,7 @@
 B batch · S length of the source · T length of the target · D d_model · V vocabulary
 """
 
+# --8<-- [start:imports]
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
@@ -13,6 +14,8 @@ from tformer.embedding import TokenEmbedding
 from tformer.encoder import Encoder
 from tformer.linear import Linear
 from tformer.positions import LearnedPositionalEmbedding, SinusoidalPositionalEncoding
+
+# --8<-- [end:imports]
 
 
 # --8<-- [start:AttentionWeights]

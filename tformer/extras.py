@@ -1,0 +1,27 @@
+"""Optional packages: imported when they are needed, named when they are missing."""
+
+from importlib import import_module
+from typing import Any
+
+
+def require(module: str) -> Any:
+    """Import a module of an optional package.
+
+    Args:
+        module: its name, such as "babel.dates".
+
+    Returns:
+        The module.
+
+    Raises:
+        ImportError: the package is not installed; the message says what to install.
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != package:  # it is there, and something else is broken
+            raise
+        raise ImportError(
+            f"this needs the package {package}: pip install 'tformer[train]'"
+        ) from error

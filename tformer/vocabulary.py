@@ -1,0 +1,98 @@
+"""A vocabulary of characters: from text to ids, and from ids to text.
+
+B batch · L length of the longest text
+"""
+
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor
+
+
+# --8<-- [start:CharacterVocabulary]
+class CharacterVocabulary:
+    """Give each character an id; 0, 1 and 2 are padding, start and end.
+
+    Args:
+        characters: the characters, each once; the first gets id 3.
+
+    Raises:
+        ValueError: a character occurs twice.
+
+    Example:
+        >>> vocabulary = CharacterVocabulary("abc")
+        >>> vocabulary.encode("cab", bos=True, eos=True)
+        [1, 5, 3, 4, 2]
+        >>> vocabulary.decode([1, 5, 3, 4, 2, 0, 0])
+        'cab'
+    """
+
+    pad_id = 0
+    bos_id = 1
+    eos_id = 2
+
+    def __init__(self, characters: str) -> None:
+        self.characters = characters
+        self._id_of = {c: i for i, c in enumerate(characters, start=3)}
+        if len(self._id_of) < len(characters):
+            twice = sorted({c for c in characters if characters.count(c) > 1})
+            raise ValueError(f"characters must differ, but {twice} occur twice")
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "CharacterVocabulary":
+        """Collect the characters of texts, in the order of their code points."""
+        return cls("".join(sorted(set().union(*texts))))
+
+    def __len__(self) -> int:
+        return 3 + len(self.characters)
+
+    def encode(self, text: str, *, bos: bool = False, eos: bool = False) -> list[int]:
+        """Turn text into ids, with the start and the end token if asked for.
+
+        Raises:
+            ValueError: a character is not in the vocabulary.
+        """
+        try:
+            ids = [self._id_of[c] for c in text]
+        except KeyError as error:
+            unknown = error.args[0]
+            raise ValueError(
+                f"{unknown!r} (U+{ord(unknown):04X}) in {text!r} is not among the "
+                f"{len(self.characters)} characters of the vocabulary"
+            ) from None
+        return [self.bos_id] * bos + ids + [self.eos_id] * eos
+
+    def encode_batch(
+        self, texts: Sequence[str], *, bos: bool = False, eos: bool = False
+    ) -> Tensor:
+        """Encode texts and fill the shorter ones up with padding.
+
+        Returns:
+            int64 (B, L).
+
+        Raises:
+            ValueError: there is no text, or a character is not in the vocabulary.
+        """
+        if not texts:
+            raise ValueError("texts must hold at least one text")
+        rows = [self.encode(text, bos=bos, eos=eos) for text in texts]
+        longest = max(map(len, rows))
+        padded = [row + [self.pad_id] * (longest - len(row)) for row in rows]
+        return torch.tensor(padded, dtype=torch.int64)  # (B, L)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Turn ids into text, up to the first end token; padding and start are left out.
+
+        Raises:
+            ValueError: an id is outside the vocabulary.
+        """
+        text = []
+        for i in ids:
+            if not 0 <= i < len(self):
+                raise ValueError(f"id ({i}) must be in [0, {len(self)})")
+            if i == self.eos_id:
+                break
+            if i > self.eos_id:
+                text.append(self.characters[i - 3])
+        return "".join(text)
+        # --8<-- [end:CharacterVocabulary]
