@@ -12,14 +12,14 @@ from torch import Tensor, nn
 from tformer.checks import check_positive, check_probability
 from tformer.linear import Linear
 
+# --8<-- [end:imports]
+
 # --8<-- [start:activations]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
     "gelu": functional.gelu,
 }
 # --8<-- [end:activations]
-
-# --8<-- [end:imports]
 
 
 # --8<-- [start:FeedForward]

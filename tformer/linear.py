@@ -12,12 +12,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+# --8<-- [end:imports]
+
 # --8<-- [start:SMALLEST_PRODUCT]
 # Below about this many multiplications the call costs more than the arithmetic.
 SMALLEST_PRODUCT = 2**24
 # --8<-- [end:SMALLEST_PRODUCT]
-
-# --8<-- [end:imports]
 
 
 # --8<-- [start:linear]
