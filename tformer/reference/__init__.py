@@ -1,0 +1,68 @@
+"""The NumPy twin of tformer: every part once more, with no framework in the way.
+
+Functions and plain classes, for reading and for checking. The names, arguments, masks
+and errors are those of the torch code. A class takes its weights as a mapping from the
+names of the torch module's `state_dict` to arrays; `from_torch` makes the twin of a
+module that you have. Nothing here imports torch, and nothing is trained.
+"""
+
+from tformer.reference.attention import (
+    attention_weights,
+    scaled_dot_product_attention,
+    softmax,
+)
+from tformer.reference.decoder import Decoder, DecoderLayer
+from tformer.reference.embedding import TokenEmbedding
+from tformer.reference.encoder import Encoder, EncoderLayer
+from tformer.reference.feed_forward import FeedForward, gelu, relu
+from tformer.reference.heads import MultiHeadAttention, merge_heads, split_heads
+from tformer.reference.interop import from_torch
+from tformer.reference.masks import (
+    causal_mask,
+    combine_masks,
+    length_mask,
+    sliding_window_mask,
+)
+from tformer.reference.norm import LayerNorm, layer_norm
+from tformer.reference.positions import (
+    LearnedPositionalEmbedding,
+    SinusoidalPositionalEncoding,
+    sinusoidal_positional_encoding,
+)
+from tformer.reference.residual import Residual
+from tformer.reference.transformer import (
+    AttentionWeights,
+    EncoderDecoder,
+    Transformer,
+)
+
+__all__ = [
+    "AttentionWeights",
+    "Decoder",
+    "DecoderLayer",
+    "Encoder",
+    "EncoderDecoder",
+    "EncoderLayer",
+    "FeedForward",
+    "LayerNorm",
+    "LearnedPositionalEmbedding",
+    "MultiHeadAttention",
+    "Residual",
+    "SinusoidalPositionalEncoding",
+    "TokenEmbedding",
+    "Transformer",
+    "attention_weights",
+    "causal_mask",
+    "combine_masks",
+    "from_torch",
+    "gelu",
+    "layer_norm",
+    "length_mask",
+    "merge_heads",
+    "relu",
+    "scaled_dot_product_attention",
+    "sinusoidal_positional_encoding",
+    "sliding_window_mask",
+    "softmax",
+    "split_heads",
+]

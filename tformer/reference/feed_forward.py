@@ -1,0 +1,71 @@
+"""The position-wise feed-forward network in NumPy: two linear layers, a bend between.
+
+B batch · T length · D d_model · F d_ff
+"""
+
+# --8<-- [start:imports]
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from tformer.reference.erf import erf
+from tformer.reference.linear import Linear
+from tformer.reference.weights import Weights, check_shape, parts
+
+# --8<-- [end:imports]
+
+
+# --8<-- [start:activations]
+def relu(x: np.ndarray) -> np.ndarray:
+    """Cut negative numbers off: max(0, x)."""
+    return np.maximum(x, 0)
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+    """Weigh x by the chance that a standard normal number is below it: x Φ(x).
+
+    Hendrycks and Gimpel 2016 (arXiv:1606.08415); the exact form, not that with tanh.
+    """
+    return x * (1 + erf(x / math.sqrt(2))) / 2
+
+
+ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "relu": relu,
+    "gelu": gelu,
+}
+# --8<-- [end:activations]
+
+
+# --8<-- [start:FeedForward]
+class FeedForward:
+    """Transform each position by itself: FFN(x) = max(0, x W₁ + b₁) W₂ + b₂.
+
+    The twin of `tformer.FeedForward`, as it computes in `eval()`.
+
+    Args:
+        weights: "linear1.weight" (F, D), "linear2.weight" (D, F) and, or not, their
+            biases.
+        activation: "relu", as in the paper, or "gelu".
+
+    Raises:
+        ValueError: a name or a shape is wrong, or `activation` is unknown.
+    """
+
+    def __init__(self, weights: Weights, *, activation: str = "relu") -> None:
+        if activation not in ACTIVATIONS:
+            raise ValueError(
+                f"activation ({activation!r}) must be one of {', '.join(ACTIVATIONS)}"
+            )
+        self.activation = activation
+        of = parts(weights, "linear1", "linear2")
+        self.linear1 = Linear(of["linear1"])
+        self.linear2 = Linear(of["linear2"])
+        turned = self.linear1.weight.shape[::-1]  # (D, F)
+        check_shape("linear2.weight", self.linear2.weight, turned)
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Map x (B, T, D) to (B, T, D), every position alike."""
+        hidden = ACTIVATIONS[self.activation](self.linear1(x))  # (B, T, F)
+        return self.linear2(hidden)  # (B, T, D)
+        # --8<-- [end:FeedForward]

@@ -1,0 +1,103 @@
+"""Positions in NumPy: what tells attention where a token stands.
+
+B batch · T length · D d_model
+"""
+
+# --8<-- [start:imports]
+
+import numpy as np
+
+from tformer.checks import check_divisible, check_positive
+from tformer.reference.checks import check_sequence
+from tformer.reference.weights import Weights, only_weight
+
+# --8<-- [end:imports]
+
+
+# --8<-- [start:sinusoidal_positional_encoding]
+def sinusoidal_positional_encoding(
+    length: int, d_model: int, *, start: int = 0
+) -> np.ndarray:
+    """Compute sin(p / 10000^(2i/D)) in column 2i, and the cosine in column 2i + 1.
+
+    Vaswani et al. 2017, section 3.5. The twin of `tformer.positions`'s
+    `sinusoidal_positions`.
+
+    Args:
+        length: number of positions.
+        d_model: width D; even, as each sine has its cosine.
+        start: the first position.
+
+    Returns:
+        float64 (length, D).
+
+    Raises:
+        ValueError: `d_model` is odd, a size is below 1, or `start` is below 0.
+    """
+    check_positive(length=length, d_model=d_model)
+    check_divisible(**{"d_model": d_model, "the two of a sine and a cosine": 2})
+    _check_start(start)
+    position = np.arange(start, start + length)[:, None]  # (length, 1)
+    angle = position / 10000.0 ** (np.arange(0, d_model, 2) / d_model)  # (length, D/2)
+    waves = np.stack((np.sin(angle), np.cos(angle)), axis=-1)  # (length, D/2, 2)
+    return waves.reshape(length, d_model)
+    # --8<-- [end:sinusoidal_positional_encoding]
+
+
+# --8<-- [start:SinusoidalPositionalEncoding]
+class SinusoidalPositionalEncoding:
+    """Add the sinusoid of its position to each token: x + PE, for any length.
+
+    Args:
+        d_model: width D; even.
+
+    Raises:
+        ValueError: `d_model` is odd, or below 1.
+    """
+
+    def __init__(self, d_model: int) -> None:
+        sinusoidal_positional_encoding(1, d_model)  # raises if the width will not do
+        self.d_model = d_model
+
+    def __call__(self, x: np.ndarray, *, start: int = 0) -> np.ndarray:
+        """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
+        check_sequence(self.d_model, x=x)
+        T, D = x.shape[1:]
+        return x + sinusoidal_positional_encoding(T, D, start=start).astype(x.dtype)
+        # --8<-- [end:SinusoidalPositionalEncoding]
+
+
+# --8<-- [start:LearnedPositionalEmbedding]
+class LearnedPositionalEmbedding:
+    """Add a learned vector for each position: x + P.
+
+    Args:
+        weights: "weight" (max_len, D).
+
+    Raises:
+        ValueError: a name or a shape is wrong.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        self.weight = only_weight(weights, "max_len", "D")
+        self.max_len, self.d_model = self.weight.shape
+
+    def __call__(self, x: np.ndarray, *, start: int = 0) -> np.ndarray:
+        """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
+        check_sequence(self.d_model, x=x)
+        _check_start(start)
+        end = start + x.shape[1]
+        if end > self.max_len:
+            raise ValueError(
+                f"x needs positions up to {end} but max_len is {self.max_len}: "
+                f"x is {x.shape}, start is {start}"
+            )
+        return x + self.weight[start:end]
+        # --8<-- [end:LearnedPositionalEmbedding]
+
+
+# --8<-- [start:check]
+def _check_start(start: int) -> None:
+    if start < 0:
+        raise ValueError(f"start ({start}) must be at least 0")
+    # --8<-- [end:check]

@@ -1,0 +1,51 @@
+"""The residual connection in NumPy, with post-norm or pre-norm.
+
+B batch · T length · D d_model
+"""
+
+# --8<-- [start:imports]
+from collections.abc import Callable
+
+import numpy as np
+
+from tformer.reference.norm import LayerNorm
+from tformer.reference.weights import Weights, parts
+
+# --8<-- [end:imports]
+
+
+# --8<-- [start:Residual]
+class Residual:
+    """Add a sub-layer's output to its input, and normalise.
+
+    Post-norm, as in the paper (section 3.1): LayerNorm(x + f(x)).
+    Pre-norm (Xiong et al. 2020, arXiv:2002.04745): x + f(LayerNorm(x)).
+
+    Args:
+        weights: "norm.weight" (D,) and, or not, "norm.bias" (D,).
+        norm_first: pre-norm instead of post-norm.
+        eps: added to the variance in the norm.
+
+    Raises:
+        ValueError: a name or a shape is wrong, or `eps` is not above 0.
+    """
+
+    def __init__(
+        self,
+        weights: Weights,
+        *,
+        norm_first: bool = False,
+        eps: float = 1e-5,
+    ) -> None:
+        of = parts(weights, "norm")
+        self.norm_first = norm_first
+        self.norm = LayerNorm(of["norm"], eps)
+
+    def __call__(
+        self, x: np.ndarray, sublayer: Callable[[np.ndarray], np.ndarray]
+    ) -> np.ndarray:
+        """Put `sublayer`, which maps (B, T, D) to (B, T, D), around x (B, T, D)."""
+        if self.norm_first:
+            return x + sublayer(self.norm(x))
+        return self.norm(x + sublayer(x))
+        # --8<-- [end:Residual]
