@@ -22,8 +22,8 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
     The view comes first and the transpose after it: a view straight to (B, H, T, Dh)
     has the right shape and mixes positions with features.
     """
-    B, T, _ = x.shape
-    return x.view(B, T, num_heads, -1).transpose(1, 2)  # (B, H, T, Dh)
+    B, T, D = x.shape
+    return x.view(B, T, num_heads, D // num_heads).transpose(1, 2)  # (B, H, T, Dh)
 
 
 def merge_heads(x: Tensor) -> Tensor:
