@@ -47,15 +47,17 @@ build: ready  ## build the site into site/
 outputs: ready  ## run the chapters, and rewrite the outputs that they show
 	$(PY) -m engine outputs $(ARGS)
 
+lint: SCHEMA := .venv/bin/check-jsonschema --quiet --builtin-schema vendor.
 lint: ready  ## ruff, mypy --strict, zizmor, and the schemas of .github
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
 	.venv/bin/zizmor --offline --quiet .github
-	.venv/bin/check-jsonschema --builtin-schema vendor.github-workflows \
-	    .github/workflows/*.yml
-	.venv/bin/check-jsonschema --builtin-schema vendor.dependabot \
-	    .github/dependabot.yml
+	$(SCHEMA)github-workflows .github/workflows/*.yml
+	$(SCHEMA)dependabot .github/dependabot.yml
+	$(SCHEMA)github-issue-forms .github/ISSUE_TEMPLATE/[0-9]-*.yml
+	$(SCHEMA)github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA)citation-file-format --default-filetype yaml CITATION.cff
 
 format: ready  ## let ruff format the code and mend what it can
 	$(PY) -m ruff check --fix

@@ -1,0 +1,9 @@
+/* Explain a term where a page first uses it, and leave the rest of the text in peace. */
+document$.subscribe(() => {
+  const seen = new Set()
+  for (const term of document.querySelectorAll("article abbr")) {
+    const word = term.textContent
+    if (seen.has(word) || term.closest("h1, h2, h3, a")) term.replaceWith(word)
+    else seen.add(word)
+  }
+})
