@@ -33,6 +33,7 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 # --8<-- [start:MultiHeadAttention]
+# --8<-- [start:class]
 class MultiHeadAttention(nn.Module):
     """Attend with H heads: Concat(head₁, …) W^O, headᵢ = Attention(Q Wᵢ^Q, …).
 
@@ -88,6 +89,7 @@ class MultiHeadAttention(nn.Module):
             if projection.bias is not None:
                 nn.init.zeros_(projection.bias)
         # --8<-- [end:init]
+        # --8<-- [end:class]
 
     # --8<-- [start:forward]
     def forward(
