@@ -15,8 +15,11 @@ from torch import Tensor, nn
 # --8<-- [end:imports]
 
 # --8<-- [start:SMALLEST_PRODUCT]
-# Below about this many multiplications the call costs more than the arithmetic.
-SMALLEST_PRODUCT = 2**24
+# Measured: below these the weights' new layout costs more than the arithmetic saves,
+# and below 20,480 inputs torch does not hand a convolution to oneDNN at all.
+FEWEST_POSITIONS = 128
+SMALLEST_INPUT = 2**15
+SMALLEST_PRODUCT = 2**23
 # --8<-- [end:SMALLEST_PRODUCT]
 
 
@@ -40,11 +43,14 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     O, I = weight.shape
     N = x.numel() // I
-    if not _prefers_convolution(x, N * O * I):
+    if not _prefers_convolution(x, N, I, O):
         return F.linear(x, weight, bias)
     # (N, I) in memory, seen as one image of N × 1 pixels with I channels: no copy.
     image = x.reshape(1, N, 1, I).permute(0, 3, 1, 2)  # (1, I, N, 1)
-    image = F.conv2d(image, weight[:, :, None, None], bias)  # (1, O, N, 1)
+    # One pixel has no neighbours to dilate to; but on one thread torch hands a single
+    # small image to oneDNN only if the kernel is dilated.
+    kernel = weight[:, :, None, None]  # (O, I, 1, 1)
+    image = F.conv2d(image, kernel, bias, dilation=2)  # (1, O, N, 1)
     return image.permute(0, 2, 3, 1).reshape(*x.shape[:-1], O)  # (..., O)
     # --8<-- [end:linear]
 
@@ -60,9 +66,11 @@ class Linear(nn.Linear):
 
 
 # --8<-- [start:choice]
-def _prefers_convolution(x: Tensor, multiplications: int) -> bool:
+def _prefers_convolution(x: Tensor, N: int, I: int, O: int) -> bool:
     return (
-        multiplications >= SMALLEST_PRODUCT
+        N >= FEWEST_POSITIONS
+        and N * I >= SMALLEST_INPUT
+        and N * I * O >= SMALLEST_PRODUCT
         and x.dtype == torch.float32
         and x.device.type == "cpu"
         and _runs_on_amd()
