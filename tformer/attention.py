@@ -50,8 +50,11 @@ def attention_weights(
     if allowed is not None:
         scores = scores.masked_fill(~allowed, -math.inf)
 
+    if allowed is None and bias is None:
+        return torch.softmax(scores, dim=-1)  # (B, H, T, S)
+
     # softmax of a row of -inf is 0/0: such a row goes through it as zeros.
-    dead = (scores == -math.inf).all(dim=-1, keepdim=True)  # (B, H, T, 1)
+    dead = scores.amax(dim=-1, keepdim=True) == -math.inf  # (B, H, T, 1)
     weights = torch.softmax(scores.masked_fill(dead, 0.0), dim=-1)
     return weights.masked_fill(dead, 0.0)
     # --8<-- [end:attention_weights]
@@ -153,13 +156,13 @@ def scaled_dot_product_attention(
     allowed = attn_mask
     if is_causal:
         allowed = combine_masks(attn_mask, causal_mask(T, S, device=query.device))
-    # Half precision is for storage: the products are summed in float32.
-    q, k, v = (_at_least_float32(x) for x in (query, key, value))
-    k = k.repeat_interleave(H // k.shape[1], dim=1)  # (B, H, S, Dh)
-    v = v.repeat_interleave(H // v.shape[1], dim=1)  # (B, H, S, Dv)
+    if key.shape[1] != H:
+        key = key.repeat_interleave(H // key.shape[1], dim=1)  # (B, H, S, Dh)
+        value = value.repeat_interleave(H // value.shape[1], dim=1)  # (B, H, S, Dv)
+    q, k = _roomy(query), _roomy(key)
     weights = attention_weights(q, k, allowed, bias=bias, scale=scale, softcap=softcap)
-    output = F.dropout(weights, dropout_p) @ v  # (B, H, T, Dv)
-    output, weights = output.to(query.dtype), weights.to(query.dtype)
+    weights = weights.to(query.dtype)
+    output = F.dropout(weights, dropout_p) @ value  # (B, H, T, Dv)
     return (output, weights) if return_weights else output
     # --8<-- [end:scaled_dot_product_attention]
 
@@ -214,8 +217,9 @@ def _fused(
 
 
 # --8<-- [start:check]
-def _at_least_float32(x: Tensor) -> Tensor:
-    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+def _roomy(x: Tensor) -> Tensor:
+    """Return float16 as float32: a score above 65,504 would be infinite."""
+    return x.float() if x.dtype == torch.float16 else x
 
 
 def _check(
