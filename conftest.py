@@ -1,0 +1,3 @@
+"""Lets pytest run the pages; it looks for plugins in this folder only."""
+
+pytest_plugins = ["engine.plugin", "pytester"]

@@ -1,0 +1,54 @@
+"""The command line: `python -m engine generate`, `outputs` or `check`, and pages."""
+
+import argparse
+import sys
+from pathlib import Path
+
+if not __package__:  # `python docs/engine`, where nothing put docs/ on the path
+    sys.path[0] = str(Path(__file__).parents[1])
+
+from engine.project import Project
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; return the exit code."""
+    parser = argparse.ArgumentParser(prog="engine", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, does in (
+        ("generate", "make figures, notebooks and downloads of the pages that changed"),
+        ("outputs", "write what the blocks print into the pages"),
+        ("check", "run the pages, changed or not, and write nothing"),
+    ):
+        command = commands.add_parser(name, help=does, description=does)
+        command.add_argument(
+            "pages", nargs="*", type=Path, help="all, if none is given"
+        )
+    options = parser.parse_args(arguments)
+    project = Project.find(Path.cwd())
+    pages = [path.resolve() for path in options.pages] or None
+    for path in pages or []:
+        if path not in project.pages:
+            parser.error(f"{project.relative(path)} is no page of this project")
+    problems = _run(options.command, project, pages)
+    for problem in problems:
+        print(problem, end="\n\n", file=sys.stderr)
+    return 1 if problems else 0
+
+
+def _run(command: str, project: Project, pages: list[Path] | None) -> list[str]:
+    # Imported when needed: `generate` is quick where nothing has changed.
+    if command == "generate":
+        from engine.generate import generate
+
+        return generate(project, pages)
+    if command == "outputs":
+        from engine.outputs import rewrite_outputs
+
+        return rewrite_outputs(project, pages)
+    from engine.generate import check
+
+    return check(project, pages)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

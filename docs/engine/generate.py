@@ -1,0 +1,82 @@
+"""Make figures, notebooks and one-file downloads from the pages that changed."""
+
+import sys
+from pathlib import Path
+
+from engine.cache import Cache, write
+from engine.lines import PageError
+from engine.page import Page
+from engine.project import Project
+from engine.project_rules import project_problems
+
+_MADE = {"figures": ".svg", "notebooks": ".ipynb", "downloads": ".py"}
+
+
+def generate(project: Project, chosen: list[Path] | None = None) -> list[str]:
+    """Run what is not fresh, write what it gives, and return what is wrong.
+
+    Args:
+        project: whose pages they are.
+        chosen: pages; without it all, and files that no page makes are removed.
+    """
+    pages, problems = read_pages(project, chosen or project.pages)
+    problems += project_problems(project, pages)
+    cache = Cache(project)
+    stale = [page for page in pages if not cache.is_fresh(page)]
+    if stale:
+        problems += _run(project, stale, cache)
+    if len(pages) == len(project.pages):
+        made = (cache.products(page) for page in pages)
+        _remove_orphans(project, set().union(*made))
+    return problems
+
+
+def check(project: Project, chosen: list[Path] | None = None) -> list[str]:
+    """Run pages, fresh or not, write nothing, and return what is wrong."""
+    from engine.checks import count_line
+    from engine.processes import run_pages
+
+    pages, problems = read_pages(project, chosen or project.pages)
+    problems += project_problems(project, pages)
+    found = run = left_out = 0
+    for _, outcome in run_pages(project, pages):
+        problems += outcome.problems
+        found += outcome.found
+        run += len(outcome.printed)
+        left_out += outcome.left_out
+    print(count_line(len(pages), found, run, left_out))
+    return problems
+
+
+def read_pages(project: Project, paths: list[Path]) -> tuple[list[Page], list[str]]:
+    """Return the pages that can be read, and why others cannot."""
+    pages, problems = [], []
+    for path in paths:
+        try:
+            pages.append(Page(project, path))
+        except PageError as error:
+            problems.append(project.tidy(str(error)))
+    return pages, problems
+
+
+def _run(project: Project, pages: list[Page], cache: Cache) -> list[str]:
+    from engine.processes import run_pages
+
+    problems = []
+    for page, outcome in run_pages(project, pages):
+        name = project.relative(page.path)
+        print(f"ran {name}: {outcome.seconds:.1f} s", file=sys.stderr)
+        problems += outcome.problems
+        if not outcome.problems:
+            for file, text in outcome.products.items():
+                write(project.root / file, text)
+            cache.store(page, outcome.inputs, outcome.products)
+    return problems
+
+
+def _remove_orphans(project: Project, wanted: set[str]) -> None:
+    """Remove what pages made that are gone, or that make it no more."""
+    for folder, suffix in _MADE.items():
+        for path in (project.docs / folder).glob(f"*{suffix}"):
+            if project.relative(path) not in wanted:
+                path.unlink()

@@ -1,0 +1,118 @@
+"""The project as the engine sees it: where its pages are, and what mkdocs.yml says."""
+
+import functools
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pathspec
+import yaml
+from mkdocs.utils.yaml import get_yaml_loader, yaml_load
+
+PACKAGE = "tformer"  # `package` under `extra` in mkdocs.yml names another one
+ENGINE = Path(__file__).parent
+
+# GitHub shows these; they are no part of the site, but their Python runs as well.
+OTHER_PAGES = ("README.md", ".github/CONTRIBUTING.md")
+
+# As in MkDocs, which leaves these out whatever mkdocs.yml says.
+_NEVER_SHOWN = [".*", "/templates/"]
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder with a mkdocs.yml."""
+
+    root: Path
+
+    @classmethod
+    def find(cls, start: Path) -> "Project":
+        """Return the project that holds the folder `start`."""
+        for folder in (start.resolve(), *start.resolve().parents):
+            if (folder / "mkdocs.yml").is_file():
+                return cls(folder)
+        raise FileNotFoundError(f"no mkdocs.yml in {start} or in a folder above it")
+
+    @functools.cached_property
+    def config(self) -> dict[str, Any]:
+        """mkdocs.yml, without the objects that its `!!python` tags name."""
+        loader = get_yaml_loader(yaml.SafeLoader)
+        loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
+        with (self.root / "mkdocs.yml").open("rb") as file:
+            return yaml_load(file, loader)
+
+    @property
+    def package(self) -> str:
+        """The name of the package that the pages are about."""
+        return str((self.config.get("extra") or {}).get("package", PACKAGE))
+
+    @property
+    def docs(self) -> Path:
+        """The folder of the site's pages."""
+        return self.root / str(self.config.get("docs_dir", "docs"))
+
+    @property
+    def site_url(self) -> str:
+        """The address of the site, with a slash at its end."""
+        return str(self.config.get("site_url") or "").rstrip("/") + "/"
+
+    @property
+    def repo_url(self) -> str:
+        """The address of the repository, without a slash at its end."""
+        return str(self.config.get("repo_url") or "").rstrip("/")
+
+    def extension_options(self, name: str) -> dict[str, Any]:
+        """Return the options that mkdocs.yml gives to a Markdown extension."""
+        for entry in self.config.get("markdown_extensions", []):
+            if isinstance(entry, dict) and name in entry:
+                return dict(entry[name] or {})
+        return {}
+
+    @functools.cached_property
+    def site_pages(self) -> list[Path]:
+        """The Markdown files that the site shows."""
+        excluded = (self.config.get("exclude_docs") or "").splitlines()
+        spec = pathspec.GitIgnoreSpec.from_lines([*_NEVER_SHOWN, *excluded])
+        found = (path.relative_to(self.docs) for path in self.docs.rglob("*.md"))
+        shown = (path for path in found if not spec.match_file(path.as_posix()))
+        return [self.docs / path for path in sorted(shown)]
+
+    @functools.cached_property
+    def pages(self) -> list[Path]:
+        """All Markdown files whose Python is run."""
+        others = (self.root / name for name in OTHER_PAGES)
+        return [*self.site_pages, *(path for path in others if path.is_file())]
+
+    def relative(self, path: Path | str) -> str:
+        """Return a path as it reads from the root, or as it is if it lies outside."""
+        path = Path(path)
+        inside = path.is_relative_to(self.root)
+        return path.relative_to(self.root).as_posix() if inside else str(path)
+
+    def tidy(self, text: str) -> str:
+        """Shorten the paths in a message to how they read from the root."""
+        return text.replace(f"{self.root}{os.sep}", "")
+
+    def page_url(self, path: Path) -> str:
+        """Return the address of a page, or of another file in docs/, on the site."""
+        if path in (self.root / name for name in OTHER_PAGES):
+            return f"{self.repo_url}/blob/HEAD/{self.relative(path)}"
+        url = path.relative_to(self.docs).as_posix()
+        stem, _, suffix = url.rpartition(".")
+        if suffix in ("md", "ipynb") and not url.startswith("notebooks/"):
+            url = "" if stem == "index" else stem.removesuffix("/index") + "/"
+        return self.site_url + url
+
+    @functools.cached_property
+    def needs_torch(self) -> bool:
+        """Whether the package may import torch."""
+        sources = (path for path in self.package_files() if path.suffix == ".py")
+        return any("import torch" in path.read_text("utf-8") for path in sources)
+
+    def package_files(self) -> list[Path]:
+        """Return every file of the package, sources and data."""
+        files = (self.root / self.package).rglob("*")
+        return sorted(
+            path for path in files if path.is_file() and "__pycache__" not in path.parts
+        )

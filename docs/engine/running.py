@@ -1,0 +1,119 @@
+"""Run the blocks of a page, top to bottom, in one `__main__` module."""
+
+import contextlib
+import functools
+import io
+import os
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine import figures
+from engine.blocks import Block
+from engine.compiling import Compiler
+from engine.environment import page_environment
+from engine.failures import BlockFailed, describe
+from engine.page import Page
+
+
+@dataclass
+class Result:
+    """What a block left behind."""
+
+    stdout: str = ""
+    figures: list[str] = field(default_factory=list)  # SVG
+    has_value: bool = False  # its last line is an expression that is not None
+
+
+class Runner:
+    """Runs the blocks of one page in their order, each once.
+
+    Attributes:
+        ran: the outcome of each block that was run, by its number.
+        left_out: the reason for each block that was not, by its number.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.ran: dict[int, Result | BlockFailed] = {}
+        self.left_out: dict[int, str] = {}
+        self._module = types.ModuleType("__main__")
+        self._module.__file__ = str(page.path)
+        self._compiler = Compiler(page.path, page.text.count("\n") + 1)
+        self._leaving = contextlib.ExitStack()
+
+    def result(self, block: Block) -> Result:
+        """Return what `block` left behind, after running all blocks above it.
+
+        Raises:
+            BlockFailed: it raised, or a block above it did.
+        """
+        for above in self.page.blocks[: block.number]:
+            if isinstance(self._outcome(above), BlockFailed):
+                place = f"{self.page.path}:{above.line}"
+                raise BlockFailed(f"not run, since the block at {place} failed")
+        outcome = self._outcome(block)
+        if isinstance(outcome, BlockFailed):
+            raise outcome
+        return outcome
+
+    def results(self) -> list[Result]:
+        """Run the whole page."""
+        return [self.result(block) for block in self.page.blocks]
+
+    def close(self) -> None:
+        """Free what the page holds, and put the process back as it was."""
+        self._module.__dict__.clear()
+        self._leaving.close()
+
+    def _outcome(self, block: Block) -> Result | BlockFailed:
+        if block.number not in self.ran | self.left_out:
+            reason = block.left_out()
+            if reason is None:
+                self.ran[block.number] = self._run(block)
+            else:
+                self.left_out[block.number] = reason
+        return self.ran.get(block.number, Result())
+
+    def _run(self, block: Block) -> Result | BlockFailed:
+        result, printed = Result(), io.StringIO()
+        try:
+            with self._as_main(), contextlib.redirect_stdout(printed):
+                result.has_value = self._execute(block)
+                result.figures = figures.take_figures()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  # exit(), pytest.skip() too
+            message = describe(error, self.page, block, self._compiler.copied)
+            said = f"\nIt had printed:\n{printed.getvalue()}"
+            return BlockFailed(message + said if printed.getvalue() else message)
+        result.stdout = printed.getvalue()
+        return result
+
+    def _execute(self, block: Block) -> bool:
+        """Run a block; say whether its last line has a value that is not None."""
+        compiled = self._compiler.compile(block.lines)
+        for code in compiled.statements:
+            exec(code, self._module.__dict__)
+        if compiled.value is None:
+            return False
+        return eval(compiled.value, self._module.__dict__) is not None
+
+    @functools.cached_property
+    def _folder(self) -> Path:
+        return self._leaving.enter_context(page_environment(self.page))
+
+    @contextlib.contextmanager
+    def _as_main(self) -> Iterator[None]:
+        """Be the program: `__main__`, its arguments and its working folder."""
+        main, arguments, folder = sys.modules["__main__"], sys.argv, Path.cwd()
+        own_folder = self._folder
+        sys.modules["__main__"], sys.argv = self._module, [str(self.page.path)]
+        os.chdir(own_folder)
+        try:
+            yield
+        finally:
+            sys.modules["__main__"], sys.argv = main, arguments
+            os.chdir(folder)
