@@ -50,7 +50,7 @@ def copy_katex() -> None:
 
 
 def copy_fonts() -> None:
-    """Copy the fonts that docs/assets/css/fonts.css names: Latin script, all weights."""
+    """Copy the fonts that docs/assets/css/fonts.css names: Latin, all weights."""
     files = [
         file
         for name in FONTS

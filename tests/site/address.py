@@ -16,9 +16,8 @@ COPIES = [ROOT / name for name in ("README.md", "CITATION.cff", "pyproject.toml"
 def read() -> tuple[str, str]:
     """Return the addresses of the repository and of the site."""
     text = SOURCE.read_text("utf-8")
-    found = [re.search(rf"^{key}: (\S+)$", text, re.M) for key in ("repo_url", "site_url")]
-    repo, site = (match[1].rstrip("/") for match in found if match)
-    return repo, site
+    lines = dict(re.findall(r"^(repo_url|site_url): (\S+)$", text, re.M))
+    return lines["repo_url"].rstrip("/"), lines["site_url"].rstrip("/")
 
 
 def change(repo: str, site: str) -> None:

@@ -3,6 +3,9 @@ document$.subscribe(() => {
   const search = document.querySelector("[data-md-component=search]")
   search?.setAttribute("aria-label", "Search")
 
+  for (const item of document.querySelectorAll(".task-list-item"))
+    item.querySelector("input")?.setAttribute("aria-label", item.textContent.trim())
+
   /* What scrolls sideways must be reachable by Tab, to be scrolled by the arrow keys. */
   const wide = "pre > code, .arithmatex, .md-typeset__scrollwrap"
   const reach = new ResizeObserver((entries) => {

@@ -1,0 +1,113 @@
+"""The site, built once for all tests and workers, served, and opened in a browser."""
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from playwright.sync_api import Browser, sync_playwright
+
+from address import ROOT, read
+
+# What the site may load: its own files, and nothing else.
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline'; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data:; worker-src 'self'"
+)
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
+    "--disable-background-networking --disable-component-update --disable-sync"
+)
+
+
+def build(target: Path) -> None:
+    """Build the site as `make build` does; a warning is an error."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", target],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        lines = re.findall(
+            r"^(?:WARNING|ERROR|Aborted).*(?:\n  .*)*", done.stderr, re.M
+        )
+        raise AssertionError("\n".join(lines) or done.stdout + done.stderr)
+
+
+@pytest.fixture(scope="session")
+def www(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder to serve: the site stands in it where its address says."""
+    top = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        top = top.parent  # one for all workers
+    folder, failure = top / "www", top / "www-failure.txt"
+    with FileLock(top / "www.lock"):
+        if failure.exists():
+            pytest.fail(failure.read_text("utf-8"))
+        if not folder.exists():
+            try:
+                build(folder / base())
+            except AssertionError as error:
+                failure.write_text(str(error), "utf-8")
+                raise
+    return folder
+
+
+def base() -> str:
+    """Return the path in the site's address: "tformer" in https://host/tformer."""
+    return "/".join(read()[1].split("/")[3:])
+
+
+@pytest.fixture(scope="session")
+def site(www: Path) -> Path:
+    """The built site."""
+    return www / base()
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Serves files under the policy, and says nothing."""
+
+    def end_headers(self) -> None:
+        self.send_header("Content-Security-Policy", POLICY)
+        super().end_headers()
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def home(www: Path) -> Iterator[str]:
+    """The address of the home page, served from this machine."""
+    server = ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Handler, directory=www)
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    path = f"{base()}/".lstrip("/")
+    yield f"http://127.0.0.1:{server.server_port}/{path}"
+    server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A Chromium of this machine."""
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        message = f"no browser to look at the site with: none of {', '.join(BROWSERS)}"
+        if "CI" in os.environ:
+            pytest.fail(message)
+        pytest.skip(message)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found, args=FLAGS.split())
+        yield chromium
+        chromium.close()

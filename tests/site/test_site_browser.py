@@ -1,0 +1,137 @@
+"""The site as a reader sees it: in a browser, light and dark, wide and on a phone."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from navigation import CHAPTERS, PAGES, url
+
+LOOK = Path(__file__).with_name("look.js").read_text("utf-8")
+AXE = Path(sys.prefix) / "npm" / "node_modules" / "axe-core" / "axe.min.js"
+# `rules` narrows the search to some rules; null asks for all.
+VIOLATIONS = """async (rules) => {
+  const options = {resultTypes: ["violations"]}
+  if (rules) options.runOnly = rules
+  const found = await axe.run(document, options)
+  return found.violations
+    .filter((rule) => ["serious", "critical"].includes(rule.impact))
+    .flatMap((rule) => rule.nodes.map((node) =>
+      `${rule.id}: ${node.target} ${node.any[0]?.message ?? node.failureSummary}`))
+}"""
+SCHEME = "() => document.body.dataset.mdColorScheme"
+DESK, PHONE = (1280, 900), (390, 844)
+
+
+@contextmanager
+def opened(
+    browser: Browser, home: str, page: str = ""
+) -> Iterator[tuple[Page, list[str]]]:
+    """Open a page; yield it with a list of what it complains of, and asks elsewhere."""
+    context = browser.new_context(
+        color_scheme="light",
+        viewport={"width": DESK[0], "height": DESK[1]},
+        reduced_motion="reduce",
+    )
+    tab = context.new_page()
+    wrong: list[str] = []
+    tab.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
+    tab.on("pageerror", lambda error: wrong.append(str(error)))
+    tab.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
+    tab.on(
+        "request",
+        lambda request: (
+            wrong.append(f"elsewhere: {request.url}")
+            if not request.url.startswith((home, "data:"))
+            else None
+        ),
+    )
+    tab.goto(home + page)
+    try:
+        yield tab, wrong
+    finally:
+        context.close()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page(browser: Browser, home: str, page: str) -> None:
+    with opened(browser, home, page) as (tab, wrong):
+        tab.evaluate(AXE.read_text("utf-8"))
+        wrong += tab.evaluate(LOOK) + tab.evaluate(VIOLATIONS, None)
+        tab.emulate_media(color_scheme="dark")
+        assert tab.evaluate(SCHEME) == "slate"
+        dark = tab.evaluate(LOOK) + tab.evaluate(VIOLATIONS, ["color-contrast"])
+        tab.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+        wrong += [f"in the dark: {sentence}" for sentence in dark]
+        wrong += [f"on a phone: {sentence}" for sentence in tab.evaluate(LOOK)]
+        assert not wrong, "\n".join(wrong)
+
+
+def test_a_bad_page_is_noticed(browser: Browser, home: str) -> None:
+    bad = """() => {
+      const article = document.querySelector("article")
+      article.insertAdjacentHTML("beforeend",
+        '<p style="width: 3000px">\\\\(x\\\\)</p><img src="gone.svg"><a href="/"></a>' +
+        '<p style="color: #ccc; background: #fff">pale</p>')
+      fetch("https://example.org/").catch(() => {})
+      return new Promise((done) => setTimeout(done, 300))
+    }"""
+    with opened(browser, home) as (tab, wrong):
+        tab.evaluate(bad)
+        wrong += tab.evaluate(LOOK)
+        tab.evaluate(AXE.read_text("utf-8"))
+        wrong += tab.evaluate(VIOLATIONS, None)
+        text = "\n".join(wrong)
+        for sign in ("wider", "not seen", "not loaded", "color-contrast", "link-name"):
+            assert sign in text
+        assert "Content Security Policy" in text
+
+
+def test_search_finds_a_chapter(browser: Browser, home: str) -> None:
+    with opened(browser, home) as (tab, wrong):
+        tab.get_by_role("textbox", name="Search").click()
+        tab.keyboard.type("softmax")
+        result = tab.locator(".md-search-result__link").first
+        result.wait_for()
+        links = tab.locator(".md-search-result__link").evaluate_all(
+            "links => links.map((link) => link.href)"
+        )
+        assert any(url(CHAPTERS[1]) in link for link in links)
+        assert not wrong, "\n".join(wrong)
+
+
+def test_the_drawing_leads_to_every_chapter_by_keyboard(
+    browser: Browser, home: str
+) -> None:
+    with opened(browser, home) as (tab, _):
+        tab.locator(".architecture a").first.focus()
+        names, targets = set(), set()
+        for _ in range(tab.locator(".architecture a").count()):
+            target, name, outlined = tab.evaluate(
+                """() => {
+                  const link = document.activeElement
+                  const edge = getComputedStyle(link.querySelector("rect"))
+                  return [link.href.baseVal, link.ariaLabel, edge.strokeWidth === "2px"]
+                }"""
+            )
+            assert outlined, name
+            names.add(name)
+            targets.add(target)
+            tab.keyboard.press("Tab")
+        drawn = {url(file) for file in CHAPTERS[1:-1]}
+        assert targets == drawn
+        assert all(names)
+
+
+def test_the_scheme_is_chosen_by_hand(browser: Browser, home: str) -> None:
+    with opened(browser, home) as (tab, _):
+        assert tab.evaluate(SCHEME) == "default"
+        toggle = tab.locator("form[data-md-component=palette] label:not([hidden])")
+        toggle.click()
+        toggle.click()
+        assert tab.evaluate(SCHEME) == "slate"
+        tab.goto(home + url(CHAPTERS[0]))
+        assert tab.evaluate(SCHEME) == "slate"

