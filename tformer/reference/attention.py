@@ -55,7 +55,7 @@ def attention_weights(
         scores = np.where(allowed, scores, -np.inf)
 
     # softmax of a row of -inf is 0/0: such a row goes through it as zeros.
-    dead = (scores == -np.inf).all(axis=-1, keepdims=True)  # (B, H, T, 1)
+    dead = scores.max(axis=-1, keepdims=True) == -np.inf  # (B, H, T, 1)
     weights = softmax(np.where(dead, 0.0, scores))
     return np.where(dead, 0.0, weights)
     # --8<-- [end:attention_weights]
