@@ -3,10 +3,13 @@
 B batch · L length of the longest text
 """
 
+# --8<-- [start:imports]
 from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
+
+# --8<-- [end:imports]
 
 
 # --8<-- [start:CharacterVocabulary]
@@ -81,7 +84,7 @@ class CharacterVocabulary:
         return torch.tensor(padded, dtype=torch.int64)  # (B, L)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Turn ids into text, up to the first end token; padding and start are left out.
+        """Turn ids into text, up to the first end token, without padding and start.
 
         Raises:
             ValueError: an id is outside the vocabulary.
