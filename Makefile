@@ -64,10 +64,10 @@ format: ready  ## let ruff format the code and mend what it can
 	$(PY) -m ruff format
 
 model: ready  ## train the model of the last chapter, about 5 minutes on a CPU
-	$(PY) -m tformer.training $(ARGS)
+	$(PY) -m tformer.pretrained $(ARGS)
 
 benchmark: ready  ## time the modules against torch's own, in one run
-	$(PY) -m tests.benchmarks $(ARGS)
+	$(PY) tests/benchmarks/against_torch.py $(ARGS)
 
 address: .venv/.packages  ## change addresses: make address REPO=https://… SITE=https://…
 	$(PY) tests/site/address.py "$(REPO)" "$(SITE)"
