@@ -6,6 +6,7 @@ Dv width of a value
 
 # --8<-- [start:imports]
 import math
+from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, overload
 
 import torch
@@ -146,8 +147,8 @@ def scaled_dot_product_attention(
         ValueError: shapes do not match, H is not a multiple of G, a length is 0, or
             `softcap` or `dropout_p` is out of its range.
     """
-    B, H, T, Dh = _check(query, key, value, attn_mask, bias, softcap, dropout_p)
-    S, Dv = value.shape[-2:]
+    _check(query, key, value, attn_mask, bias, softcap, dropout_p)
+    (H, T, Dh), S = query.shape[1:], key.shape[2]
     scale = 1.0 / math.sqrt(Dh) if scale is None else scale
 
     if not return_weights and softcap is None:
@@ -160,14 +161,23 @@ def scaled_dot_product_attention(
         key = key.repeat_interleave(H // key.shape[1], dim=1)  # (B, H, S, Dh)
         value = value.repeat_interleave(H // value.shape[1], dim=1)  # (B, H, S, Dv)
     q, k = _roomy(query), _roomy(key)
-    weights = attention_weights(q, k, allowed, bias=bias, scale=scale, softcap=softcap)
-    weights = weights.to(query.dtype)
-    output = F.dropout(weights, dropout_p) @ value  # (B, H, T, Dv)
+    with _without_autocast(query.device):
+        weights = attention_weights(
+            q, k, allowed, bias=bias, scale=scale, softcap=softcap
+        ).to(query.dtype)
+        output = F.dropout(weights, dropout_p) @ value  # (B, H, T, Dv)
     return (output, weights) if return_weights else output
     # --8<-- [end:scaled_dot_product_attention]
 
 
 # --8<-- [start:fused]
+# The kernel turns a mask into floats: 1 GB where 16,384 queries have a row each. With
+# this many queries at a time, memory grows with T and not with T × S.
+QUERIES_AT_A_TIME = 256
+# Where the kernel itself gives zeros to a query that may attend to nothing.
+ZEROES_DEAD_ROWS = {"cpu"}
+
+
 def _fused(
     query: Tensor,
     key: Tensor,
@@ -179,40 +189,93 @@ def _fused(
     dropout_p: float,
 ) -> Tensor:
     """Attend by torch's fused kernel, which never holds the scores."""
-    (T, Dh), (S, Dv) = query.shape[-2:], value.shape[-2:]
-    if is_causal and T == 1:
-        is_causal = False  # the newest query sees every key
-    elif is_causal and (T != S or attn_mask is not None or bias is not None):
-        attn_mask = combine_masks(attn_mask, causal_mask(T, S, device=query.device))
-        is_causal = False
+    (H, T, Dh), (G, S, Dv) = query.shape[1:], value.shape[1:]
     if attn_mask is not None:
         attn_mask = attn_mask[(None,) * (4 - attn_mask.ndim)]
+    if bias is not None:
+        bias = bias[(None,) * (4 - bias.ndim)].to(query.dtype)
+    masks = [mask for mask in (attn_mask, bias) if mask is not None]
+    is_causal = is_causal and T > 1  # a single query is the newest: it sees every key
+    by_flag = is_causal and T == S and not masks
+
+    has_rows = is_causal or any(mask.shape[2] > 1 for mask in masks)
+    in_blocks = T > QUERIES_AT_A_TIME and not torch.compiler.is_compiling()
+    if has_rows and not by_flag and in_blocks:
+        return _in_blocks(
+            query, key, value, attn_mask, bias, is_causal, scale, dropout_p
+        )
+    if is_causal and not by_flag:
+        attn_mask = combine_masks(attn_mask, causal_mask(T, S, device=query.device))
     alive = None
-    if attn_mask is not None and query.device.type != "cpu":
-        # The CPU kernel gives zeros to a row without keys; not every other one does.
+    if attn_mask is not None and query.device.type not in ZEROES_DEAD_ROWS:
         alive = attn_mask.any(dim=-1, keepdim=True)  # (B, H, T, 1)
         attn_mask = attn_mask | ~alive
     if bias is not None:
-        bias = bias[(None,) * (4 - bias.ndim)].to(query.dtype)
         if attn_mask is not None:
             bias = torch.where(attn_mask, bias, -math.inf)
         attn_mask = bias
 
-    if Dh != Dv:  # the kernel wants one width; columns of zeros change no score
-        query, key, value = (
-            F.pad(x, (0, max(Dh, Dv) - x.shape[-1])) for x in (query, key, value)
-        )
+    # The kernel wants one width: columns of zeros change no score.
+    query, key, value = (
+        x if x.shape[-1] >= max(Dh, Dv) else F.pad(x, (0, max(Dh, Dv) - x.shape[-1]))
+        for x in (query, key, value)
+    )
+    if H != G and not _serves_groups(query, attn_mask):
+        key, value = (x.repeat_interleave(H // G, dim=1) for x in (key, value))
     output = F.scaled_dot_product_attention(
         query,
         key,
         value,
         attn_mask,
         dropout_p,
-        is_causal,
+        by_flag,
         scale=scale,
         enable_gqa=query.shape[1] != key.shape[1],
     )[..., :Dv]  # (B, H, T, Dv)
     return output if alive is None else output.masked_fill(~alive, 0.0)
+
+
+def _in_blocks(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    bias: Tensor | None,
+    is_causal: bool,
+    scale: float,
+    dropout_p: float,
+) -> Tensor:
+    """Attend for some queries at a time, each block to the keys that it may see."""
+    T, S = query.shape[2], key.shape[2]
+    blind = max(0, T - S) if is_causal else 0  # the first queries, before any key
+    outputs = []
+    for begin in range(blind, T, QUERIES_AT_A_TIME):
+        end = min(begin + QUERIES_AT_A_TIME, T)
+        seen = S - (T - end) if is_causal else S
+        mask_rows, bias_rows = (
+            x if x is None else x.expand(-1, -1, T, S)[:, :, begin:end, :seen]
+            for x in (attn_mask, bias)
+        )
+        outputs.append(
+            _fused(
+                query[:, :, begin:end],
+                key[:, :, :seen],
+                value[:, :, :seen],
+                mask_rows,
+                bias_rows,
+                is_causal,
+                scale,
+                dropout_p,
+            )
+        )
+    output = torch.cat(outputs, dim=2)
+    return F.pad(output, (0, 0, blind, 0)) if blind else output  # (B, H, T, Dv)
+
+
+def _serves_groups(query: Tensor, attn_mask: Tensor | None) -> bool:
+    """Say whether the kernel knows of groups; else torch would hold the scores."""
+    half = query.dtype in (torch.float16, torch.bfloat16)
+    return query.device.type == "cpu" or (query.is_cuda and half and attn_mask is None)
     # --8<-- [end:fused]
 
 
@@ -220,6 +283,13 @@ def _fused(
 def _roomy(x: Tensor) -> Tensor:
     """Return float16 as float32: a score above 65,504 would be infinite."""
     return x.float() if x.dtype == torch.float16 else x
+
+
+def _without_autocast(device: torch.device) -> AbstractContextManager[object]:
+    """Keep autocast from taking the products back to half precision."""
+    if torch.amp.is_autocast_available(device.type):
+        return torch.autocast(device.type, enabled=False)
+    return nullcontext()
 
 
 def _check(
@@ -230,8 +300,8 @@ def _check(
     bias: Tensor | None,
     softcap: float | None,
     dropout_p: float,
-) -> tuple[int, int, int, int]:
-    """Check what enters; return the query's shape (B, H, T, Dh)."""
+) -> None:
+    """Check what enters."""
     for name, x in (("query", query), ("key", key), ("value", value)):
         if x.ndim != 4:
             raise ValueError(
@@ -244,11 +314,14 @@ def _check(
         if x.dtype != query.dtype:
             raise TypeError(f"{name} is {x.dtype} but query is {query.dtype}")
     (B, H, T, Dh), (G, S) = query.shape, key.shape[1:3]
-    both = f"query is {_shape(query)}, key is {_shape(key)}"
     if key.shape[3] != Dh:
-        raise ValueError(f"key has head_dim {key.shape[3]} but query has {Dh}: {both}")
+        raise ValueError(
+            f"key has head_dim {key.shape[3]} but query has {Dh}: {_both(query, key)}"
+        )
     if key.shape[0] != B:
-        raise ValueError(f"key has batch {key.shape[0]} but query has {B}: {both}")
+        raise ValueError(
+            f"key has batch {key.shape[0]} but query has {B}: {_both(query, key)}"
+        )
     if value.shape[:3] != key.shape[:3]:
         raise ValueError(
             "value and key must agree in batch, heads and length: "
@@ -256,7 +329,8 @@ def _check(
         )
     if H % G:
         raise ValueError(
-            f"query has {H} heads, which is not a multiple of key's {G}: {both}"
+            f"query has {H} heads, which is not a multiple of key's {G}: "
+            f"{_both(query, key)}"
         )
     if attn_mask is not None and attn_mask.dtype != torch.bool:
         raise TypeError(
@@ -279,9 +353,12 @@ def _check(
     if softcap is not None and not softcap > 0:
         raise ValueError(f"softcap ({softcap}) must be above 0")
     check_probability(dropout_p=dropout_p)
-    return B, H, T, Dh
 
 
 def _shape(x: Tensor) -> str:
     return str(tuple(x.shape))
+
+
+def _both(query: Tensor, key: Tensor) -> str:
+    return f"query is {_shape(query)}, key is {_shape(key)}"
     # --8<-- [end:check]
