@@ -12,6 +12,7 @@ import importlib.abc
 import importlib.util
 import io
 import json
+import linecache
 import os
 import subprocess
 import sys
@@ -96,10 +97,10 @@ def _run_notebook(file: Path) -> None:
     cells = json.loads(file.read_text("utf-8"))["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     for number, cell in enumerate(code, 1):
-        printed = io.StringIO()
-        name = f"cell {number}"
+        name, source, printed = f"cell {number}", cell["source"], io.StringIO()
+        linecache.cache[name] = (sum(map(len, source)), None, source, name)
         with contextlib.redirect_stdout(printed):
-            exec(compile("".join(cell["source"]), name, "exec"), vars(main_module))
+            exec(compile("".join(source), name, "exec"), vars(main_module))
         streams = (out for out in cell["outputs"] if out["output_type"] == "stream")
         expected = "".join("".join(out["text"]) for out in streams)
         if printed.getvalue() != expected:

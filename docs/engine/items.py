@@ -1,7 +1,7 @@
 """One page as a collection of tests: its blocks, and what holds for it as a whole.
 
-The tests of a page share one run of its blocks, so they go to one worker of
-pytest-xdist. Any of them can be run alone: the blocks above it are run first.
+The tests of a page share one run of its blocks. Any of them can be run alone: the
+blocks above it are run first.
 """
 
 import contextlib
@@ -57,7 +57,7 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
             above = "" if origin.file == self.path else f"{origin.file.name} "
             item = BlockItem.from_parent(self, name=f"{above}line {origin.line}")
             item.obj = block
-            yield self._in_one_worker(item)
+            yield item
         yield self._test("every block is run", every_block_is_run)
         yield self._test("figures", figures)
         if self.page.is_chapter:
@@ -82,10 +82,6 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
     def _test(self, name: str, check: Callable[["PageItem"], list[str]]) -> pytest.Item:
         item: PageItem = PageItem.from_parent(self, name=name)
         item.check = check
-        return self._in_one_worker(item)
-
-    def _in_one_worker(self, item: pytest.Item) -> pytest.Item:
-        item.add_marker(pytest.mark.xdist_group(self.project.relative(self.path)))
         return item
 
 

@@ -1,11 +1,13 @@
 """The pages as tests, on top of pytest-codeblocks.
 
 pytest-codeblocks finds the Markdown files (`--codeblocks`); here each becomes a page of
-the site (see `items`), and the session ends with a count of all their blocks.
+the site (see `items`), whose tests all go to one worker of pytest-xdist. The session
+ends with a count of all blocks.
 """
 
 from collections.abc import Generator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pytest_codeblocks.plugin import MarkdownFile  # type: ignore[import-untyped]
@@ -13,6 +15,9 @@ from pytest_codeblocks.plugin import MarkdownFile  # type: ignore[import-untyped
 from engine.checks import count_line
 from engine.items import COUNTS, PageFile
 from engine.project import Project
+
+if TYPE_CHECKING:
+    from xdist.scheduler import Scheduling  # type: ignore[import-untyped]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -27,6 +32,24 @@ def pytest_collect_file(
         if file_path in project.pages:  # and not a page that is meant to fail
             others.append(PageFile.from_parent(parent, path=file_path))
     return others
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> "Scheduling | None":
+    """Send a page to one worker, all else to whichever is free, as `load` does.
+
+    Told by the node ids, since the marks of `loadgroup` do not reach every pytest.
+    """
+    from xdist.scheduler import LoadGroupScheduling
+
+    class PageScheduling(LoadGroupScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file, _, _ = nodeid.partition("::")
+            return file if file.endswith(".md") else str(super()._split_scope(nodeid))
+
+    if config.getoption("dist") not in ("load", "loadgroup"):
+        return None
+    return PageScheduling(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,0 +1,1 @@
+"""A package small enough to test an engine with."""

@@ -1,0 +1,36 @@
+"""What the tests of the engine do with a page of the small project."""
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.checks import output_problem, page_problems
+from engine.failures import BlockFailed
+from engine.lines import PageError
+from engine.page import Page
+from engine.places import place_figures
+from engine.project import Project
+from engine.running import Result, Runner
+
+Write = Callable[..., Page]  # the fixture `write`
+
+
+def run(page: Page) -> list[Result]:
+    """Run all blocks of a page."""
+    with contextlib.closing(Runner(page)) as runner:
+        return runner.results()
+
+
+def problems_of(project: Project, path: Path) -> list[str]:
+    """Return all that is wrong with a page, as the tests of pages find it."""
+    problems = []
+    try:
+        page = Page(project, path)
+        problems += page_problems(page)
+        results = run(page)
+        for block in page.blocks:
+            problems.append(output_problem(block, results[block.number]))
+        place_figures(page, results)
+    except (PageError, BlockFailed) as error:
+        problems.append(str(error))
+    return [project.tidy(problem) for problem in problems if problem]

@@ -1,0 +1,133 @@
+"""Figures are the same at every run, and can be read on light and on dark."""
+
+import re
+
+import pytest
+
+from engine.figures import COLOURS, themed
+from engine.places import place_figures, repeated_names
+from small_project import Write, run
+
+PAPER = {"light": "#ffffff", "dark": "#1e2129"}  # of Material's two schemes
+DRAW = """
+    ```python
+    import matplotlib.pyplot as plt
+
+    fig, ax = plt.subplots()
+    ax.plot([1, 2], label="<a> & b")
+    ax.fill_between([0, 1], [1, 2], color="black", alpha=0.2)
+    ax.legend()
+    plt.show()
+    ```
+"""
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    linear = [
+        x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", PAPER)
+@pytest.mark.parametrize("colour", COLOURS)
+def test_lines_stand_out_from_the_paper(colour: str, scheme: str) -> None:
+    a, b = sorted([luminance(colour), luminance(PAPER[scheme])])
+    assert (b + 0.05) / (a + 0.05) >= 3  # WCAG 2, for graphics
+
+
+def test_a_drawing_gives_the_same_bytes_and_no_black(write: Write) -> None:
+    page = write(DRAW)
+    ((first,), (second,)) = run(page)[0].figures, run(page)[0].figures
+    assert first == second
+    assert "<text" in first  # text stays text
+    assert "#000000" not in first
+    assert "currentColor" in first
+    assert "<metadata" not in first
+    assert not re.search(r"<g id=\"patch_1\">\s*<path[^>]*fill: #ffffff", first)
+
+
+def test_the_ink_follows_the_scheme_and_the_figure_has_a_name() -> None:
+    svg = themed('<svg class="figure" width="1pt">\n<g/></svg>', r"A line <1> & \(x\)")
+    assert svg.startswith(
+        '<svg class="figure" width="1pt"><title>A line &lt;1&gt; &amp; '
+    )
+    assert r"\(x\)</title><style>" in svg
+    assert "@media (prefers-color-scheme:dark)" in svg
+    assert svg.endswith("\n<g/></svg>")
+
+
+def test_figures_go_to_the_places_below_their_blocks_in_order(write: Write) -> None:
+    page = write(
+        """
+        ```python
+        import matplotlib.pyplot as plt
+
+        for height in (1, 2):
+            plt.figure(figsize=(3, height))
+        ```
+
+        ![The low one](../figures/page-low.svg){ width=300 }
+
+        Words, and ![the high one](../figures/page-high.svg "title").
+
+        ![Not from here](../assets/logo.svg)
+
+        ```text
+        ![not a place](../figures/in-a-fence.svg)
+        ```
+
+        ```python
+        plt.figure(figsize=(3, 3))
+        ```
+
+        === "A tab"
+
+            ![The square one](../figures/page-square.svg#only-light)
+        """,
+        "chapters/page.md",
+    )
+    placed = place_figures(page, run(page))
+    heights = [re.search(r'viewBox="0 0 \S+ (\S+)"', x.svg)[1] for x in placed]
+    assert sorted(heights, key=float) == heights
+    assert [(x.place.name, x.place.alt, x.block) for x in placed] == [
+        ("page-low.svg", "The low one", 0),
+        ("page-high.svg", "the high one", 0),
+        ("page-square.svg", "The square one", 1),
+    ]
+
+
+def test_settings_of_one_page_do_not_reach_the_next(write: Write) -> None:
+    changes = write("""
+        ```python
+        import matplotlib.pyplot as plt
+
+        plt.rcParams["figure.figsize"] = (1, 1)
+        ```
+        ```python
+        print(plt.rcParams["figure.figsize"], plt.get_backend())
+        plt.figure()
+        ```
+        ![A square](figures/square.svg)
+    """)
+    assert run(changes)[1].stdout == "[1.0, 1.0] agg\n"
+    other = write(
+        """
+        ```python
+        import matplotlib.pyplot as plt
+
+        print(plt.rcParams["figure.figsize"], plt.get_fignums())
+        ```
+        """,
+        "other.md",
+    )
+    assert run(other)[0].stdout == "[6.4, 3.2] []\n"
+
+
+def test_two_places_may_not_share_a_name(write: Write) -> None:
+    first = write("![One](figures/same.svg)", "first.md")
+    second = write("![Two](../figures/same.svg)", "chapters/second.md")
+    (problem,) = repeated_names([first, second])
+    assert re.search(r"second.md:1: same.svg is also used at .*first.md:1$", problem)
+    assert repeated_names([first]) == []

@@ -1,0 +1,134 @@
+"""Only pages that changed are run again, each in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.project import ENGINE, Project
+
+Engine = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def engine(project: Project) -> Engine:
+    """Return the command line of the engine, in the small project."""
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, str(ENGINE), *arguments],
+            cwd=project.root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return call
+
+
+def ran(done: subprocess.CompletedProcess[str]) -> set[str]:
+    lines = (line for line in done.stderr.splitlines() if line.startswith("ran "))
+    return {Path(line.split()[1].rstrip(":")).stem for line in lines}
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+MADE = [
+    "figures/scale-line.svg",
+    "notebooks/scale.ipynb",
+    "downloads/scale.py",
+    "downloads/scale_numpy.py",
+]
+
+
+def test_pages_are_run_when_what_they_use_changes(
+    project: Project, engine: Engine
+) -> None:
+    root, docs = project.root, project.docs
+    first = engine("generate")
+    assert first.returncode == 0, first.stderr
+    assert ran(first) == {"scale", "index"}
+    figure, book, file, twin = (docs / name for name in MADE)
+    assert "<title>A line that rises" in figure.read_text("utf-8")
+    assert json.loads(book.read_text("utf-8"))["nbformat"] == 4
+    assert "class Scaler" in file.read_text("utf-8")
+    assert "numpy" in twin.read_text("utf-8")
+
+    started = time.process_time(), os.times().children_user
+    assert engine("generate").stderr == ""  # nothing to do
+    assert os.times().children_user - started[1] < 1.0
+
+    orphan = docs / "figures" / "of-a-page-that-is-gone.svg"
+    orphan.write_text("<svg/>", "utf-8")
+    kept = [path.stat().st_mtime_ns for path in (figure, book, file, twin)]
+    edit(docs / "index.md", "# Tiny", "# Tinier")
+    assert ran(engine("generate")) == {"index"}
+    assert not orphan.exists()
+    assert [p.stat().st_mtime_ns for p in (figure, book, file, twin)] == kept
+
+    # `stored` is imported by the chapter, its data read; `index` uses neither.
+    edit(root / "tiny" / "stored.py", "float(", "1.0 * float(")
+    assert ran(engine("generate")) == {"scale"}
+    edit(root / "tiny" / "data" / "widths.json", "16.0", "25.0")
+    done = engine("generate")
+    assert ran(done) == {"scale"}
+    assert figure.stat().st_mtime_ns > kept[0]
+    figure.unlink()
+    assert ran(engine("generate")) == {"scale"}
+    assert figure.exists()
+
+    # A page that fails is said, leaves what it made before, and is tried again.
+    edit(root / "tiny" / "scale.py", "value / math.sqrt", "value * math.sqrt")
+    for _ in range(2):
+        failed = engine("generate")
+        assert failed.returncode == 1
+        assert ran(failed) == {"scale"}
+        assert "docs/chapters/scale.md:40: the output is stale" in failed.stderr
+        assert "-[0.7071067811865475, 1.414213562373095]" in failed.stderr
+        assert figure.exists()
+
+
+def test_a_run_that_dies_is_a_failure_of_its_page(
+    project: Project, engine: Engine
+) -> None:
+    page = project.docs / "index.md"
+    page.write_text("```python\nimport os\nos._exit(3)\n```\n", "utf-8")
+    done = engine("check", "docs/index.md")
+    assert done.returncode == 1
+    assert "docs/index.md:1: its process died with exit code 3" in done.stderr
+
+
+def test_check_runs_all_counts_and_writes_nothing(
+    project: Project, engine: Engine
+) -> None:
+    done = engine("check")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "pages: 2, Python blocks: 11 found = 10 run + 1 left out with a reason\n",
+    )
+    assert not (project.docs / "figures").exists()
+    assert not (project.root / ".cache").exists()
+
+
+def test_other_files_are_no_pages(engine: Engine) -> None:
+    done = engine("check", "docs/includes/abbreviations.md")
+    assert done.returncode == 2
+    assert "docs/includes/abbreviations.md is no page" in done.stderr
+
+
+def test_project_rules_fail_the_command(project: Project, engine: Engine) -> None:
+    edit(
+        project.root / "tiny" / "checks.py", '"""Return', '# --8<-- [start:x]\n    """'
+    )
+    done = engine("generate", "docs/index.md")
+    assert done.returncode == 1
+    assert "tiny/checks.py:5: `x` never ends" in done.stderr

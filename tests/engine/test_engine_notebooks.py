@@ -1,0 +1,169 @@
+"""A chapter's notebook reads well, holds the outputs, and runs without the package."""
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from engine.alone import problem_of
+from engine.bundle import needed_data
+from engine.markup import notebook_markdown
+from engine.notebooks import Ran, notebook
+from engine.page import Page
+from engine.places import place_figures
+from engine.project import Project
+from engine.running import Runner
+from small_project import Write
+
+
+def make(page: Page) -> dict[str, Any]:
+    with contextlib.closing(Runner(page)) as runner:
+        results = runner.results()
+        names = [name for name in sys.modules if name.partition(".")[0] == "tiny"]
+        modules = sorted(Path(sys.modules[name].__file__) for name in names)
+    return json.loads(
+        notebook(Ran(page, results, place_figures(page, results), modules))
+    )
+
+
+@pytest.fixture
+def chapter(project: Project) -> dict[str, Any]:
+    return make(Page(project, project.docs / "chapters" / "scale.md"))
+
+
+def sources(book: dict[str, Any], kind: str) -> list[str]:
+    return ["".join(x["source"]) for x in book["cells"] if x["cell_type"] == kind]
+
+
+def printed(cell: dict[str, Any]) -> str:
+    streams = [x for x in cell.get("outputs", []) if x["output_type"] == "stream"]
+    return "".join("".join(x["text"]) for x in streams)
+
+
+def test_text_is_that_of_a_notebook(chapter: dict[str, Any]) -> None:
+    first, *others = sources(chapter, "markdown")
+    assert "A copy of <https://example.org/tiny/chapters/scale/>" in first
+    text = "\n".join(others)
+    for line in (
+        "# Scale\n",
+        r"Why divide? SVG is a format<sup>1</sup>, and $\sqrt{d}$ a number.",
+        "$$\nx_{i} = \\frac{a}{b}\n$$",
+        "**Python**",
+        "**A box**",
+        "\nSee [the home page](https://example.org/tiny/#tiny).",
+        "\n**Why?**",
+        "<sup>1</sup> A picture made of words.",
+        "```python\ndef __call__(self",
+    ):
+        assert line in text, line
+    for mark in ("--8<--", "pytest", "*[SVG]", "in tabs", "!!!", "===", "](../", "{ #"):
+        assert mark not in text, mark
+
+
+def test_code_is_that_of_the_page(chapter: dict[str, Any]) -> None:
+    loading, *code = sources(chapter, "code")
+    assert loading.startswith("# tiny, as far as this notebook needs it")
+    assert code[0].endswith("for value in values]")
+    assert "values = [1.0, 2.0]  # (1)\n" in code[1]
+    assert code[2].startswith('text = """\n  two lines\n\n"""')
+    assert code[-2].endswith("Scaler(4.0)([1.0]);")  # or Jupyter would show its value
+    assert code[-1] == 'print("quoted")'
+
+
+def test_outputs_and_figures_are_in_the_cells(chapter: dict[str, Any]) -> None:
+    code = [cell for cell in chapter["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    assert printed(code[2]) == "[0.7071067811865475, 1.414213562373095]\nin tabs\n"
+    shown = [x for cell in code for x in cell["outputs"] if "data" in x]
+    assert [x["data"]["text/plain"] for x in shown] == [
+        ["A line that rises from 0.25 to 0.5"]
+    ]
+    assert shown[0]["data"]["image/svg+xml"][0].startswith("<svg")
+
+
+def test_notebook_is_the_same_at_every_run(project: Project) -> None:
+    page = Page(project, project.docs / "chapters" / "scale.md")
+    assert make(page) == make(page)
+
+
+def test_jupyter_runs_it_without_the_package(
+    chapter: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    book = nbformat.reads(json.dumps(chapter), as_version=4)
+    asks = nbformat.v4.new_code_cell("import tiny.stored; print(tiny.__file__)")
+    book.cells.append(asks)
+    expected = [printed(cell) for cell in chapter["cells"]]
+    kernel = tmp_path / "elsewhere"
+    kernel.mkdir()
+    NotebookClient(book, resources={"metadata": {"path": str(kernel)}}).execute()
+    assert [printed(cell) for cell in book.cells[:-1]] == expected
+    assert str(tmp_path) not in printed(asks)  # but the copy that the notebook holds
+    values = [
+        x
+        for cell in book.cells
+        for x in cell.get("outputs", [])
+        if x["output_type"] == "execute_result"
+    ]
+    assert values == []
+
+
+def test_it_runs_alone_and_says_where_it_does_not(
+    chapter: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "scale.ipynb"
+    path.write_text(json.dumps(chapter), "utf-8")
+    assert problem_of("tiny", path) is None
+    loading, *rest = [x for x in chapter["cells"] if x["cell_type"] == "code"]
+    rest[1]["outputs"][0]["text"] = ["something else\n"]
+    path.write_text(json.dumps({"cells": [loading, *rest]}), "utf-8")
+    assert "cell 3 prints\n[0.7071" in (problem_of("tiny", path) or "")
+    path.write_text(json.dumps({"cells": rest}), "utf-8")
+    assert "tiny cannot be imported here" in (problem_of("tiny", path) or "")
+
+
+def test_a_page_without_the_package_has_no_copy_of_it(write: Write) -> None:
+    assert sources(make(write("```python\nx = 1\n```\n")), "code") == ["x = 1"]
+
+
+def test_only_data_that_the_code_names_is_copied(project: Project) -> None:
+    widths = project.root / "tiny" / "data" / "widths.json"
+    assert needed_data(project, ['open(folder / "widths.json")']) == [widths]
+    assert needed_data(project, ['files("tiny") / "data" / name']) == [widths]
+    assert needed_data(project, ["data = 1"]) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("## Title { #id }", "## Title"),
+        ("[a](index.md){ .md-button } b", "[a](https://example.org/tiny/) b"),
+        ("[a](chapters/b.md#c)", "[a](https://example.org/tiny/chapters/b/#c)"),
+        ("[a](#c)", "[a](https://example.org/tiny/page/#c)"),
+        ("[a](labs/lab.ipynb)", "[a](https://example.org/tiny/labs/lab/)"),
+        ("[a](downloads/b.py)", "[a](https://example.org/tiny/downloads/b.py)"),
+        ("[`a`](chapters/b.md)", "[`a`](https://example.org/tiny/chapters/b/)"),
+        ("[a](https://x.org/b.md)", "[a](https://x.org/b.md)"),
+        ("[ref]: chapters/b.md", "[ref]: https://example.org/tiny/chapters/b/"),
+        (r"\(x_{.5}\) and `\(y\)`", r"$x_{.5}$ and `\(y\)`"),
+        (r"\(\operatorname{.x}\)", r"$\operatorname{.x}$"),
+        ("`#!python x = 1`", "`x = 1`"),
+        ("word[^note] and [^2]", "word<sup>note</sup> and <sup>2</sup>"),
+        (":material-star: Star", "Star"),
+        ("a <!-- hidden --> b", "a  b"),
+        (
+            "![alt](assets/a.png){ width=3 }",
+            "![alt](https://example.org/tiny/assets/a.png)",
+        ),
+        ("*[SVG]: scalable", None),
+        ("{ .lead }", ""),
+        ("a dictionary {a: 1}", "a dictionary {a: 1}"),
+    ],
+)
+def test_markdown(write: Write, line: str, expected: str | None) -> None:
+    assert notebook_markdown(write("# Page\n"), line) == expected

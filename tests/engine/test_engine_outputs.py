@@ -1,0 +1,98 @@
+"""Outputs are written into the pages, and nothing else of them changes."""
+
+import re
+
+import pytest
+
+from engine.outputs import rewrite_outputs, with_outputs
+from small_project import Write, run
+
+PAGE = """\
+# Outputs
+
+```python
+print("one", 1 / 3)
+```
+
+```{.text .output}
+```
+
+=== "Tab"
+
+    !!! note
+
+        ```python
+        print("two")
+        print()
+        print("  lines")
+        ```
+
+        Words between them.
+
+        ```{.text .output title="shown"}
+        old
+        longer
+
+        than the new
+        ```
+
+> ```python
+> print("three")
+> ```
+>
+> ```{.text .output}
+> 3
+> ```
+
+```python
+print(0.12345)
+```
+
+~~~{.text .output}
+0.1235
+~~~
+
+```python
+print("four")
+```
+"""
+NEW = (
+    PAGE.replace("```{.text .output}\n```", "```{.text .output}\none 0.33333\n```", 1)
+    .replace(
+        "        old\n        longer\n\n        than the new\n",
+        "        two\n\n          lines\n",
+    )
+    .replace("> 3\n", "> three\n")
+)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_only_stale_outputs_change(write: Write, newline: str) -> None:
+    page = write(PAGE)
+    page.path.write_bytes(PAGE.replace("\n", newline).encode())
+    printed = {n: result.stdout for n, result in enumerate(run(page))}
+    text, count = with_outputs(page, printed)
+    assert count == 3
+    wanted = NEW.replace("one 0.33333", f"one {1 / 3}").replace("\n", newline)
+    assert text == wanted
+    page.path.write_bytes(text.encode())
+    again = type(page)(page.project, page.path)
+    assert with_outputs(again, printed) == (text, 0)
+
+
+def test_command_rewrites_pages_and_leaves_a_page_that_fails(write: Write) -> None:
+    good = write(PAGE, "good.md")
+    failing = PAGE + "\n```python\n1 / 0\n```\n"
+    bad = write(failing, "bad.md")
+    (problem,) = rewrite_outputs(good.project, [good.path, bad.path])
+    assert re.match(r"docs/bad.md:\d+: ZeroDivisionError", problem)
+    assert bad.path.read_text("utf-8") == failing
+    assert good.path.read_text("utf-8") == NEW.replace("0.33333", str(1 / 3))
+
+
+def test_an_output_may_not_close_its_fence(write: Write) -> None:
+    page = write('```python\nprint("```")\n```\n\n```{.text .output}\n```\n')
+    with pytest.raises(
+        ValueError, match=r"page.md:5: the output would close its fence"
+    ):
+        with_outputs(page, {0: "```\n"})
