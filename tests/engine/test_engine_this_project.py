@@ -1,0 +1,20 @@
+"""This project's own pages: what holds over all of them together."""
+
+from pathlib import Path
+
+from engine.generate import read_pages
+from engine.project import Project
+from engine.project_rules import project_problems, unshown_names
+
+PROJECT = Project(Path(__file__).parents[2])
+
+
+def test_markers_and_names_are_in_order() -> None:
+    pages, problems = read_pages(PROJECT, PROJECT.pages)
+    problems += project_problems(PROJECT, pages)
+    assert not problems, "\n".join(problems)
+
+
+def test_every_public_name_is_in_a_chapter() -> None:
+    pages, _ = read_pages(PROJECT, PROJECT.pages)
+    assert unshown_names(PROJECT, pages) == []
