@@ -124,6 +124,7 @@ def test_arguments_are_those_of_the_original():
             "query must be (batch, length, d_model = 33",
         ),
         ({"key": (B, D)}, ValueError, "key must be (batch, length, d_model = 33)"),
+        ({"key": (B, S, D), "value": (B, S, 32)}, ValueError, "value must be (batch, "),
         ({"key": (1, S, D)}, ValueError, "key has batch 1 but query has 2"),
         (
             {"key": (B, S, D), "value": (B, 6, D)},
@@ -178,6 +179,10 @@ def test_an_empty_sequence(new_parity):
     [
         ({"num_heads": 4}, r"d_model \(33\) must be divisible by num_heads \(4\)"),
         ({"num_heads": 0}, r"num_heads \(0\) must be at least 1"),
+        (
+            {"num_heads": 3, "num_kv_heads": 0},
+            r"num_kv_heads \(0\) must be at least 1",
+        ),
         (
             {"num_heads": 3, "num_kv_heads": 2},
             r"num_heads \(3\) must be divisible by num_kv_heads \(2\)",

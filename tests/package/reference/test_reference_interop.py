@@ -1,3 +1,4 @@
+import inspect
 import subprocess
 import sys
 
@@ -31,6 +32,28 @@ def test_public_names():
     )
     twins = {"TransformerConfig"} ^ set(tformer.__all__) & set(dir(reference))
     assert {"MultiHeadAttention", "Transformer", "causal_mask"} <= twins
+
+
+@pytest.mark.parametrize(
+    "name", ["EncoderLayer", "DecoderLayer", "Residual", "LayerNorm"]
+)
+def test_what_is_not_given_is_as_in_the_original(name):
+    of_twin = inspect.signature(getattr(reference, name)).parameters
+    of_original = inspect.signature(getattr(tformer, name)).parameters
+    shared = of_twin.keys() & of_original.keys()
+    assert "eps" in shared
+    for option in shared:
+        assert of_twin[option].default == of_original[option].default
+
+
+@pytest.mark.parametrize("name", ["Encoder", "Decoder"])
+def test_a_stack_hands_its_eps_to_every_norm(new_parity, name):
+    module = new_parity().module(getattr(tformer, name)(D, H, F, 2, final_norm=True))
+    weights = {key: tensor.numpy() for key, tensor in module.state_dict().items()}
+    for given, eps in (({}, 1e-5), ({"eps": 0.1}, 0.1)):
+        twin = getattr(reference, name)(weights, H, **given)
+        norms = [layer.feed_forward_residual.norm for layer in twin.layers]
+        assert [norm.eps for norm in (*norms, twin.norm)] == [eps] * 3
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tformer
@@ -32,11 +32,13 @@ def test_by_hand():
     assert lengths == [[1, 1, 0], [0, 0, 0], [1, 1, 1]]
 
 
+@settings(max_examples=50, deadline=None)
 @given(queries=length, keys=st.none() | length)
 def test_causal_mask(queries, keys):
     same(causal_mask(queries, keys), tformer.causal_mask(queries, keys))
 
 
+@settings(max_examples=50, deadline=None)
 @given(queries=length, window=st.integers(1, 12), keys=st.none() | length)
 def test_sliding_window_mask(queries, window, keys):
     same(

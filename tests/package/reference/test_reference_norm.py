@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tformer
@@ -51,6 +51,7 @@ def test_module(parity, bias, fused):
     assert (twin.bias is not None) == bias
 
 
+@settings(max_examples=50, deadline=None)
 @given(
     width=st.integers(1, 30),
     shift=st.sampled_from([0.0, -3.0, 100.0]),

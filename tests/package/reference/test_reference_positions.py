@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tformer
@@ -33,6 +33,7 @@ def test_every_number_by_hand():
             np.testing.assert_allclose(here, [np.sin(angle), np.cos(angle)], rtol=1e-12)
 
 
+@settings(max_examples=50, deadline=None)
 @given(
     length=st.integers(1, 50), pairs=st.integers(1, 20), start=st.integers(0, 10_000)
 )
@@ -54,6 +55,7 @@ def test_sinusoids_are_added(parity, start):
     table = sinusoidal_positional_encoding(T, D, start=start)
     exact = torch.tensor(array + table.astype(array.dtype))
     parity.same(twin(array, start=start), exact, 0)
+    parity.same(twin(array), module(tensor), 5e-7)
 
 
 @pytest.mark.parametrize("start", [0, 3])
@@ -63,6 +65,8 @@ def test_learned_positions_are_added(parity, start):
     twin = from_torch(module)
     assert isinstance(twin, LearnedPositionalEmbedding)
     parity.same(twin(array, start=start), module(tensor, start=start))
+    parity.same(twin(array), module(tensor))
+    parity.same(twin(array, start=6), module(tensor, start=6))  # to the last one
     assert np.abs(twin(array, start=start) - array).min() > 0
 
 
