@@ -204,6 +204,16 @@ def test_attention_weights(parity):
     )
 
 
+def test_long_sequences(parity):
+    """Where the original takes the queries a block at a time."""
+    inputs = [parity.numbers(1, 2, length, 3) for length in (601, 607, 607)]
+    inputs.append(parity.mask(601, 607))
+    arrays, tensors = zip(*inputs, strict=True)
+    output = scaled_dot_product_attention(*arrays, is_causal=True)
+    expected = tformer.scaled_dot_product_attention(*tensors, is_causal=True)
+    parity.same(output, expected)
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     sizes=st.tuples(*[st.integers(1, 6)] * 6),
