@@ -196,7 +196,7 @@ def _fused(
         bias = bias[(None,) * (4 - bias.ndim)].to(query.dtype)
     masks = [mask for mask in (attn_mask, bias) if mask is not None]
     is_causal = is_causal and T > 1  # a single query is the newest: it sees every key
-    by_flag = is_causal and T == S and not masks
+    by_flag = bool(is_causal and T == S and not masks)
 
     has_rows = is_causal or any(mask.shape[2] > 1 for mask in masks)
     in_blocks = T > QUERIES_AT_A_TIME and not torch.compiler.is_compiling()
@@ -230,7 +230,7 @@ def _fused(
         dropout_p,
         by_flag,
         scale=scale,
-        enable_gqa=query.shape[1] != key.shape[1],
+        enable_gqa=bool(query.shape[1] != key.shape[1]),
     )[..., :Dv]  # (B, H, T, Dv)
     return output if alive is None else output.masked_fill(~alive, 0.0)
 
@@ -287,7 +287,7 @@ def _roomy(x: Tensor) -> Tensor:
 
 def _without_autocast(device: torch.device) -> AbstractContextManager[object]:
     """Keep autocast from taking the products back to half precision."""
-    if torch.amp.is_autocast_available(device.type):
+    if torch.compiler.is_compiling() or torch.amp.is_autocast_available(device.type):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()
 

@@ -10,7 +10,9 @@ def check_positive(**sizes: int) -> None:
         ValueError: a size is below one.
     """
     for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, int):
+        # While torch.export runs the code a size is no int, but may stand for one.
+        whole = isinstance(value, int) or hasattr(value, "__index__")
+        if isinstance(value, bool) or not whole:
             raise TypeError(f"{name} must be an int, not {type(value).__name__}")
         if value < 1:
             raise ValueError(f"{name} ({value}) must be at least 1")

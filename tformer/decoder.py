@@ -111,7 +111,7 @@ class DecoderLayer(nn.Module):
         """
         weights: list[Tensor] = []
 
-        def keep(attended: Tensor | tuple[Tensor, Tensor]) -> Tensor:
+        def keep(attended: Any) -> Tensor:
             if isinstance(attended, Tensor):
                 return attended
             weights.append(attended[1])

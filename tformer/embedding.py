@@ -56,7 +56,8 @@ class TokenEmbedding(nn.Module):
             raise ValueError(
                 f"ids must be (batch, length) and not empty, not {tuple(ids.shape)}"
             )
-        if not ids.is_cuda and not torch.compiler.is_compiling():
+        kernel_checks = ids.device.type in ("cuda", "meta")
+        if not kernel_checks and not torch.compiler.is_compiling():
             low, high = int(ids.min()), int(ids.max())
             if low < 0 or high >= self.vocab_size:
                 raise ValueError(

@@ -89,7 +89,7 @@ class EncoderLayer(nn.Module):
         """
         weights: list[Tensor] = []
 
-        def keep(attended: Tensor | tuple[Tensor, Tensor]) -> Tensor:
+        def keep(attended: Any) -> Tensor:
             if isinstance(attended, Tensor):
                 return attended
             weights.append(attended[1])
@@ -168,7 +168,8 @@ class Encoder(nn.Module):
         """Encode x (B, S, D) by every layer in turn; the arguments are the layer's.
 
         Returns:
-            (B, S, D), or with `return_weights` a pair of it and each layer's (B, H, S, S).
+            (B, S, D), or with `return_weights` a pair of it and, one a layer,
+            (B, H, S, S).
         """
         weights = []
         for layer in self.layers:

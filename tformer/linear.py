@@ -40,8 +40,16 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
     Returns:
         (..., O).
+
+    Raises:
+        ValueError: the width of `x` is not I.
     """
     O, I = weight.shape
+    if x.shape[-1:] != (I,):
+        raise ValueError(
+            f"x must have width {I}, as weight is {tuple(weight.shape)}, "
+            f"not {tuple(x.shape)}"
+        )
     N = x.numel() // I
     if not _prefers_convolution(x, N, I, O):
         return F.linear(x, weight, bias)
@@ -68,13 +76,13 @@ class Linear(nn.Linear):
 # --8<-- [start:choice]
 def _prefers_convolution(x: Tensor, N: int, I: int, O: int) -> bool:
     return (
-        N >= FEWEST_POSITIONS
+        not torch.compiler.is_compiling()
+        and N >= FEWEST_POSITIONS
         and N * I >= SMALLEST_INPUT
         and N * I * O >= SMALLEST_PRODUCT
         and x.dtype == torch.float32
         and x.device.type == "cpu"
         and _runs_on_amd()
-        and not torch.compiler.is_compiling()
         and not torch.is_autocast_enabled("cpu")
     )
 

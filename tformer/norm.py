@@ -31,10 +31,14 @@ def layer_norm(
     Returns:
         (..., D).
     """
+    # Half precision is for storage: the square of 256 overflows float16.
+    dtype = x.dtype
+    x = x.to(torch.promote_types(dtype, torch.float32))
     mean = x.mean(dim=-1, keepdim=True)  # (..., 1)
     variance = (x - mean).square().mean(dim=-1, keepdim=True)  # (..., 1)
     normalised = (x - mean) / torch.sqrt(variance + eps)  # (..., D)
-    return normalised * weight if bias is None else normalised * weight + bias
+    output = normalised * weight if bias is None else normalised * weight + bias
+    return output.to(dtype)
     # --8<-- [end:layer_norm]
 
 

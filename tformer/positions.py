@@ -66,16 +66,21 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     def __init__(self, d_model: int, *, max_len: int = 512) -> None:
         super().__init__()
+        check_positive(max_len=max_len)
         self.d_model = d_model
         table = sinusoidal_positions(max_len, d_model).float()
         self.register_buffer("table", table, persistent=False)
+
+    def reset_parameters(self) -> None:
+        """Compute the table anew, as a module from the meta device needs it."""
+        self.table.copy_(sinusoidal_positions(len(self.table), self.d_model))
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
         end = _check(x, self.d_model, start)
         if end > len(self.table):
             longer = sinusoidal_positions(max(end, 2 * len(self.table)), self.d_model)
-            self.table = longer.to(self.table)
+            self.table = longer.float().to(self.table)
         return x + self.table[start:end].to(x.dtype)
         # --8<-- [end:SinusoidalPositionalEncoding]
 
