@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tformer.attention import scaled_dot_product_attention
+    from tformer.checkpoint import load_checkpoint, save_checkpoint
     from tformer.config import TransformerConfig
     from tformer.decoder import Decoder, DecoderLayer
+    from tformer.decoding import greedy
     from tformer.embedding import TokenEmbedding
     from tformer.encoder import Encoder, EncoderLayer
     from tformer.feed_forward import FeedForward
     from tformer.heads import MultiHeadAttention
+    from tformer.loss import label_smoothed_cross_entropy
     from tformer.masks import (
         causal_mask,
         combine_masks,
@@ -26,7 +29,10 @@ if TYPE_CHECKING:
         LearnedPositionalEmbedding,
         SinusoidalPositionalEncoding,
     )
+    from tformer.pretrained import load_pretrained
     from tformer.residual import Residual
+    from tformer.schedule import inverse_sqrt_schedule
+    from tformer.training import train
     from tformer.transformer import (
         AttentionWeights,
         EncoderDecoder,
@@ -53,9 +59,16 @@ __all__ = [
     "TransformerConfig",
     "causal_mask",
     "combine_masks",
+    "greedy",
+    "inverse_sqrt_schedule",
+    "label_smoothed_cross_entropy",
     "length_mask",
+    "load_checkpoint",
+    "load_pretrained",
+    "save_checkpoint",
     "scaled_dot_product_attention",
     "sliding_window_mask",
+    "train",
 ]
 
 _NAMES_OF = {
@@ -71,6 +84,12 @@ _NAMES_OF = {
     "decoder": ["Decoder", "DecoderLayer"],
     "config": ["TransformerConfig"],
     "transformer": ["AttentionWeights", "EncoderDecoder", "Transformer"],
+    "loss": ["label_smoothed_cross_entropy"],
+    "schedule": ["inverse_sqrt_schedule"],
+    "training": ["train"],
+    "decoding": ["greedy"],
+    "checkpoint": ["load_checkpoint", "save_checkpoint"],
+    "pretrained": ["load_pretrained"],
 }
 _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
 

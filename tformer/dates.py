@@ -1,81 +1,183 @@
-"""A task to learn: read a date in any of 24 locales, write it as ISO 8601.
+"""A task to learn: read a date as people write it in 24 locales, write ISO 8601.
 
-"jeudi 3 mai 1979" becomes "1979-05-03". How the date is written comes from Unicode's
-CLDR, by way of Babel.
+"jeudi 3 mai 1979" becomes "1979-05-03". How people write a date is taken from the
+Unicode CLDR, which the package Babel carries. Nothing is downloaded.
 """
 
+# --8<-- [start:imports]
 import datetime
 import functools
 import random
 import unicodedata
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from tformer.checks import check_positive
+from tformer.decoding import translate
 from tformer.extras import require
+from tformer.transformer import Transformer
+from tformer.vocabulary import CharacterVocabulary
 
-LOCALES = tuple(
-    "en_US en_GB de fr es it pt nl sv da fi pl cs hu ro tr el ru uk ja zh ko vi id".split()
+# --8<-- [end:imports]
+
+# --8<-- [start:LOCALES]
+LOCALES = (
+    *("en_US", "en_GB", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "fi", "pl"),
+    *("cs", "hu", "ro", "tr", "el", "ru", "uk", "ja", "zh", "ko", "vi", "id"),
 )
 FIRST_DAY = datetime.date(1900, 1, 1)
 LAST_DAY = datetime.date(2099, 12, 31)
-HELD_OUT = 2000
-ISO_LENGTH = len("1979-05-03")
+HELD_OUT = 2000  # days for validation, and as many for the test
+ISO_LEN = len("1979-05-03")
+# --8<-- [end:LOCALES]
 
 
+# --8<-- [start:DateExample]
 class DateExample(NamedTuple):
-    """A date as people write it, and as ISO 8601."""
+    """One date, written twice."""
 
-    text: str
-    iso: str
-    locale: str
+    text: str  # "jeudi 3 mai 1979"
+    iso: str  # "1979-05-03"
+    locale: str  # "fr"
+    # --8<-- [end:DateExample]
 
 
+# --8<-- [start:split_days]
 @functools.cache
-def split_days() -> dict[str, list[datetime.date]]:
-    """Deal all days from 1900 to 2099 to the splits "train", "validation" and "test"."""
-    length = (LAST_DAY - FIRST_DAY).days + 1
-    days = [FIRST_DAY + datetime.timedelta(days=i) for i in range(length)]
-    random.Random(2017).shuffle(days)
+def split_days() -> dict[str, tuple[datetime.date, ...]]:
+    """Deal the 73,049 days from 1900 to 2099 out to "train", "validation" and "test".
+
+    The split is by day: a day of the test is in no other split, in no language. Were
+    the *texts* split, the model could meet "3 May 1979" in training and be asked for
+    "3. Mai 1979" in the test.
+
+    Returns:
+        The days of each split; always the same.
+    """
+    count = (LAST_DAY - FIRST_DAY).days + 1
+    days = [FIRST_DAY + datetime.timedelta(days=i) for i in range(count)]
+    random.Random("tformer.dates").shuffle(days)
     return {
-        "test": days[:HELD_OUT],
-        "validation": days[HELD_OUT : 2 * HELD_OUT],
-        "train": days[2 * HELD_OUT :],
+        "test": tuple(days[:HELD_OUT]),
+        "validation": tuple(days[HELD_OUT : 2 * HELD_OUT]),
+        "train": tuple(days[2 * HELD_OUT :]),
     }
+    # --8<-- [end:split_days]
 
 
+# --8<-- [start:date_patterns]
 @functools.cache
-def patterns(locale: str):
+def date_patterns(locale: str) -> tuple[str, ...]:
+    """List the CLDR patterns of a locale that can be read in one way only.
+
+    Those are the ones in which the month is a word, or is marked as a month. Numbers
+    alone, as in 03/05/1979, mean May in London and March in New York.
+
+    Args:
+        locale: such as "fr" or "en_GB".
+
+    Returns:
+        Patterns such as "EEEE d MMMM y"; from two to four.
+
+    Raises:
+        ImportError: Babel is not installed.
+        ValueError: Babel does not know the locale.
+    """
     babel = require("babel")
-    data = babel.Locale.parse(locale)
+    try:
+        data = babel.Locale.parse(locale)
+    except babel.UnknownLocaleError as error:
+        raise ValueError(f"locale ({locale!r}) is unknown to Babel") from error
     formats = [data.date_formats[name] for name in ("full", "long", "medium")]
     formats += [data.datetime_skeletons[name] for name in ("yMMMd", "yMMMEd")]
-    return tuple(
-        sorted({f.pattern for f in formats if "MMM" in f.pattern or "月" in f.pattern})
-    )
+    patterns = {form.pattern for form in formats}
+    return tuple(sorted(p for p in patterns if "MMM" in p or "月" in p))
+    # --8<-- [end:date_patterns]
 
 
-def write(day, pattern, locale):
+# --8<-- [start:write_date]
+def write_date(day: datetime.date, pattern: str, locale: str) -> str:
+    """Write a day as a locale does, with plain spaces and composed letters (NFC)."""
     text = require("babel.dates").format_date(day, pattern, locale=locale)
-    return (
-        unicodedata.normalize("NFC", text).replace("\u202f", " ").replace("\xa0", " ")
-    )
+    return _plain(text)
 
 
+def _plain(text: str) -> str:
+    for space in "\u202f\xa0":  # CLDR's narrow and no-break spaces
+        text = text.replace(space, " ")
+    return unicodedata.normalize("NFC", text)
+    # --8<-- [end:write_date]
+
+
+# --8<-- [start:date_examples]
 def date_examples(
-    count: int, *, seed: int, split: str = "train", locales: Sequence[str] = LOCALES
-):
-    rng = random.Random(f"{split} {seed}")
-    days = split_days()[split]
-    out = []
-    for _ in range(count):
-        day, locale = rng.choice(days), rng.choice(locales)
-        text = write(day, rng.choice(patterns(locale)), locale)
-        case = rng.random()
+    count: int,
+    *,
+    seed: int,
+    split: str = "train",
+    locales: Sequence[str] = LOCALES,
+) -> list[DateExample]:
+    """Draw examples: the days of a split in random order, each in a random dress.
+
+    Locale and pattern are drawn evenly. Of the texts 15 % are in lower case and 10 % in
+    upper case, as people write them too.
+
+    Args:
+        count: how many. Beyond the days of the split, they come round again.
+        seed: of the draw; the same seed gives the same examples, with one version of
+            Babel.
+        split: "train", "validation" or "test"; see `split_days`.
+        locales: to draw from.
+
+    Returns:
+        The examples.
+
+    Raises:
+        ImportError: Babel is not installed.
+        ValueError: `count` is below 1, `split` unknown, or a locale unknown or missing.
+    """
+    check_positive(count=count)
+    if split not in split_days():
+        raise ValueError(f"split ({split!r}) must be one of {', '.join(split_days())}")
+    if not locales:
+        raise ValueError("locales must name at least one")
+    draw = random.Random(f"{split} {seed}")
+    days = draw.sample(split_days()[split], len(split_days()[split]))
+    examples = []
+    for i in range(count):
+        day, locale = days[i % len(days)], draw.choice(locales)
+        text = write_date(day, draw.choice(date_patterns(locale)), locale)
+        case = draw.random()
         if case < 0.15:
-            text = text.lower()
+            text = _plain(text.lower())
         elif case < 0.25:
-            text = text.upper()
-        out.append(
-            DateExample(unicodedata.normalize("NFC", text), day.isoformat(), locale)
-        )
-    return out
+            text = _plain(text.upper())
+        examples.append(DateExample(text, day.isoformat(), locale))
+    return examples
+    # --8<-- [end:date_examples]
+
+
+# --8<-- [start:exact_match]
+def exact_match(
+    model: Transformer, vocabulary: CharacterVocabulary, examples: Sequence[DateExample]
+) -> float:
+    """Compute the share of examples whose date the model writes without any mistake.
+
+    Args:
+        model: the Transformer.
+        vocabulary: the characters that it was trained with.
+        examples: at least one.
+
+    Returns:
+        From 0 to 1.
+
+    Raises:
+        ValueError: there is no example, or one has an unknown character.
+    """
+    if not examples:
+        raise ValueError("examples must hold at least one")
+    texts = [example.text for example in examples]
+    written = translate(model, vocabulary, texts, max_len=ISO_LEN + 1)  # + end token
+    right = sum(w == e.iso for w, e in zip(written, examples, strict=True))
+    return right / len(examples)
+    # --8<-- [end:exact_match]

@@ -19,7 +19,9 @@ def make_model(seed: int = 0, **changes) -> Transformer:
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim > 1:
-                parameter.mul_(2.5)  # untrained, it would write one token again and again
+                parameter.mul_(
+                    2.5
+                )  # untrained, it would write one token again and again
     return model
 
 
@@ -70,7 +72,7 @@ class Scripted(Transformer):
         B, T = tgt.shape
         logits = torch.zeros(B, T, 13)
         for b in range(B):
-            logits[b, -1, EOS if T == b + 1 else 2 + T] = 1.0
+            logits[b, -1, EOS if b + 1 == T else 2 + T] = 1.0
         return logits
 
 

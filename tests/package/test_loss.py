@@ -104,7 +104,9 @@ def test_padding_has_no_part_in_value_or_gradient():
 
 def test_nothing_but_padding_costs_nothing():
     logits, targets = example(3, 11)
-    loss = label_smoothed_cross_entropy(logits, torch.full_like(targets, PAD), pad_id=PAD)
+    loss = label_smoothed_cross_entropy(
+        logits, torch.full_like(targets, PAD), pad_id=PAD
+    )
     assert loss.item() == 0
     assert (torch.autograd.grad(loss, logits)[0] == 0).all()
 

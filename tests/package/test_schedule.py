@@ -1,10 +1,13 @@
-"""The paper's learning-rate schedule: its numbers, its shape, its use with torch."""
+"""Learning-rate schedules: the paper's numbers, their shapes, their use with torch."""
+
+from itertools import pairwise
 
 import pytest
 import torch
 from torch.optim.lr_scheduler import LambdaLR
 
 from tformer import inverse_sqrt_schedule
+from tformer.schedule import cosine_schedule
 
 
 @pytest.mark.parametrize(
@@ -54,3 +57,36 @@ def test_it_drives_a_scheduler_of_torch():
 def test_bad_input_is_named(arguments, error, message):
     with pytest.raises(error, match=message):
         inverse_sqrt_schedule(**arguments)
+
+
+def test_the_cosine_rises_to_its_peak_and_ends_at_zero():
+    rates = [
+        cosine_schedule(step, 100, peak=0.5, warmup_steps=20) for step in range(1, 101)
+    ]
+    assert rates[:20] == pytest.approx([0.5 * step / 20 for step in range(1, 21)])
+    assert max(rates) == rates[19] == 0.5
+    assert all(a > b for a, b in pairwise(rates[19:]))
+    assert 0 < rates[-1] < 1e-3 * 0.5
+    after = [rate / 0.5 for rate in rates[19:]]  # 81 steps from 1 to nearly 0
+    assert after[27] == pytest.approx(0.75)  # a third of the way: (1 + cos 60°) / 2
+
+
+def test_the_cosine_without_warm_up_starts_at_its_peak():
+    assert cosine_schedule(1, 10, peak=2.0) == 2.0
+    assert cosine_schedule(6, 10, peak=2.0) == pytest.approx(1.0)
+    assert cosine_schedule(1, 1, peak=2.0) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"step": 0}, ValueError, r"step \(0\)"),
+        ({"step": 11}, ValueError, r"step \(11\) must be at most steps \(10\)"),
+        ({"step": 1.0}, TypeError, "step must be an int"),
+        ({"warmup_steps": 10}, ValueError, r"warmup_steps \(10\) must be in \[0, 10\)"),
+        ({"peak": 0.0}, ValueError, r"peak \(0.0\)"),
+    ],
+)
+def test_bad_input_of_the_cosine_is_named(arguments, error, message):
+    with pytest.raises(error, match=message):
+        cosine_schedule(**{"step": 1, "steps": 10, "peak": 1.0, **arguments})

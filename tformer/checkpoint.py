@@ -1,0 +1,252 @@
+"""Checkpoints: a model's weights in safetensors, and beside them a manifest in JSON.
+
+Neither can run code when it is opened, which a pickle can.
+"""
+
+# --8<-- [start:imports]
+import dataclasses
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+import tformer
+from tformer.config import TransformerConfig
+from tformer.extras import require
+from tformer.transformer import Transformer
+from tformer.vocabulary import CharacterVocabulary
+
+# --8<-- [end:imports]
+
+# --8<-- [start:FORMAT]
+FORMAT = "tformer checkpoint, version 1"
+MANIFEST_TYPES = {"sha256": str, "bytes": int, "config": dict, "vocabulary": str | None}
+# --8<-- [end:FORMAT]
+
+
+# --8<-- [start:Checkpoint]
+class Checkpoint(NamedTuple):
+    """A model as it was saved."""
+
+    model: Transformer  # in eval()
+    vocabulary: CharacterVocabulary | None
+    manifest: dict[str, Any]
+    # --8<-- [end:Checkpoint]
+
+
+# --8<-- [start:save_checkpoint]
+def save_checkpoint(
+    path: str | Path,
+    model: Transformer,
+    *,
+    vocabulary: CharacterVocabulary | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Write a model to `path`, and its manifest to the same name with ".json".
+
+    Both are written under other names, then renamed, the weights first. Whenever the
+    process is killed, a whole checkpoint can be loaded: the old one or the new one.
+
+    Args:
+        path: ends in ".safetensors"; an existing checkpoint is replaced.
+        model: its parameters are saved, a shared one once.
+        vocabulary: kept in the manifest.
+        facts: what else the manifest shall say: seed, steps, results.
+
+    Returns:
+        The manifest.
+
+    Raises:
+        ImportError: safetensors is not installed.
+        ValueError: `path` does not end in ".safetensors", or a fact has a name that
+            the manifest uses itself.
+    """
+    weights_path, manifest_path = _paths(path)
+    new_weights, new_manifest = _new(weights_path), _new(manifest_path)
+    safetensors = require("safetensors.torch")
+    weights_path.parent.mkdir(parents=True, exist_ok=True)
+    _finish_killed_save(weights_path, manifest_path)
+    try:
+        tensors = {name: t.contiguous() for name, t in _tensors(model).items()}
+        safetensors.save_file(tensors, new_weights)
+        manifest = {
+            "format": FORMAT,
+            "weights": weights_path.name,
+            "bytes": new_weights.stat().st_size,
+            "sha256": _sha256(new_weights),
+            "config": dataclasses.asdict(model.config),
+            "vocabulary": None if vocabulary is None else vocabulary.characters,
+            "versions": {
+                "tformer": tformer.__version__,
+                "torch": torch.__version__,
+                "python": platform.python_version(),
+            },
+        }
+        if taken := manifest.keys() & (facts or {}).keys():
+            raise ValueError(f"facts must leave {sorted(taken)} to the manifest")
+        manifest.update(facts or {})
+        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+        new_manifest.write_text(text, encoding="utf-8")
+        for file in (new_weights, new_manifest):
+            file.chmod(0o644)  # safetensors makes files that only their owner can read
+            with file.open("rb+") as written:
+                os.fsync(written.fileno())  # on the disk, not only promised to be
+    except BaseException:
+        new_weights.unlink(missing_ok=True)
+        new_manifest.unlink(missing_ok=True)
+        raise
+    os.replace(new_weights, weights_path)
+    # A kill here leaves the manifest under its first name; loading looks there too.
+    os.replace(new_manifest, manifest_path)
+    return manifest
+    # --8<-- [end:save_checkpoint]
+
+
+# --8<-- [start:load_checkpoint]
+def load_checkpoint(path: str | Path, model: Transformer | None = None) -> Checkpoint:
+    """Load what `save_checkpoint` wrote, after holding it to its manifest.
+
+    Args:
+        path: of the weights, ends in ".safetensors".
+        model: load into this model, which must have the checkpoint's config; a new
+            model on the CPU if not given.
+
+    Returns:
+        The model, its vocabulary and the manifest.
+
+    Raises:
+        FileNotFoundError: a file is missing.
+        ImportError: safetensors is not installed.
+        ValueError: a file is truncated or changed, is no checkpoint of this kind, or
+            is of another model. The message names the file and what is wrong.
+    """
+    weights_path, manifest_path = _paths(path)
+    if not weights_path.exists():
+        raise FileNotFoundError(f"{weights_path}: no such file")
+    manifest, _ = _matching_manifest(weights_path, manifest_path)
+    try:
+        config = _config(manifest["config"])
+        characters = manifest["vocabulary"]
+        vocabulary = None if characters is None else CharacterVocabulary(characters)
+    except (TypeError, ValueError) as error:  # changed by hand
+        raise ValueError(f"{manifest_path}: {error}") from error
+    if model is not None and model.config != config:
+        ours, theirs = dataclasses.asdict(model.config), dataclasses.asdict(config)
+        other = [n for n in ours if ours[n] != theirs[n]]
+        differences = "; ".join(f"{n} {theirs[n]}, not {ours[n]}" for n in other)
+        raise ValueError(f"{weights_path} is of another model: {differences}")
+    model = _fill(model, config, weights_path)
+    return Checkpoint(model.eval(), vocabulary, manifest)
+    # --8<-- [end:load_checkpoint]
+
+
+# --8<-- [start:check]
+def _matching_manifest(
+    weights_path: Path, manifest_path: Path
+) -> tuple[dict[str, Any], Path]:
+    """Find the manifest of these weights: beside them, or where a kill has left it."""
+    digest, pending = _sha256(weights_path), _new(manifest_path)
+    if pending.exists():
+        with suppress(ValueError):  # the kill came while it was being written
+            manifest = _read_manifest(pending)
+            if manifest["sha256"] == digest:
+                return manifest, pending
+    manifest = _read_manifest(manifest_path)
+    if manifest["sha256"] == digest:
+        return manifest, manifest_path
+    size = weights_path.stat().st_size
+    if size < manifest["bytes"]:
+        wrong = f"truncated: {size} of {manifest['bytes']} bytes"
+    else:
+        wrong = (
+            f"not the file that {manifest_path.name} describes: its sha256 is {digest}"
+        )
+    raise ValueError(f"{weights_path} is {wrong}")
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # of JSON or of UTF-8
+        raise ValueError(f"{path} is not JSON, or truncated: {error}") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise ValueError(f"{path} is not a {FORMAT}")
+    for name, kind in MANIFEST_TYPES.items():
+        if name not in manifest:
+            raise ValueError(f"{path} lacks {name!r}")
+        if not isinstance(manifest[name], kind):
+            raise ValueError(f"{path}: {name} ({manifest[name]!r}) has a wrong type")
+    return manifest
+
+
+def _fill(
+    model: Transformer | None, config: TransformerConfig, path: Path
+) -> Transformer:
+    """Copy the weights into a model: all of them, and none that it does not have."""
+    try:
+        saved: dict[str, Tensor] = require("safetensors.torch").load_file(path)
+    except require("safetensors").SafetensorError as error:
+        raise ValueError(f"{path} is not safetensors: {error}") from error
+    if model is None:
+        dtypes = {tensor.dtype for tensor in saved.values()}
+        model = Transformer(config)
+        if len(dtypes) == 1:  # saved in half precision, it comes back in it
+            model = model.to(dtypes.pop())
+    tensors = _tensors(model)
+    for name in sorted(tensors.keys() ^ saved.keys()):
+        lacks = "lacks" if name in tensors else "holds what its model does not have:"
+        raise ValueError(f"{path} {lacks} {name}")
+    for name, tensor in tensors.items():
+        if saved[name].shape != tensor.shape or saved[name].dtype != tensor.dtype:
+            raise ValueError(
+                f"{path}: {name} is {tuple(saved[name].shape)} of {saved[name].dtype}, "
+                f"but its model has {tuple(tensor.shape)} of {tensor.dtype}"
+            )
+    for name, tensor in tensors.items():
+        tensor.copy_(saved[name])
+    return model
+    # --8<-- [end:check]
+
+
+def _config(values: dict[str, Any]) -> TransformerConfig:
+    names = {field.name for field in dataclasses.fields(TransformerConfig)}
+    for name in sorted(names ^ values.keys()):
+        verb = "lacks" if name in names else "has an unknown"
+        raise ValueError(f"config {verb} {name!r}")
+    return TransformerConfig(**values)
+
+
+def _tensors(model: Transformer) -> dict[str, Tensor]:
+    """Name what is learned. A matrix under two names, as in tied models, comes once."""
+    return {name: p.detach() for name, p in model.named_parameters()}
+
+
+def _finish_killed_save(weights_path: Path, manifest_path: Path) -> None:
+    """Give the manifest of a save its name, where a kill came before it was renamed."""
+    with suppress(FileNotFoundError, ValueError):  # no whole checkpoint to be kept
+        _, path = _matching_manifest(weights_path, manifest_path)
+        if path != manifest_path:
+            os.replace(path, manifest_path)
+
+
+def _paths(path: str | Path) -> tuple[Path, Path]:
+    path = Path(path)
+    if path.suffix != ".safetensors":
+        raise ValueError(f"path ({str(path)!r}) must end in '.safetensors'")
+    return path, path.with_suffix(".json")
+
+
+def _new(path: Path) -> Path:
+    return path.with_name(f"{path.name}.new")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

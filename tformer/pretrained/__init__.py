@@ -1,0 +1,36 @@
+"""Trained models that come with the package, and the command that trains them again.
+
+`python -m tformer.pretrained`
+"""
+
+from importlib.resources import as_file, files
+
+from tformer.checkpoint import Checkpoint, load_checkpoint
+
+
+# --8<-- [start:load_pretrained]
+def load_pretrained(name: str) -> Checkpoint:
+    """Load a trained model of the package.
+
+    Args:
+        name: "dates", which writes dates as ISO 8601: see `tformer.dates`.
+
+    Returns:
+        The model in `eval()`, its vocabulary, and the manifest, which says how it was
+        trained and how well it does.
+
+    Raises:
+        ImportError: safetensors is not installed.
+        ValueError: there is no model of this name.
+    """
+    folder = files(__name__)
+    names = sorted(
+        file.name.removesuffix(".safetensors")
+        for file in folder.iterdir()
+        if file.name.endswith(".safetensors")
+    )
+    if name not in names:
+        raise ValueError(f"name ({name!r}) must be one of {', '.join(names)}")
+    with as_file(folder) as path:
+        return load_checkpoint(path / f"{name}.safetensors")
+    # --8<-- [end:load_pretrained]
