@@ -1,4 +1,9 @@
-"""Remember for which sources a page was run, and what was made of it then."""
+"""Remember what the blocks of a page left behind, and what was made of the page.
+
+A page is *fresh* while its text, snippets included, the files of the package that its
+run used, the engine and the libraries are what they were, and what was made of it is
+still there. Its *results* hold longer: until its code changes, not its prose.
+"""
 
 import functools
 import hashlib
@@ -6,8 +11,9 @@ import importlib.metadata
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from engine.page import Page
 from engine.project import ENGINE, Project
@@ -16,65 +22,91 @@ _LIBRARIES = ("torch", "numpy", "matplotlib", "nbformat", "pymdown-extensions")
 
 
 class Cache:
-    """One small file per page, in .cache/engine.
-
-    A page is fresh while its text, snippets included, the files of the package that
-    its run used, the engine and the libraries are what they were, and what was made of
-    it is still there.
-    """
+    """Two small files per page, in .cache/engine."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
         self.folder = project.root / ".cache" / "engine"
 
     def is_fresh(self, page: Page) -> bool:
-        """Whether running the page again would change nothing."""
-        record = self._record(page)
-        files = {**record.get("inputs", {}), **record.get("products", {})}
-        return record.get("key", {}) == {"sha256": self._key(page)} and all(
-            self._digest_of(name) == digest for name, digest in files.items()
+        """Whether making the page again would change nothing."""
+        record = self._read(page, "made")
+        return (
+            record.get("key") == self._page_key(page)
+            and self._unchanged(record["inputs"])
+            and self._unchanged(record["products"])
         )
 
     def products(self, page: Page) -> set[str]:
-        """Return the files that the page's last good run made."""
-        return set(self._record(page).get("products", {}))
+        """Return the files that were made of the page when it last was in order."""
+        return set(self._read(page, "made").get("products", {}))
 
     def store(self, page: Page, inputs: Iterable[str], products: Iterable[str]) -> None:
-        """Note that a page was run, from `inputs`, and gave `products`."""
+        """Note that `products` were made of a page, from `inputs`."""
         record = {
-            "key": {"sha256": self._key(page)},
-            "inputs": {name: self._digest_of(name) for name in inputs},
-            "products": {name: self._digest_of(name) for name in products},
+            "key": self._page_key(page),
+            "inputs": self._digests(inputs),
+            "products": self._digests(products),
         }
-        self.folder.mkdir(parents=True, exist_ok=True)
-        write(self._file(page), json.dumps(record, indent=1))
+        self._write(page, "made", record)
 
-    def _record(self, page: Page) -> Mapping[str, Mapping[str, str]]:
-        try:
-            record: dict[str, dict[str, str]] = json.loads(self._file(page).read_text())
-        except (OSError, ValueError):
-            return {}
-        return record
+    def results(self, page: Page) -> dict[str, Any] | None:
+        """Return what the blocks of the page left behind, if it still holds."""
+        record = self._read(page, "results")
+        holds = record.get("key") == self._code_key(page)
+        if not holds or not self._unchanged(record["inputs"]):
+            return None
+        results: dict[str, Any] = record["results"]
+        return results
 
-    def _file(self, page: Page) -> Path:
-        name = self.project.relative(page.path).replace("/", "-")
-        return self.folder / f"{name}.json"
+    def store_results(
+        self, page: Page, inputs: Iterable[str], results: dict[str, Any]
+    ) -> None:
+        """Keep what the blocks of a page left behind when they used `inputs`."""
+        key, digests = self._code_key(page), self._digests(inputs)
+        record = {"key": key, "inputs": digests, "results": results}
+        self._write(page, "results", record)
 
-    def _digest_of(self, name: str) -> str:
-        path = self.project.root / name
-        return _digest(path.read_bytes()) if path.is_file() else ""
+    def _page_key(self, page: Page) -> str:
+        return self._key([page.text, *page.lines])
 
-    def _key(self, page: Page) -> str:
-        text = "\n".join([self._surroundings, page.text, *page.lines])
-        return _digest(text.encode())
+    def _code_key(self, page: Page) -> str:
+        blocks = ((block.fence.code, block.left_out()) for block in page.blocks)
+        return self._key([repr(list(blocks))])
+
+    def _key(self, text: list[str]) -> str:
+        return _digest("\n".join([self._surroundings, *text]).encode())
 
     @functools.cached_property
     def _surroundings(self) -> str:
         files = [*sorted(ENGINE.glob("*.py")), self.project.root / "mkdocs.yml"]
         versions = [f"{name} {_version(name)}" for name in _LIBRARIES]
-        return "\n".join(
-            [sys.version, *versions, *(_digest(f.read_bytes()) for f in files)]
-        )
+        digests = [_digest(path.read_bytes()) for path in files]
+        return "\n".join([sys.version, *versions, *digests])
+
+    def _digests(self, names: Iterable[str]) -> dict[str, str]:
+        return {name: self._digest_of(name) for name in names}
+
+    def _unchanged(self, digests: dict[str, str]) -> bool:
+        return all(self._digest_of(name) == digest for name, digest in digests.items())
+
+    def _digest_of(self, name: str) -> str:
+        path = self.project.root / name
+        return _digest(path.read_bytes()) if path.is_file() else ""
+
+    def _file(self, page: Page, kind: str) -> Path:
+        name = self.project.relative(page.path).replace("/", "-")
+        return self.folder / f"{name}.{kind}.json"
+
+    def _read(self, page: Page, kind: str) -> dict[str, Any]:
+        try:
+            record: dict[str, Any] = json.loads(self._file(page, kind).read_text())
+        except (OSError, ValueError):
+            return {}
+        return record
+
+    def _write(self, page: Page, kind: str, record: dict[str, Any]) -> None:
+        write(self._file(page, kind), json.dumps(record, indent=1))
 
 
 def write(path: Path, text: str) -> None:

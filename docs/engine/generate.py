@@ -39,7 +39,7 @@ def check(project: Project, chosen: list[Path] | None = None) -> list[str]:
     pages, problems = read_pages(project, chosen or project.pages)
     problems += project_problems(project, pages)
     found = run = left_out = 0
-    for _, outcome in run_pages(project, pages):
+    for _, outcome in run_pages(project, pages, cached=False):
         problems += outcome.problems
         found += outcome.found
         run += len(outcome.printed)
@@ -64,8 +64,9 @@ def _run(project: Project, pages: list[Page], cache: Cache) -> list[str]:
 
     problems = []
     for page, outcome in run_pages(project, pages):
-        name = project.relative(page.path)
-        print(f"ran {name}: {outcome.seconds:.1f} s", file=sys.stderr)
+        if page.has_python:
+            name = project.relative(page.path)
+            print(f"made {name}: {outcome.seconds:.1f} s", file=sys.stderr)
         problems += outcome.problems
         if not outcome.problems:
             for file, text in outcome.products.items():

@@ -64,7 +64,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
     """Tell the theme where a chapter leads."""
-    if page.meta.get("kind") == "chapter":
+    if page.meta.get("kind") == "chapter" or page.meta.get("notebook"):
         project = Project(_root(config))
         page.meta.update(chapter_links(project, page.file.src_uri, page.meta))
     return markdown

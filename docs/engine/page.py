@@ -9,7 +9,7 @@ from mkdocs.utils.meta import get_data
 
 from engine.blocks import Block, find_blocks
 from engine.fences import Fence, find_fences
-from engine.lines import Line, Origin, expand, number
+from engine.lines import Line, Origin, PageError, expand, number
 from engine.project import Project
 
 
@@ -49,6 +49,14 @@ class Page:
         """The Python blocks."""
         return find_blocks(self.lines, self.fences)
 
+    @functools.cached_property
+    def has_python(self) -> bool:
+        """Whether the page may hold Python blocks, told without a complaint."""
+        try:
+            return bool(self.blocks)
+        except PageError:
+            return True
+
     @property
     def name(self) -> str:
         """How files made from the page are called: `attention`."""
@@ -64,6 +72,11 @@ class Page:
     def is_chapter(self) -> bool:
         """Whether the page promises to have the parts of a chapter."""
         return self.meta.get("kind") == "chapter"
+
+    @property
+    def has_notebook(self) -> bool:
+        """Whether a notebook is made of the page; `notebook: true` asks for one."""
+        return self.is_chapter or bool(self.meta.get("notebook"))
 
     @property
     def top(self) -> Origin:

@@ -31,8 +31,8 @@ def engine(project: Project) -> Engine:
     return call
 
 
-def ran(done: subprocess.CompletedProcess[str]) -> set[str]:
-    lines = (line for line in done.stderr.splitlines() if line.startswith("ran "))
+def made(done: subprocess.CompletedProcess[str]) -> set[str]:
+    lines = (line for line in done.stderr.splitlines() if line.startswith("made "))
     return {Path(line.split()[1].rstrip(":")).stem for line in lines}
 
 
@@ -56,7 +56,7 @@ def test_pages_are_run_when_what_they_use_changes(
     root, docs = project.root, project.docs
     first = engine("generate")
     assert first.returncode == 0, first.stderr
-    assert ran(first) == {"scale", "index"}
+    assert made(first) == {"scale", "index"}
     figure, book, file, twin = (docs / name for name in MADE)
     assert "<title>A line that rises" in figure.read_text("utf-8")
     assert json.loads(book.read_text("utf-8"))["nbformat"] == 4
@@ -71,19 +71,19 @@ def test_pages_are_run_when_what_they_use_changes(
     orphan.write_text("<svg/>", "utf-8")
     kept = [path.stat().st_mtime_ns for path in (figure, book, file, twin)]
     edit(docs / "index.md", "# Tiny", "# Tinier")
-    assert ran(engine("generate")) == {"index"}
+    assert made(engine("generate")) == {"index"}
     assert not orphan.exists()
     assert [p.stat().st_mtime_ns for p in (figure, book, file, twin)] == kept
 
     # `stored` is imported by the chapter, its data read; `index` uses neither.
     edit(root / "tiny" / "stored.py", "float(", "1.0 * float(")
-    assert ran(engine("generate")) == {"scale"}
+    assert made(engine("generate")) == {"scale"}
     edit(root / "tiny" / "data" / "widths.json", "16.0", "25.0")
     done = engine("generate")
-    assert ran(done) == {"scale"}
+    assert made(done) == {"scale"}
     assert figure.stat().st_mtime_ns > kept[0]
     figure.unlink()
-    assert ran(engine("generate")) == {"scale"}
+    assert made(engine("generate")) == {"scale"}
     assert figure.exists()
 
     # A page that fails is said, leaves what it made before, and is tried again.
@@ -91,10 +91,40 @@ def test_pages_are_run_when_what_they_use_changes(
     for _ in range(2):
         failed = engine("generate")
         assert failed.returncode == 1
-        assert ran(failed) == {"scale"}
+        assert made(failed) == {"scale"}
         assert "docs/chapters/scale.md:40: the output is stale" in failed.stderr
         assert "-[0.7071067811865475, 1.414213562373095]" in failed.stderr
         assert figure.exists()
+
+
+def test_blocks_do_not_run_again_for_new_prose(
+    project: Project, engine: Engine, tmp_path: Path
+) -> None:
+    count = tmp_path / "count.txt"
+    page = project.docs / "index.md"
+    page.write_text(
+        "---\nnotebook: true\n---\n# Words\n\n"
+        f"```python\nimport tiny.checks\nprint(open({str(count)!r}, 'a').write('x'))\n"
+        "```\n\n```{.text .output}\n1\n```\n",
+        "utf-8",
+    )
+    book = project.docs / "notebooks" / "index.ipynb"
+    for old, new, runs in [
+        ("Words", "Other words", 1),  # in the title
+        ("text .output}\n1", "text .output}\n2", 1),  # in the output, which is wrong
+        ("output}\n2", "output}\n1", 1),
+        ("write('x')", "write('y')", 1),
+        ("", "", 2),
+    ]:
+        done = engine("generate", "docs/index.md")
+        assert done.returncode == ("output}\n2" in page.read_text("utf-8")), done.stderr
+        assert len(count.read_text()) == runs
+        if old:
+            edit(page, old, new)
+    assert "Other words" in book.read_text("utf-8")
+    edit(project.root / "tiny" / "checks.py", "Checks that", "What")
+    engine("generate", "docs/index.md")
+    assert len(count.read_text()) == 3
 
 
 def test_a_run_that_dies_is_a_failure_of_its_page(
