@@ -1,0 +1,114 @@
+"""What both directions of the converters share: copies of single parts.
+
+A new module is made on the meta device, where it takes neither memory nor random
+numbers, and is then given copies of the old one's parts.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from tformer.checks import check_positive, check_probability
+from tformer.linear import Linear
+from tformer.norm import LayerNorm
+
+M = TypeVar("M", bound=nn.Module)
+L = TypeVar("L", bound=nn.Linear)
+
+# Of our layers and torch's: attentions, then each residual's norm and dropout.
+ENCODER_ATTENTIONS = {"self_attn": "self_attn"}
+ENCODER_RESIDUALS = {
+    "self_attn_residual": ("norm1", "dropout1"),
+    "feed_forward_residual": ("norm2", "dropout2"),
+}
+DECODER_ATTENTIONS = {"self_attn": "self_attn", "cross_attn": "multihead_attn"}
+DECODER_RESIDUALS = {
+    "self_attn_residual": ("norm1", "dropout1"),
+    "cross_attn_residual": ("norm2", "dropout2"),
+    "feed_forward_residual": ("norm3", "dropout3"),
+}
+
+
+def convert(module: nn.Module, converters: dict[type, Callable[[Any], Any]]) -> Any:
+    """Convert a module by the converter of its kind."""
+    for kind, converter in converters.items():
+        if isinstance(module, kind):
+            return converter(expect("module", module, kind))
+    names = ", ".join(kind.__name__ for kind in converters)
+    raise TypeError(f"module must be one of {names}, not {type(module).__name__}")
+
+
+def expect(name: str, part: Any, *kinds: type[nn.Module]) -> Any:
+    """Return the part if it is of one of these kinds and computes what that does."""
+    forwards = [kind.forward for kind in kinds]
+    if not isinstance(part, kinds) or type(part).forward not in forwards:
+        raise ValueError(
+            f"{name} ({type(part).__name__}) must be {kinds[0].__name__}, "
+            "without a forward of its own"
+        )
+    return part
+
+
+def copy_parameter(x: Tensor, *, of: Tensor | None = None) -> nn.Parameter:
+    """Copy a parameter, or a part x `of` one, and what it says about gradients."""
+    # A part does not say it itself: under torch.no_grad() it never wants a gradient.
+    requires_grad = x.requires_grad if of is None else of.requires_grad
+    return nn.Parameter(x.detach().clone(), requires_grad=requires_grad)
+
+
+def as_before(old: nn.Module, new: M) -> M:
+    """Put the new module into training or evaluation, as the old one is."""
+    new.training = old.training
+    return new
+
+
+def copy_linear(name: str, old: Any, kind: type[L]) -> L:
+    """Make a linear layer of this kind from one of torch's or ours."""
+    expect(name, old, nn.Linear, Linear)
+    with torch.device("meta"):
+        new = kind(old.in_features, old.out_features, bias=old.bias is not None)
+    new.weight = copy_parameter(old.weight)
+    if old.bias is not None:
+        new.bias = copy_parameter(old.bias)
+    return as_before(old, new)
+
+
+def copy_norm(name: str, old: Any, kind: type[nn.LayerNorm] | type[LayerNorm]) -> Any:
+    """Make a norm of this kind from one of torch's or ours."""
+    expect(name, old, nn.LayerNorm, LayerNorm)
+    if old.weight is None:
+        raise ValueError(f"{name}.elementwise_affine (False) must be True")
+    if old.weight.ndim != 1:
+        shape = tuple(old.weight.shape)
+        raise ValueError(f"{name}.normalized_shape {shape} must be one width")
+    with torch.device("meta"):
+        new = kind(len(old.weight), old.eps, bias=old.bias is not None)
+    new.weight = copy_parameter(old.weight)
+    if old.bias is not None:
+        new.bias = copy_parameter(old.bias)
+    return as_before(old, new)
+
+
+def copy_dropout(name: str, old: Any) -> nn.Dropout:
+    """Make a dropout from one of torch's."""
+    expect(name, old, nn.Dropout)
+    check_probability(**{name: old.p})
+    return as_before(old, nn.Dropout(old.p))
+
+
+def fill_stack(
+    old: Any, new: Any, norm: Any, kind: type[nn.Module], convert: Any
+) -> Any:
+    """Give an empty stack the converted layers of another, and its norm."""
+    check_positive(num_layers=len(old.layers))
+    new.layers = as_before(
+        old.layers,
+        nn.ModuleList(
+            convert(expect(f"layers.{i}", layer, kind))
+            for i, layer in enumerate(old.layers)
+        ),
+    )
+    new.norm = None if old.norm is None else copy_norm("norm", old.norm, norm)
+    return as_before(old, new)
