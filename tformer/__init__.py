@@ -92,9 +92,13 @@ _NAMES_OF = {
     "pretrained": ["load_pretrained"],
 }
 _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
+# Modules of which `import tformer` is enough: tformer.interop.from_torch(…).
+_MODULES = {*_NAMES_OF, "interop", "linear", "reference"}
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"tformer.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'tformer' has no attribute {name!r}")
     value = getattr(import_module(f"tformer.{_MODULE_OF[name]}"), name)
