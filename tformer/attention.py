@@ -147,7 +147,7 @@ def scaled_dot_product_attention(
         ValueError: shapes do not match, H is not a multiple of G, a length is 0, or
             `softcap` or `dropout_p` is out of its range.
     """
-    _check(query, key, value, attn_mask, bias, softcap, dropout_p)
+    _check_attention(query, key, value, attn_mask, bias, softcap, dropout_p)
     (H, T, Dh), S = query.shape[1:], key.shape[2]
     scale = 1.0 / math.sqrt(Dh) if scale is None else scale
 
@@ -292,7 +292,7 @@ def _without_autocast(device: torch.device) -> AbstractContextManager[object]:
     return nullcontext()
 
 
-def _check(
+def _check_attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,

@@ -77,7 +77,7 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
-        end = _check(x, self.d_model, start)
+        end = _check_sequence(x, self.d_model, start)
         if end > len(self.table):
             longer = sinusoidal_positions(max(end, 2 * len(self.table)), self.d_model)
             self.table = longer.float().to(self.table)
@@ -110,7 +110,7 @@ class LearnedPositionalEmbedding(nn.Module):
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
-        end = _check(x, self.d_model, start)
+        end = _check_sequence(x, self.d_model, start)
         if end > self.max_len:
             raise ValueError(
                 f"x needs positions up to {end} but max_len is {self.max_len}: "
@@ -121,7 +121,7 @@ class LearnedPositionalEmbedding(nn.Module):
 
 
 # --8<-- [start:check]
-def _check(x: Tensor, d_model: int, start: int) -> int:
+def _check_sequence(x: Tensor, d_model: int, start: int) -> int:
     """Check what enters; return the position after the last."""
     if x.ndim != 3 or x.shape[-1] != d_model:
         raise ValueError(
