@@ -12,6 +12,7 @@ PIP ?= $(PY) -m pip
 ARGS ?=
 
 export NO_MKDOCS_2_WARNING := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := docs
 
 .DEFAULT_GOAL := help
@@ -22,9 +23,10 @@ help:  ## list the commands
 
 # torch goes first: a CPU build, or the index it comes from, is the user's choice.
 .venv/.packages: pyproject.toml
+	@echo "Installing into .venv: a minute or two, and less with PIP=\"uv pip\""
 	test -x $(PY) || $(PYTHON) -m venv .venv
-	$(PIP) install $(TORCH)
-	$(PIP) install -e ".[dev]"
+	$(PIP) install --quiet $(TORCH)
+	$(PIP) install --quiet -e ".[dev]"
 	@touch $@
 
 docs/assets/katex/.installed: .venv/.packages $(wildcard docs/npm/*)
