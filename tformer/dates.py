@@ -157,6 +157,31 @@ def date_examples(
     # --8<-- [end:date_examples]
 
 
+# --8<-- [start:date_vocabulary]
+def date_vocabulary(locales: Sequence[str] = LOCALES) -> CharacterVocabulary:
+    """Collect every character in which these locales write a date, and ISO 8601.
+
+    Args:
+        locales: as for `date_examples`.
+
+    Returns:
+        One vocabulary for sources and targets, as in the paper.
+
+    Raises:
+        ImportError: Babel is not installed.
+        ValueError: Babel does not know a locale.
+    """
+    # Every month, every weekday and every digit come up in these.
+    days = [datetime.date(2000, 1, 1) + datetime.timedelta(days=i) for i in range(366)]
+    texts = {"0123456789-"}
+    for locale in locales:
+        for pattern in date_patterns(locale):
+            texts.update(write_date(day, pattern, locale) for day in days)
+    cases = (texts, map(str.lower, texts), map(str.upper, texts))
+    return CharacterVocabulary.of(_plain(text) for case in cases for text in case)
+    # --8<-- [end:date_vocabulary]
+
+
 # --8<-- [start:exact_match]
 def exact_match(
     model: Transformer, vocabulary: CharacterVocabulary, examples: Sequence[DateExample]

@@ -17,6 +17,7 @@ from tformer.dates import (
     DateExample,
     date_examples,
     date_patterns,
+    date_vocabulary,
     exact_match,
     split_days,
     write_date,
@@ -126,6 +127,17 @@ def test_the_same_seed_gives_the_same_examples():
 
 def test_locales_can_be_chosen():
     assert {e.locale for e in date_examples(50, seed=0, locales=["it"])} == {"it"}
+
+
+def test_the_vocabulary_has_every_character_that_comes_up():
+    characters = set(date_vocabulary().characters)
+    drawn = set()
+    for split in SPLITS:
+        for example in date_examples(4000, seed=0, split=split):
+            drawn |= set(example.text + example.iso)
+    assert drawn <= characters
+    assert len(characters - drawn) < 5  # and next to nothing that never does
+    assert set(date_vocabulary(["en_GB"]).characters) < characters
 
 
 @pytest.mark.parametrize(
