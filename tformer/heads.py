@@ -144,7 +144,7 @@ class MultiHeadAttention(nn.Module):
             q,
             k,
             v,
-            combine_masks(attn_mask, key_mask),
+            attn_mask if key_mask is None else combine_masks(attn_mask, key_mask),
             bias=bias,
             is_causal=is_causal,
             dropout_p=self.dropout if self.training else 0.0,

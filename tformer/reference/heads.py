@@ -129,7 +129,7 @@ class MultiHeadAttention:
             q,
             k,
             v,
-            combine_masks(attn_mask, key_mask),
+            attn_mask if key_mask is None else combine_masks(attn_mask, key_mask),
             bias=bias,
             is_causal=is_causal,
             return_weights=True,

@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+
+from tformer.checks import check_divisible, check_positive, check_probability
+
+
+def test_good_values_pass():
+    check_positive(length=1, width=np.int64(7))
+    check_probability(dropout=0, other=0.999)
+    check_divisible(d_model=12, num_heads=3)
+
+
+@pytest.mark.parametrize("value", [0, -3])
+def test_a_size_is_at_least_one(raises, value):
+    with raises(ValueError, f"width ({value}) must be at least 1"):
+        check_positive(length=1, width=value)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(2.0, "float"), (True, "bool"), ("2", "str"), (None, "NoneType")],
+)
+def test_a_size_is_an_int(raises, value, kind):
+    with raises(TypeError, f"width must be an int, not {kind}"):
+        check_positive(width=value)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1, 1.0, 2.5, float("nan")])
+def test_a_probability_is_in_its_range(raises, value):
+    with raises(ValueError, f"dropout ({value}) must be in [0, 1)"):
+        check_probability(fine=0.5, dropout=value)
+
+
+def test_a_multiple_leaves_no_remainder(raises):
+    with raises(ValueError, "d_model (30) must be divisible by num_heads (4)"):
+        check_divisible(d_model=30, num_heads=4)
