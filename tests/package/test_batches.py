@@ -34,9 +34,8 @@ def test_each_pair_comes_once_in_every_pass():
 
 def test_passes_differ_and_batches_come_in_no_order_of_length():
     batches = take(280)
-    assert [b.src.tolist() for b in batches[:140]] != [
-        b.src.tolist() for b in batches[140:]
-    ]
+    together = [frozenset(texts(b)) for b in batches]
+    assert len(set(together[:140]) & set(together[140:])) < 14  # other pairs meet
     lengths = [b.src.shape[1] for b in batches[:50]]
     assert lengths != sorted(lengths)
 

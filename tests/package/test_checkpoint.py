@@ -162,7 +162,8 @@ def test_missing_folders_are_made(tmp_path):
     assert same(load_checkpoint(path).model, make_model())
 
 
-def full_disk(*_, **__):
+def full_disk(file: Path, *_, **__):
+    file.write_bytes(b'{"format": ')
     raise OSError(28, "the disk is full")
 
 

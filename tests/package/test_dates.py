@@ -159,8 +159,10 @@ def test_exact_match_counts_whole_dates():
     vocabulary = CharacterVocabulary("0123456789-abc")
 
     class Parrot(Transformer):
+        phrase = "1979-05-03"
+
         def decode(self, tgt, memory, *, memory_key_mask=None):
-            answer = vocabulary.encode("1979-05-03", eos=True)
+            answer = vocabulary.encode(self.phrase, eos=True)
             logits = torch.zeros(*tgt.shape, len(vocabulary))
             logits[:, -1, answer[tgt.shape[1] - 1]] = 1.0
             return logits
@@ -169,6 +171,8 @@ def test_exact_match_counts_whole_dates():
     isos = ["1979-05-03", "1979-05-04", "1979-05-03", "2079-05-03"]
     examples = [DateExample("abc", iso, "xx") for iso in isos]
     assert exact_match(model, vocabulary, examples) == 0.5
+    model.phrase = "1979-05-037"  # does not know when to end
+    assert exact_match(model, vocabulary, examples) == 0.0
     assert ISO_LEN == 10
     with pytest.raises(ValueError, match="at least one"):
         exact_match(model, vocabulary, [])
