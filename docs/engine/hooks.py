@@ -3,12 +3,14 @@
 import hashlib
 import logging
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.livereload import LiveReloadServer
 from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
@@ -21,6 +23,7 @@ from engine.project import Project
 log = logging.getLogger("mkdocs.hooks.engine")
 
 SHARED_STYLE = "assets/css/jupyter.css"
+GENERATED = {"figures", "notebooks", "downloads"}
 _styles: dict[str, str] = {}  # of each lab
 _COMMENT = re.compile(r"<!--[-\s]*pytest.*?-->\n?", re.DOTALL)
 
@@ -55,11 +58,10 @@ def on_pre_build(config: MkDocsConfig) -> None:
         text=True,
         check=False,
     )
-    said = done.stderr.strip()
+    for line in done.stdout.splitlines():
+        log.info("%s", line)
     if done.returncode:
-        log.warning("%s", said)
-    elif said:
-        log.info("%s", said)
+        log.warning("%s", done.stderr.strip())
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
@@ -88,8 +90,25 @@ def on_page_content(html: str, page: Page, files: Files, **_: Any) -> str:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write the style that all labs share."""
+    """Write the style that all labs share; forget labs of an older package."""
     if _styles:
         path = Path(config.site_dir, SHARED_STYLE)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(max(_styles.values(), key=len), "utf-8")
+    if "mkdocs-jupyter" in config.plugins:
+        labs: Any = config.plugins["mkdocs-jupyter"]
+        current = Path(labs.config["cache_dir"])
+        for folder in current.parent.glob("*/"):
+            if folder != current:
+                shutil.rmtree(folder)
+
+
+def on_serve(
+    server: LiveReloadServer, config: MkDocsConfig, builder: Any
+) -> LiveReloadServer:
+    """Watch what authors write, and not what a build makes, which would start another."""
+    server.unwatch(config.docs_dir)
+    for part in Path(config.docs_dir).iterdir():
+        if part.name not in GENERATED:
+            server.watch(str(part))
+    return server
