@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-import tformer.attention
+import tformer.fused
 from attention_inputs import DV, ROADS, B, G, H, S, T, attend, draw
 from tformer import causal_mask, scaled_dot_product_attention
 
@@ -59,7 +59,7 @@ def test_weights_and_softcap_leave_the_kernel(kernel_calls):
 def test_blocks_of_queries_change_nothing(
     lengths, is_causal, mask, monkeypatch, kernel_calls
 ):
-    monkeypatch.setattr(tformer.attention, "QUERIES_AT_A_TIME", 3)
+    monkeypatch.setattr(tformer.fused, "QUERIES_AT_A_TIME", 3)
     length, key_len = lengths
     inputs = [draw(H, length), draw(G, key_len), draw(G, key_len, DV)]
     options = {"is_causal": is_causal}
@@ -108,8 +108,8 @@ def test_another_kernel_may_give_nan_where_nothing_is_seen(
     wanted = attend(*inputs, attn_mask, bias=added, return_weights=return_weights)
     assert (wanted[0, :, 2] == 0).all()
 
-    monkeypatch.setattr(tformer.attention, "ZEROES_DEAD_ROWS", set())
-    monkeypatch.setattr(tformer.attention, "_serves_groups", lambda *_: False)
+    monkeypatch.setattr(tformer.fused, "ZEROES_DEAD_ROWS", set())
+    monkeypatch.setattr(tformer.fused, "_serves_groups", lambda *_: False)
     monkeypatch.setattr(F, "scaled_dot_product_attention", kernel)
     for x in inputs:
         x.requires_grad_()
@@ -136,7 +136,7 @@ def test_where_the_kernel_knows_of_groups(device, dtype, masked, served):
         device=torch.device(device), is_cuda=device == "cuda", dtype=dtype
     )
     mask = causal_mask(2) if masked else None
-    assert tformer.attention._serves_groups(query, mask) is served
+    assert tformer.fused._serves_groups(query, mask) is served
 
 
 @ROADS
