@@ -111,12 +111,15 @@ class Compiler:
 
 def _parse(lines: list[Line]) -> list[ast.stmt]:
     try:
-        return ast.parse("\n".join(lines)).body
+        tree: Any = compile(
+            "\n".join(lines), "block", "exec", ast.PyCF_ONLY_AST, dont_inherit=True
+        )
     except SyntaxError as error:
         line = lines[min(error.lineno or 1, len(lines)) - 1]
         error.filename, error.lineno = str(line.origin.file), line.origin.line
         error.end_lineno = None
         raise
+    return list(tree.body)
 
 
 def _first_line(node: ast.stmt) -> int:

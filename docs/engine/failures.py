@@ -30,6 +30,8 @@ def describe(
         if frame.filename == str(page.path) and line in copied:
             trace.stack[index] = _true_frame(frame, copied[line])
     place = _innermost(trace, page.project.root) or f"{page.path}:{block.line}"
+    if isinstance(error, SyntaxError) and not trace.stack:  # of the block itself
+        place = f"{error.filename}:{error.lineno}"
     lines = "".join(trace.format_exception_only()).strip().splitlines()
     first = lines[-1 if isinstance(error, SyntaxError) else 0]
     return f"{place}: {first}\n\n{''.join(trace.format())}"
@@ -52,8 +54,6 @@ def _true_frame(
 
 def _innermost(trace: traceback.TracebackException, root: Path) -> str | None:
     """Return the place of the last line that is the page's or the package's own."""
-    if issubclass(trace.exc_type, SyntaxError) and trace.filename:
-        return f"{trace.filename}:{trace.lineno}"
     own = [
         frame
         for frame in trace.stack

@@ -1,6 +1,5 @@
 """Make figures, notebooks and one-file downloads from the pages that changed."""
 
-import sys
 from pathlib import Path
 
 from engine.cache import Cache, write
@@ -9,7 +8,8 @@ from engine.page import Page
 from engine.project import Project
 from engine.project_rules import project_problems
 
-_MADE = {"figures": ".svg", "notebooks": ".ipynb", "downloads": ".py"}
+# The folders in docs/ that hold nothing else, and what they hold.
+MADE = {"figures": ".svg", "notebooks": ".ipynb", "downloads": ".py"}
 
 
 def generate(project: Project, chosen: list[Path] | None = None) -> list[str]:
@@ -66,7 +66,7 @@ def _run(project: Project, pages: list[Page], cache: Cache) -> list[str]:
     for page, outcome in run_pages(project, pages):
         if page.has_python:
             name = project.relative(page.path)
-            print(f"made {name}: {outcome.seconds:.1f} s", file=sys.stderr)
+            print(f"made {name}: {outcome.seconds:.1f} s", flush=True)
         problems += outcome.problems
         if not outcome.problems:
             for file, text in outcome.products.items():
@@ -77,7 +77,7 @@ def _run(project: Project, pages: list[Page], cache: Cache) -> list[str]:
 
 def _remove_orphans(project: Project, wanted: set[str]) -> None:
     """Remove what pages made that are gone, or that make it no more."""
-    for folder, suffix in _MADE.items():
+    for folder, suffix in MADE.items():
         for path in (project.docs / folder).glob(f"*{suffix}"):
             if project.relative(path) not in wanted:
                 path.unlink()

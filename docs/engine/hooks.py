@@ -16,6 +16,7 @@ from mkdocs.structure.pages import Page
 
 sys.path.append(str(Path(__file__).parents[1]))  # MkDocs loads this file by its path
 
+from engine.generate import MADE
 from engine.lab_pages import mend_links, take_styles
 from engine.links import chapter_links
 from engine.project import Project
@@ -23,7 +24,6 @@ from engine.project import Project
 log = logging.getLogger("mkdocs.hooks.engine")
 
 SHARED_STYLE = "assets/css/jupyter.css"
-GENERATED = {"figures", "notebooks", "downloads"}
 _styles: dict[str, str] = {}  # of each lab
 _COMMENT = re.compile(r"<!--[-\s]*pytest.*?-->\n?", re.DOTALL)
 
@@ -104,11 +104,11 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def on_serve(
-    server: LiveReloadServer, config: MkDocsConfig, builder: Any
+    server: LiveReloadServer, config: MkDocsConfig, **_: Any
 ) -> LiveReloadServer:
-    """Watch what authors write, and not what a build makes, which would start another."""
+    """Watch what authors write, not what a build makes: that would start another."""
     server.unwatch(config.docs_dir)
     for part in Path(config.docs_dir).iterdir():
-        if part.name not in GENERATED:
+        if part.name not in MADE:
             server.watch(str(part))
     return server

@@ -33,6 +33,16 @@ from engine.standalone import standalone_files
 COUNTS = "python blocks"  # a property of the report: how many found, run, left out
 
 
+def project_of(config: pytest.Config) -> Project:
+    """Return the project that pytest runs in, read once."""
+    return _project_at(config.rootpath)
+
+
+@functools.cache
+def _project_at(root: Path) -> Project:
+    return Project.find(root)
+
+
 class PageFails(Exception):
     """What is wrong with a page; the message is all there is to say."""
 
@@ -44,7 +54,7 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield the tests of the page."""
-        self.project = Project.find(self.config.rootpath)
+        self.project = project_of(self.config)
         try:
             self.page = Page(self.project, self.path)
             _ = self.page.blocks
@@ -90,7 +100,7 @@ class _Tidy(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> str:  # type: ignore[override]
         """Write the message, with paths from the root."""
-        project = Project.find(self.config.rootpath)
+        project = project_of(self.config)
         if isinstance(excinfo.value, PageFails | PageError | BlockFailed):
             return project.tidy(str(excinfo.value))
         return str(pytest.Item.repr_failure(self, excinfo))

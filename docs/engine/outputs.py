@@ -1,6 +1,5 @@
 """Write what the blocks print into the outputs that the pages show."""
 
-import sys
 from pathlib import Path
 
 from engine.cache import Cache
@@ -30,7 +29,7 @@ def rewrite_outputs(project: Project, chosen: list[Path] | None = None) -> list[
         if count:
             page.path.write_bytes(text.encode())
             name = project.relative(page.path)
-            print(f"{name}: {count} outputs written", file=sys.stderr)
+            print(f"{name}: {count} outputs written", flush=True)
     return problems
 
 

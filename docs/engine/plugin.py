@@ -13,8 +13,7 @@ import pytest
 from pytest_codeblocks.plugin import MarkdownFile  # type: ignore[import-untyped]
 
 from engine.checks import count_line
-from engine.items import COUNTS, PageFile
-from engine.project import Project
+from engine.items import COUNTS, PageFile, project_of
 
 if TYPE_CHECKING:
     from xdist.scheduler import Scheduling  # type: ignore[import-untyped]
@@ -27,10 +26,10 @@ def pytest_collect_file(
     """Turn the Markdown files that pytest-codeblocks found into pages."""
     found = yield
     others = [each for each in found if not isinstance(each, MarkdownFile)]
-    if len(others) < len(found):
-        project = Project.find(parent.config.rootpath)
-        if file_path in project.pages:  # and not a page that is meant to fail
-            others.append(PageFile.from_parent(parent, path=file_path))
+    is_markdown = len(others) < len(found)
+    # Other Markdown files are no pages of the site, or are meant to fail.
+    if is_markdown and file_path in project_of(parent.config).pages:
+        others.append(PageFile.from_parent(parent, path=file_path))
     return others
 
 

@@ -74,9 +74,17 @@ class Project:
         """The Markdown files that the site shows."""
         excluded = (self.config.get("exclude_docs") or "").splitlines()
         spec = pathspec.GitIgnoreSpec.from_lines([*_NEVER_SHOWN, *excluded])
-        found = (path.relative_to(self.docs) for path in self.docs.rglob("*.md"))
-        shown = (path for path in found if not spec.match_file(path.as_posix()))
-        return [self.docs / path for path in sorted(shown)]
+        shown = []
+        for folder, below, files in os.walk(self.docs):
+            inside = Path(folder).relative_to(self.docs)
+            names = [(inside / name).as_posix() for name in files]
+            shown += [name for name in names if not spec.match_file(name)]
+            below[:] = [
+                name
+                for name in below  # some hold thousands of files
+                if not spec.match_file((inside / name).as_posix() + "/")
+            ]
+        return [self.docs / name for name in sorted(shown) if name.endswith(".md")]
 
     @functools.cached_property
     def pages(self) -> list[Path]:

@@ -58,6 +58,19 @@ def test_the_ink_follows_the_scheme_and_the_figure_has_a_name() -> None:
     assert svg.endswith("\n<g/></svg>")
 
 
+def test_a_heat_map_is_small_and_sharp(write: Write) -> None:
+    page = write("""
+        ```python
+        import matplotlib.pyplot as plt
+
+        plt.imshow([[0.1, 0.9], [0.5, 0.3]])
+        ```
+    """)
+    (svg,) = run(page)[0].figures
+    assert "image-rendering:pixelated" in svg
+    assert len(svg) < 20_000
+
+
 def test_figures_go_to_the_places_below_their_blocks_in_order(write: Write) -> None:
     page = write(
         """

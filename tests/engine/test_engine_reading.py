@@ -28,6 +28,7 @@ def test_lines_keep_their_origin_through_snippets(write: Write) -> None:
             ```
 
         ;--8<-- "as it is written"
+        # ;--8<-- [start:this]
 
         Last.
     """)
@@ -36,7 +37,8 @@ def test_lines_keep_their_origin_through_snippets(write: Write) -> None:
     assert found["# Title"] == Origin(page.path, 5)
     assert found["if not values:"] == Origin(scale, 31)
     assert found['--8<-- "as it is written"'] == Origin(page.path, 13)
-    assert found["Last."] == Origin(page.path, 15)
+    assert found["# --8<-- [start:this]"] == Origin(page.path, 14)
+    assert found["Last."] == Origin(page.path, 16)
     indented = next(line for line in page.lines if "def __call__" in line)
     assert indented.startswith("    def")  # as deep as the tab, not as the class
     assert "*[SVG]: scalable vector graphics" in page.lines  # auto_append

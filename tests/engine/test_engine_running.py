@@ -123,18 +123,22 @@ def test_source_of_page_and_package_can_be_inspected(write: Write) -> None:
 def test_a_class_whose_pieces_are_out_of_order_runs(write: Write) -> None:
     page = write("""
         ```python
-        class Odd:
+        from dataclasses import dataclass
+
+        --8<-- "tiny/scale.py:22:24"
             --8<-- "tiny/scale.py:call"
 
-            --8<-- "tiny/checks.py:4:8"
+            --8<-- "tiny/scale.py:26:26"
 
-        try:
-            Odd()([])
-        except ValueError as error:
-            print(error)
+        print(Scaler(3.0).width)
+        Scaler(3.0)([])
         ```
     """)
-    assert printed(page) == ["values must not be empty\n"]
+    scale = page.project.root / "tiny" / "scale.py"
+    with pytest.raises(BlockFailed) as failure:
+        run(page)
+    assert str(failure.value).startswith(f"{scale}:32: ValueError: values must not")
+    assert "It had printed:\n3.0" in str(failure.value)
 
 
 def test_nothing_below_a_failure_is_run(write: Write) -> None:
