@@ -51,8 +51,8 @@ def fused_attention(
     by_flag = bool(is_causal and T == S and not masks)
 
     has_rows = is_causal or any(mask.shape[2] > 1 for mask in masks)
-    in_blocks = T > QUERIES_AT_A_TIME and not torch.compiler.is_compiling()
-    if has_rows and not by_flag and in_blocks:
+    eager = not torch.compiler.is_compiling()
+    if eager and has_rows and not by_flag and T > QUERIES_AT_A_TIME:
         return _in_blocks(
             query, key, value, attn_mask, bias, is_causal, scale, dropout_p
         )

@@ -1,4 +1,4 @@
-"""What attention computes; test_attention_limits, _kernel, _errors have the rest."""
+"""What attention computes. More in test_attention_limits, _memory, _errors; test_fused."""
 
 import math
 

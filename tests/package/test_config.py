@@ -1,0 +1,93 @@
+import dataclasses
+
+import pytest
+
+from tformer import TransformerConfig
+
+
+def test_the_papers_models():
+    base, big = TransformerConfig.base(), TransformerConfig.big()
+    assert base == TransformerConfig()
+    sizes = ("d_model", "d_ff", "num_heads", "num_encoder_layers", "num_decoder_layers")
+    assert [getattr(base, name) for name in sizes] == [512, 2048, 8, 6, 6]
+    assert [getattr(big, name) for name in sizes] == [1024, 4096, 16, 6, 6]
+    assert (base.dropout, big.dropout) == (0.1, 0.3)
+    for config in (base, big):
+        assert config.vocab_size == 37_000
+        assert config.activation == "relu"
+        assert config.positions == "sinusoidal"
+        assert config.tie_embeddings
+        assert not config.norm_first
+
+
+@pytest.mark.parametrize("preset", ["tiny", "base", "big"])
+def test_presets_take_changes(preset):
+    make = getattr(TransformerConfig, preset)
+    changed = make(d_ff=77, dropout=0.5, vocab_size=123)
+    assert (changed.d_ff, changed.dropout, changed.vocab_size) == (77, 0.5, 123)
+    assert dataclasses.replace(changed, d_ff=88) == make(
+        d_ff=88, dropout=0.5, vocab_size=123
+    )
+    assert make() != changed
+
+
+def test_is_frozen_and_by_name_only():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        TransformerConfig.tiny().d_model = 3
+    with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given"):
+        TransformerConfig(37_000)
+    assert hash(TransformerConfig.tiny()) == hash(TransformerConfig.tiny())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"d_model": 30, "num_heads": 4},
+         "d_model (30) must be divisible by num_heads (4)"),
+        ({"num_heads": 8, "num_kv_heads": 3},
+         "num_heads (8) must be divisible by num_kv_heads (3)"),
+        ({"num_kv_heads": 0}, "num_kv_heads (0) must be at least 1"),
+        ({"vocab_size": 0}, "vocab_size (0) must be at least 1"),
+        ({"tgt_vocab_size": 0}, "tgt_vocab_size (0) must be at least 1"),
+        ({"d_model": 0}, "d_model (0) must be at least 1"),
+        ({"num_heads": 0}, "num_heads (0) must be at least 1"),
+        ({"d_ff": -1}, "d_ff (-1) must be at least 1"),
+        ({"max_len": 0}, "max_len (0) must be at least 1"),
+        ({"num_encoder_layers": 0}, "num_encoder_layers (0) must be at least 1"),
+        ({"num_decoder_layers": 0}, "num_decoder_layers (0) must be at least 1"),
+        ({"dropout": 1.0}, "dropout (1.0) must be in [0, 1)"),
+        ({"dropout": -0.5}, "dropout (-0.5) must be in [0, 1)"),
+        ({"activation": "silu"}, "activation ('silu') must be one of relu, gelu"),
+        ({"positions": "rotary"},
+         "positions ('rotary') must be 'sinusoidal' or 'learned'"),
+        ({"d_model": 33, "num_heads": 3}, "d_model (33) must be even for sinusoids"),
+        ({"eps": 0.0}, "eps (0.0) must be above 0"),
+        ({"pad_id": -1}, "pad_id (-1) must be in [0, vocab_size = 256)"),
+        ({"pad_id": 256}, "pad_id (256) must be in [0, vocab_size = 256)"),
+    ],
+)  # fmt: skip
+def test_bad_values(raises, changes, message):
+    with raises(ValueError, message):
+        TransformerConfig.tiny(**changes)
+    with raises(ValueError, message):
+        dataclasses.replace(TransformerConfig.tiny(), **changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"d_model": 33, "num_heads": 3, "positions": "learned"},
+        {"pad_id": None},
+        {"pad_id": 255},
+        {"num_kv_heads": 1, "tgt_vocab_size": 5},
+    ],
+)
+def test_good_values(changes):
+    config = TransformerConfig.tiny(**changes)
+    assert {name: getattr(config, name) for name in changes} == changes
+
+
+@pytest.mark.parametrize("name", ["d_model", "vocab_size", "num_encoder_layers"])
+def test_sizes_are_whole_numbers(raises, name):
+    with raises(TypeError, f"{name} must be an int, not float"):
+        TransformerConfig(**{name: 8.0})

@@ -1,0 +1,225 @@
+"""The whole Transformer: shared matrices, options, copies, bad input."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.testing import assert_close
+
+from tformer import Transformer, TransformerConfig
+
+B, T, S, V = 2, 5, 7, 61
+SIZES = {
+    "vocab_size": V,
+    "d_model": 18,
+    "num_heads": 3,
+    "d_ff": 23,
+    "dropout": 0.0,
+    "max_len": 11,
+}
+
+
+def make(**changes):
+    return Transformer(TransformerConfig.tiny(**{**SIZES, **changes}))
+
+
+@pytest.fixture
+def ids():
+    return torch.randint(1, V, (B, S)), torch.randint(1, V, (B, T))
+
+
+def test_one_matrix_serves_all(ids):
+    model = make()
+    assert model.src_embedding is model.tgt_embedding
+    assert model.output is None
+    src, tgt = ids
+    model(src, tgt).sum().backward()
+    assert (model.src_embedding.weight.grad.abs().sum(dim=1) > 0).all()
+    names = [name for name, _ in model.named_parameters() if "embedding" in name]
+    assert names == ["src_embedding.weight"]
+
+
+def test_two_vocabularies(ids):
+    model = make(tgt_vocab_size=29)
+    src, tgt = ids[0], ids[1] % 29
+    assert model.src_embedding.weight.shape == (V, 18)
+    assert model.tgt_embedding.weight.shape == (29, 18)
+    assert model(src, tgt).shape == (B, T, 29)
+
+
+@pytest.mark.parametrize("tgt_vocab_size", [None, 29])
+def test_logits_from_a_matrix_of_their_own(ids, tgt_vocab_size):
+    model = make(tie_embeddings=False, tgt_vocab_size=tgt_vocab_size)
+    src, tgt = ids[0], ids[1] % 29
+    assert isinstance(model.output, nn.Linear)
+    assert model.output.bias is None
+    before = model(src, tgt)
+    assert before.shape == (B, T, tgt_vocab_size or V)
+    nn.init.zeros_(model.output.weight)
+    assert (model(src, tgt) == 0).all()
+
+
+def test_learned_positions_are_each_sides_own():
+    model = make(positions="learned")
+    assert model.src_positions.weight is not model.tgt_positions.weight
+    assert model.src_positions.weight.shape == (11, 18)
+    assert "src_positions.weight" not in make().state_dict()
+
+
+def test_every_option_reaches_its_place():
+    model = make(
+        dropout=0.25,
+        num_kv_heads=1,
+        activation="gelu",
+        norm_first=True,
+        eps=0.5,
+        bias=False,
+        num_encoder_layers=1,
+        num_decoder_layers=3,
+    )
+    encoder, decoder = model.stacks.encoder, model.stacks.decoder
+    assert (len(encoder.layers), len(decoder.layers)) == (1, 3)
+    assert model.dropout.p == 0.25
+    assert encoder.norm.eps == decoder.norm.eps == 0.5
+    for layer in (*encoder.layers, *decoder.layers):
+        assert layer.self_attn.num_kv_heads == 1
+        assert layer.self_attn.num_heads == 3
+        assert layer.self_attn.dropout == 0.25
+        assert layer.feed_forward.activation == "gelu"
+        assert layer.feed_forward.dropout.p == 0.25
+        assert layer.feed_forward.linear1.out_features == 23
+        assert layer.self_attn_residual.norm_first
+        assert layer.self_attn_residual.norm.eps == 0.5
+        assert layer.self_attn_residual.dropout.p == 0.25
+    assert not any(name.endswith("bias") for name, _ in model.named_parameters())
+
+
+def test_first_weights():
+    model = make(d_model=66)
+    for name, parameter in model.stacks.named_parameters():
+        if parameter.ndim == 2:
+            bound = (6 / sum(parameter.shape)) ** 0.5
+            assert 0.9 * bound < parameter.abs().max() <= bound, name
+        else:
+            wanted = 0.0 if name.endswith("bias") else 1.0
+            assert (parameter == wanted).all(), name
+    assert model.src_embedding.weight.std().item() == pytest.approx(66**-0.5, rel=0.05)
+
+
+@pytest.mark.parametrize("tie_embeddings", [False, True])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_copies_compute_the_same(ids, tie_embeddings, positions):
+    options = {"tie_embeddings": tie_embeddings, "positions": positions}
+    model, other = make(**options), make(**options)
+    assert not torch.allclose(other(*ids), model(*ids))
+    other.load_state_dict(model.state_dict())
+    for twin in (other, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert torch.equal(twin(*ids), model(*ids))
+        assert twin.tgt_embedding.weight is twin.src_embedding.weight
+        assert twin.src_embedding.weight is not model.src_embedding.weight
+        assert twin.config == model.config
+
+
+def test_from_the_meta_device(ids):
+    model = make()
+    with torch.device("meta"):
+        twin = make()
+    twin = twin.to_empty(device="cpu")
+    twin.load_state_dict(model.state_dict())
+    twin.src_positions.reset_parameters()
+    twin.tgt_positions.reset_parameters()
+    assert torch.equal(twin(*ids), model(*ids))
+
+
+def test_dropout_is_for_training(ids):
+    model = make(dropout=0.3)
+    vectors = model.embed_source(ids[0])
+    assert 0.1 < (vectors == 0).float().mean() < 0.5
+    assert (model.embed_target(ids[1]) == 0).any()
+    assert not torch.equal(model(*ids), model(*ids))
+    model.eval()
+    assert torch.equal(model(*ids), model(*ids))
+    plain = make()
+    plain.load_state_dict(model.state_dict())
+    assert torch.equal(plain(*ids), model(*ids))
+
+
+def test_learns_to_copy():
+    model = make(d_model=24, num_encoder_layers=1, num_decoder_layers=1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    src = torch.randint(1, V, (B, S))
+    tgt = torch.cat([torch.zeros(B, 1, dtype=src.dtype), src[:, :-1]], dim=1)
+    losses = []
+    for _ in range(60):
+        logits = model(src, tgt, src_key_mask=torch.ones(B, S, dtype=torch.bool))
+        loss = F.cross_entropy(logits.flatten(0, 1), src.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[0] > 3
+    assert losses[-1] < 0.3
+    assert torch.equal(model(src, tgt).argmax(dim=-1), src)
+
+
+def test_autocast(ids):
+    model = make()
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = model(*ids)
+    assert logits.dtype == torch.bfloat16
+    assert_close(logits.float(), model(*ids), atol=0.2, rtol=0.1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_compiler_sees_one_graph(ids):
+    model = make(num_encoder_layers=1, num_decoder_layers=1)
+    torch._dynamo.reset()
+    compiled = torch.compile(model, fullgraph=True, backend="eager")
+    assert_close(compiled(*ids), model(*ids))
+
+
+class TestBadInput:
+    def test_ids(self, raises, ids):
+        src, tgt = ids
+        message = "ids must be in [0, vocab_size = 61), but they reach from 61 to 61"
+        with raises(ValueError, message):
+            make()(torch.full((B, S), V), tgt)
+        message = "ids must be in [0, vocab_size = 29), but they reach from 29 to 29"
+        with raises(ValueError, message):
+            make(tgt_vocab_size=29)(src, torch.full((B, T), 29))
+        with raises(TypeError, "ids must be int64 or int32, not torch.float32"):
+            make()(src, tgt.float())
+
+    def test_shapes(self, raises, ids):
+        src, tgt = ids
+        message = "src and tgt must have one batch size: src is (2, 7), tgt is (1, 5)"
+        with raises(ValueError, message):
+            make()(src, tgt[:1])
+        message = "ids must be (batch, length) and not empty, not "
+        with raises(ValueError, f"{message}(2, 0)"):
+            make()(src[:, :0], tgt)
+        with raises(ValueError, f"{message}(2, 0)"):
+            make()(src, tgt[:, :0])
+        with raises(ValueError, f"{message}(2,)"):
+            make()(src, tgt[:, 0])
+
+    def test_masks(self, raises, ids):
+        with raises(ValueError, "key_mask must be (B, S) = (2, 7), not (2, 5)"):
+            make()(*ids, src_key_mask=torch.ones(B, T, dtype=torch.bool))
+        with raises(ValueError, "key_mask must be (B, S) = (2, 5), not (2, 7)"):
+            make()(*ids, tgt_key_mask=torch.ones(B, S, dtype=torch.bool))
+        rule = "must be torch.bool (True = a real token), not torch.int64"
+        with raises(TypeError, f"key_mask {rule}"):
+            make()(*ids, src_key_mask=ids[0])
+
+    def test_a_sequence_longer_than_learned_positions(self, raises, ids):
+        model = make(positions="learned")
+        message = (
+            "x needs positions up to 12 but max_len is 11: x is (2, 12, 18), start is 0"
+        )
+        with raises(ValueError, message):
+            model(torch.ones(B, 12, dtype=torch.int64), ids[1])
+        assert make()(torch.ones(B, 12, dtype=torch.int64), ids[1]).shape == (B, T, V)
