@@ -1,4 +1,4 @@
-"""What attention computes. More in test_attention_limits, _memory, _errors; test_fused."""
+"""What attention computes: its definition, its gradients, its properties."""
 
 import math
 

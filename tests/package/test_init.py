@@ -1,0 +1,138 @@
+"""Importing: every public name, what it costs, and each module alone."""
+
+import ast
+import importlib
+import json
+import pkgutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import tformer
+
+PACKAGE = Path(tformer.__file__).parent
+# Modules that a reader copies: nothing beside torch and the standard library.
+CORE = [
+    "attention",
+    "checks",
+    "config",
+    "decoder",
+    "embedding",
+    "encoder",
+    "feed_forward",
+    "fused",
+    "heads",
+    "linear",
+    "masks",
+    "norm",
+    "positions",
+    "residual",
+    "transformer",
+]
+MODULES = sorted(
+    info.name
+    for info in pkgutil.walk_packages([str(PACKAGE)], "tformer.")
+    if not info.name.endswith("__main__")
+)
+
+IMPORT_ALONE = """
+import importlib, json, os, sys
+if sys.argv[2] == "torch":
+    import torch
+results = {}
+for name in json.loads(sys.argv[1]):
+    end, start = os.pipe()
+    if os.fork() == 0:
+        before = set(sys.modules)
+        try:
+            importlib.import_module(name)
+            answer = sorted({m.split(".")[0] for m in set(sys.modules) - before})
+        except BaseException as error:
+            answer = repr(error)
+        with os.fdopen(start, "w") as stream:
+            json.dump(answer, stream)
+        os._exit(0)
+    os.close(start)
+    with os.fdopen(end) as stream:
+        results[name] = json.load(stream)
+print(json.dumps(results))
+"""
+
+
+def test_every_public_name_is_where_it_says():
+    for name in tformer.__all__:
+        value = getattr(tformer, name)
+        module = importlib.import_module(f"tformer.{tformer._MODULE_OF[name]}")
+        assert value is getattr(module, name)
+        assert value.__module__.startswith("tformer.")
+    assert set(tformer._MODULE_OF) == set(tformer.__all__)
+    assert len(set(tformer.__all__)) == len(tformer.__all__)
+    assert set(tformer.__all__) <= set(dir(tformer))
+
+
+def test_type_checkers_see_the_same_names():
+    tree = ast.parse(Path(tformer.__file__).read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.name: node.module.removeprefix("tformer.")
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen == tformer._MODULE_OF
+    assert (PACKAGE / "py.typed").exists()
+
+
+def test_unknown_names(raises):
+    with raises(AttributeError, "module 'tformer' has no attribute 'Nothing'"):
+        _ = tformer.Nothing
+
+
+def test_modules_are_found_from_the_top(fresh):
+    code = """
+import tformer
+print(tformer.interop.from_torch.__name__, tformer.reference.__name__)
+"""
+    assert fresh(code) == "from_torch tformer.reference"
+
+
+def test_importing_waits_for_nothing(fresh):
+    """`import tformer` costs what the standard library does, and the twin no torch."""
+    code = """
+import sys, tformer
+print(sorted({"torch", "numpy"} & set(sys.modules)))
+import tformer.reference
+print(sorted({"torch", "numpy"} & set(sys.modules)))
+"""
+    assert fresh(code).split("\n") == ["[]", "['numpy']"]
+
+
+@pytest.mark.skipif(
+    not hasattr(sys, "getwindowsversion") and sys.platform == "win32", reason="forks"
+)
+def test_every_module_can_be_imported_alone(fresh):
+    """In a process of its own: a cycle of imports would show from one end."""
+    torch_free = [name for name in MODULES if name.startswith("tformer.reference")]
+    results = json.loads(fresh(IMPORT_ALONE, json.dumps(torch_free), "numpy"))
+    for name, loaded in results.items():
+        assert isinstance(loaded, list), (name, loaded)
+        assert "torch" not in loaded, name
+    others = [name for name in MODULES if name not in torch_free]
+    results = json.loads(fresh(IMPORT_ALONE, json.dumps(others), "torch"))
+    for name, loaded in results.items():
+        assert isinstance(loaded, list), (name, loaded)
+    standard = {*sys.stdlib_module_names, "tformer"}
+    for name in [*CORE, "interop"]:
+        assert set(results[f"tformer.{name}"]) <= standard, name
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_core_modules_import_nothing_but_torch_and_each_other(name):
+    allowed = {"torch", *sys.stdlib_module_names}
+    for node in ast.walk(ast.parse((PACKAGE / f"{name}.py").read_text())):
+        if isinstance(node, ast.Import):
+            assert {alias.name.split(".")[0] for alias in node.names} <= allowed
+        if isinstance(node, ast.ImportFrom):
+            root, *rest = node.module.split(".")
+            assert root in allowed or (root == "tformer" and rest[0] in CORE)
