@@ -3,6 +3,7 @@
 import ast
 import importlib
 import json
+import os
 import pkgutil
 import sys
 from pathlib import Path
@@ -108,9 +109,7 @@ print(sorted({"torch", "numpy"} & set(sys.modules)))
     assert fresh(code).split("\n") == ["[]", "['numpy']"]
 
 
-@pytest.mark.skipif(
-    not hasattr(sys, "getwindowsversion") and sys.platform == "win32", reason="forks"
-)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process for each module")
 def test_every_module_can_be_imported_alone(fresh):
     """In a process of its own: a cycle of imports would show from one end."""
     torch_free = [name for name in MODULES if name.startswith("tformer.reference")]

@@ -125,7 +125,7 @@ class TestBadInput:
         for shape in ((S,), (B, H, T, S)):
             message = f"mask must be (T, S) or (B * H, T, S), not {shape}"
             with raises(ValueError, message):
-                attn_mask_from_torch(torch.ones(shape), num_heads=H)
+                attn_mask_from_torch(torch.zeros(shape), num_heads=H)
         mask = torch.zeros(B * H, T, S)
         message = "num_heads must be given for a mask (B * H, T, S) = (6, 5, 7)"
         with raises(ValueError, message):
