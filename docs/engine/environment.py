@@ -2,6 +2,7 @@
 
 - torch computes with one thread, since a sum depends on how many threads share it;
   matplotlib draws into memory, in the style of `figures.py`.
+- Numbers are printed as by default, whatever a page before has set.
 - The working folder is an empty one of the page's own: a page cannot rely on files
   that its reader does not have.
 - Nothing is seeded. On the contrary, the generators start from a random state: a page
@@ -28,6 +29,8 @@ def page_environment(page: Page) -> Iterator[Path]:
         leaving.enter_context(_importable(page.project.root))
         if _uses_torch(page):
             leaving.enter_context(_one_thread())
+        if _installed("numpy"):
+            leaving.enter_context(_printing())
         if _installed("matplotlib"):
             leaving.enter_context(_drawing())
         _unseed()
@@ -75,6 +78,17 @@ def _drawing() -> Iterator[None]:
         figures.set_style()
         yield
         figures.take_figures()
+
+
+@contextlib.contextmanager
+def _printing() -> Iterator[None]:
+    """Forget afterwards how the page had numbers printed: more pages may follow."""
+    import numpy
+
+    with numpy.printoptions():
+        yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_printoptions(profile="default")
 
 
 def _unseed() -> None:

@@ -245,3 +245,22 @@ def test_torch_has_one_thread_and_no_seed(write: Write) -> None:
     assert len(outputs) == 2
     assert torch.get_num_threads() == 2
     torch.set_num_threads(threads)
+
+
+def test_print_options_end_with_the_page(write: Write) -> None:
+    page = write("""
+        ```python
+        import numpy as np
+        import torch
+
+        print(np.array([1 / 3]), torch.tensor([1 / 3, 1e-9]))
+        np.set_printoptions(precision=2)
+        torch.set_printoptions(precision=2, sci_mode=False)
+        print(np.array([1 / 3]), torch.tensor([1 / 3, 1e-9]))
+        ```
+    """)
+    first, second = printed(page), printed(page)
+    assert first == second
+    default, chosen = first[0].splitlines()
+    assert "0.33333333" in default
+    assert chosen == "[0.33] tensor([0.33, 0.00])"
