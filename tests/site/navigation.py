@@ -24,14 +24,15 @@ def url(file: str) -> str:
     return "" if stem == "index" else stem.removesuffix("/index") + "/"
 
 
-FILES = list(_files(CONFIG["nav"]))
-CHAPTERS = [file for file in FILES if file.startswith("chapters/")]
-REFERENCE = [file for file in FILES if file.startswith("reference/")]
-PAGES = [url(file) for file in FILES]
-
-
 def front_matter(file: str) -> dict[str, Any]:
     """Return what a page says about itself before its text."""
     text = (ROOT / "docs" / file).read_text("utf-8")
     _, head, _ = text.split("---\n", 2)
     return dict(yaml.safe_load(head))
+
+
+FILES = list(_files(CONFIG["nav"]))
+PAGES = [url(file) for file in FILES]
+MARKDOWN = [file for file in FILES if file.endswith(".md")]
+CHAPTERS = [file for file in MARKDOWN if front_matter(file).get("kind") == "chapter"]
+REFERENCE = [file for file in FILES if file.startswith("reference/")]

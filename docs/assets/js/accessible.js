@@ -7,7 +7,7 @@ document$.subscribe(() => {
     item.querySelector("input")?.setAttribute("aria-label", item.textContent.trim())
 
   /* What scrolls sideways must be reachable by Tab, to be scrolled by the arrow keys. */
-  const wide = "pre > code, .arithmatex, .md-typeset__scrollwrap"
+  const wide = "pre > code, .arithmatex, .md-typeset__scrollwrap, .highlight-ipynb"
   const reach = new ResizeObserver((entries) => {
     for (const { target } of entries)
       if (target.scrollWidth > target.clientWidth) target.tabIndex = 0
