@@ -1,4 +1,4 @@
-"""The command line: `python -m engine generate`, `outputs` or `check`, and pages."""
+"""The command line: `python -m engine`, a command, and pages."""
 
 import argparse
 import sys
@@ -18,6 +18,7 @@ def main(arguments: list[str] | None = None) -> int:
         ("generate", "make figures, notebooks and downloads of the pages that changed"),
         ("outputs", "write what the blocks print into the pages"),
         ("check", "run the pages, changed or not, and write nothing"),
+        ("alone", "run notebooks and downloads where the package is not"),
     ):
         command = commands.add_parser(name, help=does, description=does)
         command.add_argument(
@@ -45,9 +46,9 @@ def _run(command: str, project: Project, pages: list[Path] | None) -> list[str]:
         from engine.outputs import rewrite_outputs
 
         return rewrite_outputs(project, pages)
-    from engine.generate import check
+    from engine.generate import check, run_alone
 
-    return check(project, pages)
+    return check(project, pages) if command == "check" else run_alone(project, pages)
 
 
 if __name__ == "__main__":

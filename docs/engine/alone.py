@@ -25,7 +25,10 @@ from pathlib import Path
 def problem_of(package: str, file: Path) -> str | None:
     """Run a file in a process of its own; return what went wrong."""
     command = [sys.executable, "-I", __file__, package, str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # as the pages compute
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False
+    )
     return f"{file}: {done.stderr.strip()}" if done.returncode else None
 
 

@@ -18,6 +18,17 @@ from typing import Any
 from engine.page import Page
 from engine.project import ENGINE, Project
 
+# What shapes the results of blocks, and what shapes nothing that is made of a page.
+_RUNNING = (
+    "blocks",
+    "compiling",
+    "environment",
+    "fences",
+    "figures",
+    "lines",
+    "running",
+)
+_USERS = ("__main__", "hooks", "items", "lab_pages", "links", "plugin")
 _LIBRARIES = ("torch", "numpy", "matplotlib", "nbformat", "pymdown-extensions")
 
 
@@ -68,21 +79,14 @@ class Cache:
         self._write(page, "results", record)
 
     def _page_key(self, page: Page) -> str:
-        return self._key([page.text, *page.lines])
+        engine = [p for p in sorted(ENGINE.glob("*.py")) if p.stem not in _USERS]
+        files = [*engine, self.project.root / "mkdocs.yml"]
+        return _digest("\n".join([*_state(*files), page.text, *page.lines]).encode())
 
     def _code_key(self, page: Page) -> str:
-        blocks = ((block.fence.code, block.left_out()) for block in page.blocks)
-        return self._key([repr(list(blocks))])
-
-    def _key(self, text: list[str]) -> str:
-        return _digest("\n".join([self._surroundings, *text]).encode())
-
-    @functools.cached_property
-    def _surroundings(self) -> str:
-        files = [*sorted(ENGINE.glob("*.py")), self.project.root / "mkdocs.yml"]
-        versions = [f"{name} {_version(name)}" for name in _LIBRARIES]
-        digests = [_digest(path.read_bytes()) for path in files]
-        return "\n".join([sys.version, *versions, *digests])
+        files = [ENGINE / f"{name}.py" for name in _RUNNING]
+        blocks = [(block.fence.code, block.left_out()) for block in page.blocks]
+        return _digest("\n".join([*_state(*files), repr(blocks)]).encode())
 
     def _digests(self, names: Iterable[str]) -> dict[str, str]:
         return {name: self._digest_of(name) for name in names}
@@ -121,6 +125,13 @@ def write(path: Path, text: str) -> None:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+@functools.cache
+def _state(*files: Path) -> list[str]:
+    """Describe the libraries and some files."""
+    versions = [f"{name} {_version(name)}" for name in _LIBRARIES]
+    return [sys.version, *versions, *(_digest(path.read_bytes()) for path in files)]
 
 
 def _version(name: str) -> str:

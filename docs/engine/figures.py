@@ -64,7 +64,7 @@ def take_figures() -> list[str]:
     drawn = []
     for number in plt.get_fignums():
         file = io.StringIO()
-        plt.figure(number).savefig(file, format="svg", metadata={"Date": None})
+        plt.figure(number).savefig(file, format="svg")
         drawn.append(_bare(file.getvalue()))
     plt.close("all")
     return drawn
@@ -82,7 +82,7 @@ def themed(svg: str, alt: str) -> str:
 
 
 def _bare(svg: str) -> str:
-    """Drop what only a file on its own needs, and turn black into the text's colour."""
+    """Drop the date and the like, and turn black into the colour of the text."""
     svg = re.sub(
         r"<metadata>.*?</metadata>\s*", "", svg[svg.index("<svg") :], flags=re.S
     )

@@ -48,6 +48,21 @@ def check(project: Project, chosen: list[Path] | None = None) -> list[str]:
     return problems
 
 
+def run_alone(project: Project, chosen: list[Path] | None = None) -> list[str]:
+    """Run notebooks and downloads where the package is not; return what is wrong."""
+    from engine.alone import problem_of
+
+    problems = generate(project, chosen)
+    cache = Cache(project)
+    for page in read_pages(project, chosen or project.pages)[0]:
+        for name in sorted(cache.products(page)):
+            if name.endswith((".ipynb", ".py")):
+                print(f"running {name}", flush=True)
+                problem = problem_of(project.package, project.root / name)
+                problems += [project.tidy(problem)] if problem else []
+    return problems
+
+
 def read_pages(project: Project, paths: list[Path]) -> tuple[list[Page], list[str]]:
     """Return the pages that can be read, and why others cannot."""
     pages, problems = [], []

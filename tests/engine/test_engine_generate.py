@@ -149,6 +149,23 @@ def test_check_runs_all_counts_and_writes_nothing(
     assert not (project.root / ".cache").exists()
 
 
+def test_what_was_made_is_run_alone(project: Project, engine: Engine) -> None:
+    done = engine("alone", "docs/chapters/scale.md")
+    assert (done.returncode, done.stderr) == (0, "")
+    running = [x for x in done.stdout.splitlines() if x.startswith("running ")]
+    assert running == [
+        "running docs/downloads/scale.py",
+        "running docs/downloads/scale_numpy.py",
+        "running docs/notebooks/scale.ipynb",
+    ]
+    page = project.docs / "chapters" / "scale.md"
+    edit(page, 'print("in tabs")', 'print(__file__.endswith("scale.md"))')
+    edit(page, "in tabs\n```", "True\n```")
+    done = engine("alone", "docs/chapters/scale.md")
+    assert done.returncode == 1
+    assert "NameError: name '__file__' is not defined" in done.stderr
+
+
 def test_other_files_are_no_pages(engine: Engine) -> None:
     done = engine("check", "docs/includes/abbreviations.md")
     assert done.returncode == 2

@@ -75,6 +75,16 @@ def test_part_of_a_class_brings_its_module(write: Write) -> None:
     assert namespace(file)["Scaler"](4.0)([2.0]) == [1.0]
 
 
+def test_a_piece_that_another_module_finds_too_small_is_whole(
+    write: Write, project: Project, tmp_path: Path
+) -> None:
+    module(project, "user.py", "from tiny.scale import root\n\n\nfourth = root(16.0)\n")
+    (file,) = standalone_files(embed(write, "scale.py:scale", "user.py"))
+    assert namespace(file)["fourth"] == 4.0
+    assert file.text.count("def scale(") == 1
+    assert problem(file, tmp_path) is None
+
+
 def test_blocks_that_are_never_run_are_not_embedded(write: Write) -> None:
     page = write("""
         <!--pytest.mark.skip(reason="shown again")-->
