@@ -81,8 +81,9 @@ class Compiler:
         assert statement.end_lineno is not None
         part = lines[first - 1 : statement.end_lineno]
         origins = [line.origin for line in part]
-        one_file = len({origin.file for origin in origins}) == 1
-        if one_file and origins == sorted(origins):
+        code = [line.origin for line in part if line.strip()]
+        one_file = len({origin.file for origin in code}) == 1
+        if one_file and code == sorted(code):
             if origins[0].file != self.page:
                 self._copy(statement, first, part)
             _move(statement, first, origins, part)

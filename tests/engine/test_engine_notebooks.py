@@ -12,6 +12,7 @@ from nbclient import NotebookClient
 
 from engine.alone import problem_of
 from engine.bundle import needed_data
+from engine.flatten import flat_lines
 from engine.markup import notebook_markdown
 from engine.notebooks import Ran, notebook
 from engine.page import Page
@@ -136,6 +137,55 @@ def test_only_data_that_the_code_names_is_copied(project: Project) -> None:
     assert needed_data(project, ['open(folder / "widths.json")']) == [widths]
     assert needed_data(project, ['files("tiny") / "data" / name']) == [widths]
     assert needed_data(project, ["data = 1"]) == []
+
+
+def test_boxes_inside_boxes_open_up(write: Write) -> None:
+    page = write("""
+        Before.
+
+        ??? question "Why?"
+
+            In the question.
+
+            === "One tab"
+
+                In the tab.
+
+                !!! tip
+
+                    In the tip.
+
+            === "Another"
+
+                ```python
+                x = 1
+                ```
+
+                After code.
+
+            Still the question.
+
+        1. A list
+
+            with a part of its own.
+
+        After.
+    """)
+    lines = [text for _, text in flat_lines(page) if text]
+    assert lines[:11] == [
+        "Before.",
+        "**Why?**",
+        "In the question.",
+        "**One tab**",
+        "In the tab.",
+        "**Tip**",
+        "In the tip.",
+        "**Another**",
+        "After code.",
+        "Still the question.",
+        "1. A list",
+    ]
+    assert lines[11:13] == ["    with a part of its own.", "After."]
 
 
 @pytest.mark.parametrize(

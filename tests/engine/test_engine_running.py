@@ -120,6 +120,23 @@ def test_source_of_page_and_package_can_be_inspected(write: Write) -> None:
     ]
 
 
+def test_a_class_in_pieces_with_blank_lines_between_is_the_packages(
+    write: Write,
+) -> None:
+    page = write("""
+        ```python
+        from dataclasses import dataclass
+
+        --8<-- "tiny/scale.py:22:26"
+
+            --8<-- "tiny/scale.py:call"
+
+        print(Scaler.__call__.__code__.co_filename)
+        ```
+    """)
+    assert printed(page) == [f"{page.project.root}/tiny/scale.py\n"]
+
+
 def test_a_class_whose_pieces_are_out_of_order_runs(write: Write) -> None:
     page = write("""
         ```python
@@ -129,8 +146,9 @@ def test_a_class_whose_pieces_are_out_of_order_runs(write: Write) -> None:
             --8<-- "tiny/scale.py:call"
 
             --8<-- "tiny/scale.py:26:26"
+            --8<-- "tiny/scale.py:10:10"
 
-        print(Scaler(3.0).width)
+        print(Scaler(3.0).width, Scaler.ROOT)
         Scaler(3.0)([])
         ```
     """)
@@ -138,7 +156,7 @@ def test_a_class_whose_pieces_are_out_of_order_runs(write: Write) -> None:
     with pytest.raises(BlockFailed) as failure:
         run(page)
     assert str(failure.value).startswith(f"{scale}:32: ValueError: values must not")
-    assert "It had printed:\n3.0" in str(failure.value)
+    assert "It had printed:\n3.0 2" in str(failure.value)
 
 
 def test_nothing_below_a_failure_is_run(write: Write) -> None:
