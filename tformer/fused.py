@@ -22,6 +22,8 @@ from tformer.masks import causal_mask, combine_masks
 QUERIES_AT_A_TIME = 256
 # Where the kernel itself gives zeros to a query that may attend to nothing.
 ZEROES_DEAD_ROWS = {"cpu"}
+# Whether the one of the CPU knows of groups; torch 2.5 would hold all the scores.
+CPU_SERVES_GROUPS = torch.__version__ >= "2.13"  # as numbers: 2.5 is older
 
 
 def fused_attention(
@@ -47,8 +49,11 @@ def fused_attention(
     if bias is not None:
         bias = bias[(None,) * (4 - bias.ndim)].to(query.dtype)
     masks = [mask for mask in (attn_mask, bias) if mask is not None]
-    is_causal = is_causal and T > 1  # a single query is the newest: it sees every key
-    by_flag = bool(is_causal and T == S and not masks)
+    if is_causal and T == 1:
+        is_causal = False  # a single query is the newest: it sees every key
+    by_flag = is_causal and not masks
+    if by_flag and T != S:
+        by_flag = False  # the flag would line up the first query with the first key
 
     has_rows = is_causal or any(mask.shape[2] > 1 for mask in masks)
     eager = not torch.compiler.is_compiling()
@@ -72,8 +77,11 @@ def fused_attention(
         x if x.shape[-1] >= max(Dh, Dv) else F.pad(x, (0, max(Dh, Dv) - x.shape[-1]))
         for x in (query, key, value)
     )
-    if H != G and not _serves_groups(query, attn_mask):
-        key, value = (x.repeat_interleave(H // G, dim=1) for x in (key, value))
+    grouped = False
+    if H != G:
+        grouped = _serves_groups(query, attn_mask)
+        if not grouped:
+            key, value = (x.repeat_interleave(H // G, dim=1) for x in (key, value))
     output = F.scaled_dot_product_attention(
         query,
         key,
@@ -82,7 +90,7 @@ def fused_attention(
         dropout_p,
         by_flag,
         scale=scale,
-        enable_gqa=bool(query.shape[1] != key.shape[1]),
+        enable_gqa=grouped,
     )[..., :Dv]  # (B, H, T, Dv)
     return output if alive is None else output.masked_fill(~alive, 0.0)
 
@@ -126,6 +134,8 @@ def _in_blocks(
 
 def _serves_groups(query: Tensor, attn_mask: Tensor | None) -> bool:
     """Say whether the kernel knows of groups; else torch would hold the scores."""
+    if query.device.type == "cpu":
+        return CPU_SERVES_GROUPS
     half = query.dtype in (torch.float16, torch.bfloat16)
-    return query.device.type == "cpu" or (query.is_cuda and half and attn_mask is None)
+    return query.is_cuda and half and attn_mask is None
     # --8<-- [end:fused]

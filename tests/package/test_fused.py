@@ -33,7 +33,6 @@ def test_the_flag_is_handed_on_and_no_mask_is_made(kernel_calls):
     scaled_dot_product_attention(query, key, value)
     assert [call.is_causal for call in kernel_calls] == [True, False, False]
     assert all(call.mask is None for call in kernel_calls)
-    assert all(call.key.shape[1] == G for call in kernel_calls)
 
 
 def test_a_mask_is_handed_on_as_it_is(kernel_calls):
@@ -123,7 +122,6 @@ def test_another_kernel_may_give_nan_where_nothing_is_seen(
 @pytest.mark.parametrize(
     ("device", "dtype", "masked", "served"),
     [
-        ("cpu", torch.float32, True, True),
         ("cuda", torch.bfloat16, False, True),
         ("cuda", torch.float16, False, True),
         ("cuda", torch.float32, False, False),
@@ -137,6 +135,21 @@ def test_where_the_kernel_knows_of_groups(device, dtype, masked, served):
     )
     mask = causal_mask(2) if masked else None
     assert tformer.fused._serves_groups(query, mask) is served
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_the_kernel_of_the_cpu_knows_of_groups_in_newer_torch(
+    served, monkeypatch, kernel_calls
+):
+    newer = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 13)
+    assert tformer.fused.CPU_SERVES_GROUPS is newer
+    inputs = [draw(), draw(G, S), draw(G, S, DV)]
+    wanted = attend(*inputs, return_weights=True)
+    monkeypatch.setattr(tformer.fused, "CPU_SERVES_GROUPS", served)
+    assert_close(attend(*inputs, return_weights=False), wanted)
+    (call,) = kernel_calls
+    assert call.key.shape[1] == call.value.shape[1] == (G if served else H)
+    assert call.options["enable_gqa"] is served
 
 
 @ROADS

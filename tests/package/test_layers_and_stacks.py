@@ -118,7 +118,7 @@ def test_every_parameter_learns(make, inputs):
 def test_the_compiler_sees_one_graph_of_any_length(make, inputs, return_weights):
     module = make()
     torch._dynamo.reset()
-    compiled = torch.compile(module, fullgraph=True, backend="eager", dynamic=True)
+    compiled = torch.compile(module, fullgraph=True, backend="eager")
     for shorter in (0, 1, 2):
         cut = [x[:, shorter:] for x in inputs]
         options = {"is_causal": True, "return_weights": return_weights}
