@@ -53,7 +53,9 @@ def inference(call: Callable[[], object]) -> Callable[[], object]:
     return run
 
 
-def encoder(dtype: torch.dtype, batch: int, length: int, padded: bool) -> Iterator[Pair]:
+def encoder(
+    dtype: torch.dtype, batch: int, length: int, padded: bool
+) -> Iterator[Pair]:
     """Time 6 layers of the paper's base width, eval and train step."""
     layer = nn.TransformerEncoderLayer(512, 8, 2048, dropout=0.0, batch_first=True)
     theirs = nn.TransformerEncoder(layer, 6).to(dtype)
@@ -65,9 +67,12 @@ def encoder(dtype: torch.dtype, batch: int, length: int, padded: bool) -> Iterat
         mask = torch.arange(length) < lengths[:, None]
         pad = ~mask
     name = f"encoder {str(dtype)[6:]} {batch} x {length}" + " padded" * padded
-    a, b = (lambda: ours(x, key_mask=mask)), (lambda: theirs(x, src_key_padding_mask=pad))
-    yield f"{name} eval", inference(lambda: ours.eval() and a()), inference(
-        lambda: theirs.eval() and b()
+    a = lambda: ours(x, key_mask=mask)  # noqa: E731
+    b = lambda: theirs(x, src_key_padding_mask=pad)  # noqa: E731
+    yield (
+        f"{name} eval",
+        inference(lambda: ours.eval() and a()),
+        inference(lambda: theirs.eval() and b()),
     )
     if batch > 1 and dtype == torch.float32:
         yield (
@@ -93,8 +98,10 @@ def encoder_decoder(dtype: torch.dtype) -> Iterator[Pair]:
             return theirs(src, tgt, tgt_mask=future, tgt_is_causal=True)
 
     name = f"encoder-decoder {str(dtype)[6:]}"
-    yield f"{name} eval", inference(lambda: ours.eval() and a()), inference(
-        lambda: theirs.eval() and b()
+    yield (
+        f"{name} eval",
+        inference(lambda: ours.eval() and a()),
+        inference(lambda: theirs.eval() and b()),
     )
     yield (
         f"{name} train",
@@ -134,7 +141,7 @@ def workloads() -> Iterator[Pair]:
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("words", nargs="*", help="only workloads with one of these words")
+    parser.add_argument("words", nargs="*", help="only workloads with these in them")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     options = parser.parse_args()
