@@ -11,7 +11,8 @@ import pytest
 from engine.project import ENGINE, Project
 from small_project import Write
 
-OPTIONS = ["-p", "engine.plugin", "--codeblocks", "-p", "no:cacheprovider"]
+OPTIONS = ["-p", "engine.plugin", "--codeblocks"]
+OPTIONS += ["-p", "no:cacheprovider", "-p", "no:hypothesispytest"]  # quicker
 
 
 def call(project: Project, *arguments: str) -> tuple[int, str]:
