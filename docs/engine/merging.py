@@ -110,15 +110,15 @@ class Merger:
         replace: dict[int, list[str]] = {}
         for found in module.imports(statement.node):
             if found.package == self.package:
-                node = found.node
-                assert node.end_lineno is not None
-                pad = " " * node.col_offset
-                renamed = found.here != found.name and not statement.for_types
-                line = f"{found.here} = {found.name}" if renamed else "pass"
-                replace |= {n: [] for n in range(node.lineno, node.end_lineno + 1)}
-                replace[node.lineno] = [pad + line]
+                first, last = found.node.lineno, found.node.end_lineno or 0
+                pad = " " * found.node.col_offset
+                if first not in replace:
+                    replace |= {number: [] for number in range(first, last + 1)}
+                    replace[first] = [f"{pad}pass"]
                 if not statement.for_types:
                     later.append(found)
+                    if found.here != found.name:
+                        replace[first].append(f"{pad}{found.here} = {found.name}")
         return module.text(statement, replace)
 
     def _claim(self, names: Iterable[str], where: str, what: str) -> None:

@@ -111,7 +111,8 @@ def test_imports_of_every_kind_are_resolved(
     module(
         project,
         "late.py",
-        "from tiny.user import use\n\ndef late():\n    return use and 'late'\n",
+        "from tiny.user import use\n\ndef late():\n    return use and 'late'\n\n"
+        "def later():\n    return 'later'\n",
     )
     module(
         project,
@@ -123,11 +124,11 @@ def test_imports_of_every_kind_are_resolved(
         "import math as m, json\n"
         "if TYPE_CHECKING:\n    from tiny.stored import stored_width as width\n\n"
         "def use(value: width = 1.0) -> tuple:\n"
-        "    from tiny.late import (\n        late as after,\n    )\n"
-        "    return renamed(), top(), after(), m.floor(value)\n",
+        "    from tiny.late import (\n        late as a,\n        later as b,\n    )\n"
+        "    return renamed(), top(), a(), b(), m.floor(value)\n",
     )
     (file,) = standalone_files(embed(write, "user.py"))
-    assert namespace(file)["use"](2.5) == ("/", "/", "late", 2)
+    assert namespace(file)["use"](2.5) == ("/", "/", "late", "later", 2)
     assert "import json" not in file.text  # never used
     assert "stored_width()" not in file.text  # for type checkers only
     assert "__all__" not in file.text
