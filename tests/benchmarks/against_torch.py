@@ -2,6 +2,7 @@
 
 Run with `make benchmark`, or `python tests/benchmarks/against_torch.py [words]` for the
 workloads whose names hold one of the words. Machines are noisy: believe the ratios.
+With `--threads 1` the processor's time is taken, which a busy machine disturbs less.
 """
 
 import argparse
@@ -20,12 +21,13 @@ Pair = tuple[str, Callable[[], object], Callable[[], object]]
 
 def in_turn(ours: Callable[[], object], theirs: Callable[[], object], rounds: int):
     """Return the median seconds of both, and the median of the ratios of each round."""
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds + 2):
         for run, spent in zip((ours, theirs), times, strict=True):
-            start = time.perf_counter()
+            start = clock()
             run()
-            spent.append(time.perf_counter() - start)
+            spent.append(clock() - start)
     a, b = (spent[2:] for spent in times)  # two rounds to warm up
     ratios = [y / x for x, y in zip(a, b, strict=True)]
     return statistics.median(a), statistics.median(b), statistics.median(ratios)
