@@ -87,3 +87,18 @@ def test_half_precision_is_close_to_double(dtype, return_weights):
     assert output.dtype == dtype
     tolerance = 3e-2 if dtype == torch.bfloat16 else 4e-3
     assert_close(output.double(), wanted, atol=tolerance, rtol=tolerance)
+
+
+@pytest.mark.parametrize("rows", [None, 1, 70])
+def test_bfloat16_without_gradients_is_as_with_them(rows):
+    torch.manual_seed(0)
+    query, key, value = torch.randn(3, 3, 2, 70, 8).bfloat16()
+    mask = None if rows is None else torch.rand(3, 1, rows, 70) < 0.6
+    if mask is not None:
+        mask[1] = False
+    with torch.no_grad():
+        without = scaled_dot_product_attention(query, key, value, mask)
+    leaf = query.requires_grad_()
+    with_gradients = scaled_dot_product_attention(leaf, key, value, mask)
+    torch.testing.assert_close(without, with_gradients, atol=0.02, rtol=0.02)
+    assert mask is None or not without[1].any()
