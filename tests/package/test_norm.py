@@ -82,6 +82,22 @@ def test_half_precision(fused, dtype):
     assert_close(output.float(), wanted, atol=tolerance, rtol=tolerance)
 
 
+def test_the_kernel_is_taken_unless_the_formula_is_asked_for(monkeypatch):
+    x = torch.randn(B, T, D)
+    wanted = LayerNorm(D)(x)
+    monkeypatch.setattr(torch.nn.functional, "layer_norm", lambda *_: "the kernel")
+    assert LayerNorm(D)(x) == "the kernel"
+    assert_close(LayerNorm(D, fused=False)(x), wanted)
+
+
+def test_defaults_are_torchs():
+    norm = LayerNorm(D)
+    assert norm.eps == nn.LayerNorm(D).eps == 1e-5
+    # Numbers so small that eps is most of their variance.
+    x = torch.randn(B, T, D) / 300
+    assert_close(layer_norm(x, norm.weight), nn.LayerNorm(D)(x))
+
+
 def test_parameters():
     norm = LayerNorm(D)
     assert torch.equal(norm.weight, torch.ones(D))

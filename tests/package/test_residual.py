@@ -28,7 +28,11 @@ def test_both_orders(randomised, sublayer, norm_first, bias):
 
 
 def test_the_paper_normalises_last(sublayer):
-    assert not Residual(D).norm_first
+    residual = Residual(D)
+    assert not residual.norm_first
+    assert residual.norm.bias is not None
+    assert residual.norm.eps == 1e-5
+    assert residual.dropout.p == 0
     x = torch.randn(B, T, D)
     assert_close(
         Residual(D)(x, sublayer).mean(dim=-1), torch.zeros(B, T), atol=1e-6, rtol=0
