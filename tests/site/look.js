@@ -1,6 +1,9 @@
 /* What is wrong with the page in the window: a list of sentences. Called by
    test_site_browser.py once the page has loaded. */
 async () => {
+  const math = document.querySelector(".arithmatex, .jp-RenderedMarkdown")
+  while (math && !("mathSet" in document.documentElement.dataset))
+    await new Promise((done) => setTimeout(done, 20))
   await document.fonts.ready
   const wrong = []
   const shown = (element) => element.checkVisibility()
