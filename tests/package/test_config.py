@@ -18,6 +18,9 @@ def test_the_papers_models():
         assert config.positions == "sinusoidal"
         assert config.tie_embeddings
         assert not config.norm_first
+        assert config.bias
+        assert config.eps == 1e-5
+        assert config.pad_id == 0
 
 
 @pytest.mark.parametrize("preset", ["tiny", "base", "big"])

@@ -35,6 +35,41 @@ def test_the_flag_is_handed_on_and_no_mask_is_made(kernel_calls):
     assert all(call.mask is None for call in kernel_calls)
 
 
+def test_nothing_is_copied_without_need(kernel_calls):
+    query, key = draw(G, S), draw(G, S)
+    for width in (11, 5, 13):
+        value = draw(G, S, width)
+        output = scaled_dot_product_attention(query, key, value)
+        assert output.shape[-1] == width
+        call = kernel_calls.pop()
+        assert not call.options["enable_gqa"]
+        for given, name in ((query, "query"), (key, "key"), (value, "value")):
+            taken = getattr(call, name)
+            assert taken.shape[-1] == max(11, width)
+            if given.shape[-1] == max(11, width):
+                assert taken is given
+            else:
+                assert (taken[..., given.shape[-1] :] == 0).all()
+
+
+def test_blocks_are_for_masks_with_rows_only(monkeypatch, kernel_calls):
+    monkeypatch.setattr(tformer.fused, "QUERIES_AT_A_TIME", 3)
+    inputs = [draw(length=S), draw(G, S), draw(G, S)]
+    keys = torch.rand(B, 1, 1, S) < 0.7
+    for options, calls in (
+        ({}, 1),
+        ({"is_causal": True}, 1),
+        ({"attn_mask": keys}, 1),
+        ({"bias": torch.randn(H, 1, S)}, 1),
+        ({"attn_mask": keys, "is_causal": True}, 3),
+        ({"attn_mask": causal_mask(S)}, 3),
+        ({"bias": torch.randn(S, S)}, 3),
+    ):
+        kernel_calls.clear()
+        scaled_dot_product_attention(*inputs, **options)
+        assert len(kernel_calls) == calls, options
+
+
 def test_a_mask_is_handed_on_as_it_is(kernel_calls):
     query, key, value = draw(length=S), draw(G, S), draw(G, S)
     keys = torch.rand(B, 1, 1, S) < 0.7
@@ -200,7 +235,7 @@ def test_shapes_on_the_meta_device():
     )
     assert output.shape == (B, H, T, DV)
     assert weights.shape == (B, H, T, S)
-    mask = causal_mask(T, S).to("meta")
-    output = scaled_dot_product_attention(query, key, value, mask)
-    assert output.is_meta
-    assert output.shape == (B, H, T, DV)
+    for mask in (None, causal_mask(T, S).to("meta")):
+        output = scaled_dot_product_attention(query, key, value, mask)
+        assert output.is_meta
+        assert output.shape == (B, H, T, DV)

@@ -74,6 +74,14 @@ class TestSinusoidalPositionalEncoding:
         assert len(positions.table) >= 9 * T
         assert torch.equal(positions(x), before)
 
+    def test_growing_doubles_the_table(self):
+        """So that a sequence that grows by one each time does not make it each time."""
+        positions = SinusoidalPositionalEncoding(D, max_len=T)
+        positions(torch.randn(B, T, D))
+        assert len(positions.table) == T
+        positions(torch.randn(B, T + 1, D))
+        assert len(positions.table) == 2 * T
+
     def test_far_positions_are_exact(self):
         """In float32 the angle itself would be off by 1/128 at position 100,000."""
         positions = SinusoidalPositionalEncoding(4, max_len=1)
@@ -165,9 +173,16 @@ class TestLearnedPositionalEmbedding:
 
 
 @pytest.mark.parametrize(
-    "positions", [SinusoidalPositionalEncoding(D), LearnedPositionalEmbedding(9, D)]
+    "positions", [SinusoidalPositionalEncoding(D), LearnedPositionalEmbedding(11, D)]
 )
-class TestBadInputOfBoth:
+class TestBoth:
+    def test_the_first_position_is_the_first(self, positions):
+        x = torch.randn(B, T, D)
+        assert torch.equal(positions(x), positions(x, start=0))
+        assert not torch.allclose(positions(x), positions(x, start=1))
+        later = positions(torch.cat([x, x], dim=1))[:, T:]
+        assert torch.equal(positions(x, start=T), later)
+
     @pytest.mark.parametrize("shape", [(T, D), (B, T, 12), (1, B, T, D)])
     def test_shape(self, raises, positions, shape):
         message = f"x must be (batch, length, d_model = 14), not {shape}"
