@@ -19,9 +19,9 @@ from torch import Tensor
 
 import tformer
 from tformer.config import TransformerConfig
+from tformer.data.vocabulary import CharacterVocabulary
 from tformer.extras import require
 from tformer.transformer import Transformer
-from tformer.vocabulary import CharacterVocabulary
 
 # --8<-- [end:imports]
 

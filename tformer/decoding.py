@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from tformer.checks import check_positive
+from tformer.data.vocabulary import CharacterVocabulary
 from tformer.transformer import Transformer
-from tformer.vocabulary import CharacterVocabulary
 
 # --8<-- [end:imports]
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from tformer.batches import Batch
 from tformer.checks import check_positive
+from tformer.data.batches import Batch
 from tformer.extras import require
 from tformer.loss import label_smoothed_cross_entropy
 from tformer.transformer import Transformer

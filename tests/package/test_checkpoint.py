@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 import tformer
 from tformer import Transformer, TransformerConfig, load_checkpoint, save_checkpoint
-from tformer.vocabulary import CharacterVocabulary
+from tformer.data.vocabulary import CharacterVocabulary
 
 
 def make_model(seed: int = 0, **changes) -> Transformer:

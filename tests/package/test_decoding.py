@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from tformer import Transformer, TransformerConfig, greedy
+from tformer.data.vocabulary import CharacterVocabulary
 from tformer.decoding import translate
-from tformer.vocabulary import CharacterVocabulary
 
 BOS, EOS, PAD = 1, 2, 0
 

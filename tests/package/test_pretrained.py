@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from tformer import TransformerConfig, load_pretrained
-from tformer.dates import HELD_OUT, ISO_LEN, LOCALES, date_examples, exact_match
 from tformer.decoding import translate
 from tformer.pretrained.__main__ import RECIPE, make_dates
+from tformer.tasks.dates import HELD_OUT, ISO_LEN, LOCALES, date_examples, exact_match
 
 
 @pytest.fixture(scope="module")

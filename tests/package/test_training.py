@@ -9,7 +9,7 @@ import torch
 from torch.testing import assert_close
 
 from tformer import Transformer, TransformerConfig, greedy, train
-from tformer.batches import Batch
+from tformer.data.batches import Batch
 from tformer.training import adamw, batch_loss
 
 BOS, EOS, PAD = 1, 2, 0

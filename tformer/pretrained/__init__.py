@@ -13,7 +13,7 @@ def load_pretrained(name: str) -> Checkpoint:
     """Load a trained model of the package.
 
     Args:
-        name: "dates", which writes dates as ISO 8601: see `tformer.dates`.
+        name: "dates", which writes dates as ISO 8601: see `tformer.tasks.dates`.
 
     Returns:
         The model in `eval()`, its vocabulary, and the manifest, which says how it was

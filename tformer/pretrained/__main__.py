@@ -13,11 +13,17 @@ from typing import Any
 
 import torch
 
-from tformer.batches import batches_of_pairs
 from tformer.checkpoint import save_checkpoint
 from tformer.config import TransformerConfig
-from tformer.dates import HELD_OUT, LOCALES, date_examples, date_vocabulary, exact_match
+from tformer.data.batches import batches_of_pairs
 from tformer.schedule import cosine_schedule
+from tformer.tasks.dates import (
+    HELD_OUT,
+    LOCALES,
+    date_examples,
+    date_vocabulary,
+    exact_match,
+)
 from tformer.training import StepReport, adamw, train
 from tformer.transformer import Transformer
 

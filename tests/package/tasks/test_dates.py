@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from tformer import Transformer, TransformerConfig
-from tformer.dates import (
+from tformer.data.vocabulary import CharacterVocabulary
+from tformer.tasks.dates import (
     FIRST_DAY,
     HELD_OUT,
     ISO_LEN,
@@ -22,7 +23,6 @@ from tformer.dates import (
     split_days,
     write_date,
 )
-from tformer.vocabulary import CharacterVocabulary
 
 SPLITS = ("train", "validation", "test")
 

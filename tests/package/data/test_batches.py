@@ -4,8 +4,8 @@ from itertools import islice
 
 import pytest
 
-from tformer.batches import batches_of_pairs
-from tformer.vocabulary import CharacterVocabulary
+from tformer.data.batches import batches_of_pairs
+from tformer.data.vocabulary import CharacterVocabulary
 
 VOCABULARY = CharacterVocabulary("0123456789x")
 # Every source is another number, with a tail of x that makes its length vary.

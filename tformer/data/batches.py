@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tformer.checks import check_positive
-from tformer.vocabulary import CharacterVocabulary
+from tformer.data.vocabulary import CharacterVocabulary
 
 # --8<-- [end:imports]
 

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tformer.checks import check_positive
+from tformer.data.vocabulary import CharacterVocabulary
 from tformer.decoding import translate
 from tformer.extras import require
 from tformer.transformer import Transformer
-from tformer.vocabulary import CharacterVocabulary
 
 # --8<-- [end:imports]
 

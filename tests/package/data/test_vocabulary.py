@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tformer.vocabulary import CharacterVocabulary
+from tformer.data.vocabulary import CharacterVocabulary
 
 ABC = CharacterVocabulary("abcé日")
 

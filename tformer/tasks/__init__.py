@@ -1,0 +1,1 @@
+"""Tasks to learn, made here, with no download."""
