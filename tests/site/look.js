@@ -5,30 +5,34 @@ async () => {
   while (math && !("mathSet" in document.documentElement.dataset))
     await new Promise((done) => setTimeout(done, 20))
   await document.fonts.ready
+
   const wrong = []
-  const shown = (element) => element.checkVisibility()
+  const all = (selector) => document.querySelectorAll(selector)
   const root = document.documentElement
   if (root.scrollWidth > root.clientWidth)
     wrong.push(`wider than the window by ${root.scrollWidth - root.clientWidth} px`)
 
-  for (const box of document.querySelectorAll(".arithmatex"))
+  for (const box of all(".arithmatex"))
     if (!box.querySelector(".katex")) wrong.push(`formula not set: ${box.textContent}`)
-  for (const box of document.querySelectorAll(".katex-error"))
-    wrong.push(`formula with an error: ${box.title}`)
-  const text = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT)
-  while (text.nextNode())
-    if (/\\\(|\\\[|\$\$/.test(text.currentNode.data) && !text.currentNode.parentElement.closest("code, pre, annotation, script, style"))
-      wrong.push(`formula not seen: ${text.currentNode.data.trim()}`)
+  for (const box of all(".katex-error")) wrong.push(`bad formula: ${box.title}`)
+  const code = "code, pre, annotation, script, style"
+  const article = document.querySelector("article")
+  const texts = document.createTreeWalker(article, NodeFilter.SHOW_TEXT)
+  for (let text = texts.nextNode(); text; text = texts.nextNode())
+    if (/\\\(|\\\[|\$\$/.test(text.data) && !text.parentElement.closest(code))
+      wrong.push(`formula not seen: ${text.data.trim()}`)
 
   for (const image of document.images)
-    if (!image.complete || !image.naturalWidth) wrong.push(`image not loaded: ${image.src}`)
-    else if (!image.alt.trim()) wrong.push(`image without alternative text: ${image.src}`)
+    if (!image.complete || !image.naturalWidth)
+      wrong.push(`image not loaded: ${image.src}`)
+    else if (!image.alt.trim()) wrong.push(`image without a text: ${image.src}`)
 
-  for (const code of document.querySelectorAll(".highlight pre > code"))
-    if (shown(code) && !code.closest(".highlight").querySelector("button.md-clipboard, .md-code__button"))
-      wrong.push(`no button to copy: ${code.textContent.trim().slice(0, 60)}`)
+  const copy = "button.md-clipboard, .md-code__button"
+  for (const block of all(".highlight pre > code"))
+    if (block.checkVisibility() && !block.closest(".highlight").querySelector(copy))
+      wrong.push(`no button to copy: ${block.textContent.trim().slice(0, 60)}`)
 
-  const fonts = new Set([...document.fonts].filter((x) => x.status === "error").map((x) => x.family))
-  for (const family of fonts) wrong.push(`font not loaded: ${family}`)
+  for (const font of document.fonts)
+    if (font.status === "error") wrong.push(`font not loaded: ${font.family}`)
   return wrong
 }

@@ -6,7 +6,7 @@ document$.subscribe(() => {
   for (const item of document.querySelectorAll(".task-list-item"))
     item.querySelector("input")?.setAttribute("aria-label", item.textContent.trim())
 
-  /* What scrolls sideways must be reachable by Tab, to be scrolled by the arrow keys. */
+  /* What scrolls sideways must be reachable by Tab, and then obeys the arrow keys. */
   const wide = "pre > code, .arithmatex, .md-typeset__scrollwrap, .highlight-ipynb"
   const reach = new ResizeObserver((entries) => {
     for (const { target } of entries)
@@ -14,13 +14,16 @@ document$.subscribe(() => {
       else target.removeAttribute("tabindex")
   })
 
+  const nameless = ".md-annotation__index:not([aria-label])"
+
   /* Material draws annotations and table wrappers after the page has loaded. */
   const mend = () => {
     for (const box of document.querySelectorAll(wide)) reach.observe(box)
-    for (const link of document.querySelectorAll(".md-annotation__index:not([aria-label])"))
-      link.setAttribute("aria-label", `Note ${link.dataset.mdAnnotationId ?? ""}`.trim())
+    for (const link of document.querySelectorAll(nameless))
+      link.ariaLabel = `Note ${link.dataset.mdAnnotationId ?? ""}`.trim()
   }
   mend()
   const article = document.querySelector("article")
-  if (article) new MutationObserver(mend).observe(article, { childList: true, subtree: true })
+  const all = { childList: true, subtree: true }
+  if (article) new MutationObserver(mend).observe(article, all)
 })

@@ -1,5 +1,5 @@
-/* Set the formulas of a page: those of Markdown, and those of a notebook's text. KaTeX is
-   fetched by the pages that have some. */
+/* Set the formulas of a page: those of Markdown, and those of a notebook's text.
+   KaTeX is fetched by the pages that have some. */
 document$.subscribe(async () => {
   const formulas = document.querySelectorAll(".arithmatex")
   const texts = document.querySelectorAll(".jp-RenderedMarkdown")
@@ -26,8 +26,8 @@ document$.subscribe(async () => {
     { left: "\\[", right: "\\]", display: true },
     { left: "\\(", right: "\\)", display: false },
   ]
-  const inline = { left: "$", right: "$", display: false }
+  const dollars = [...delimiters, { left: "$", right: "$", display: false }]
   for (const formula of formulas) renderMathInElement(formula, { delimiters })
-  for (const text of texts) renderMathInElement(text, { delimiters: [...delimiters, inline] })
+  for (const text of texts) renderMathInElement(text, { delimiters: dollars })
   document.documentElement.dataset.mathSet = "" // for the tests: all is in place
 })

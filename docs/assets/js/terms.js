@@ -1,4 +1,4 @@
-/* Explain a term where a page first uses it, and leave the rest of the text in peace. */
+/* Explain a term where a page first uses it, and leave the rest of the text alone. */
 document$.subscribe(() => {
   const seen = new Set()
   for (const term of document.querySelectorAll("article abbr")) {
