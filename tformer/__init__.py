@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tformer.embedding import TokenEmbedding
     from tformer.encoder import Encoder, EncoderLayer
     from tformer.feed_forward import FeedForward
+    from tformer.gpt import GPT, GPTConfig
     from tformer.heads import MultiHeadAttention
     from tformer.loss import label_smoothed_cross_entropy
     from tformer.masks import (
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "GPT",
     "AttentionWeights",
     "Decoder",
     "DecoderLayer",
@@ -49,6 +51,7 @@ __all__ = [
     "EncoderDecoder",
     "EncoderLayer",
     "FeedForward",
+    "GPTConfig",
     "LayerNorm",
     "LearnedPositionalEmbedding",
     "MultiHeadAttention",
@@ -84,6 +87,7 @@ _NAMES_OF = {
     "decoder": ["Decoder", "DecoderLayer"],
     "config": ["TransformerConfig"],
     "transformer": ["AttentionWeights", "EncoderDecoder", "Transformer"],
+    "gpt": ["GPT", "GPTConfig"],
     "loss": ["label_smoothed_cross_entropy"],
     "schedule": ["inverse_sqrt_schedule"],
     "training": ["train"],

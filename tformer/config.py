@@ -10,6 +10,35 @@ from tformer.feed_forward import ACTIVATIONS
 # --8<-- [end:imports]
 
 
+# --8<-- [start:check_model]
+def check_model(config: Any) -> None:
+    """Check the fields that the configurations of all models share.
+
+    Raises:
+        TypeError: a size is not an int.
+        ValueError: a value is out of its range.
+    """
+    sizes = ("vocab_size", "d_model", "num_heads", "max_len")
+    check_positive(**{name: getattr(config, name) for name in sizes})
+    check_divisible(d_model=config.d_model, num_heads=config.num_heads)
+    if config.num_kv_heads is not None:
+        check_positive(num_kv_heads=config.num_kv_heads)
+        check_divisible(num_heads=config.num_heads, num_kv_heads=config.num_kv_heads)
+    check_probability(dropout=config.dropout)
+    if config.activation not in ACTIVATIONS:
+        raise ValueError(
+            f"activation ({config.activation!r}) must be one of "
+            f"{', '.join(ACTIVATIONS)}"
+        )
+    if not config.eps > 0:
+        raise ValueError(f"eps ({config.eps}) must be above 0")
+    if config.pad_id is not None and not 0 <= config.pad_id < config.vocab_size:
+        raise ValueError(
+            f"pad_id ({config.pad_id}) must be in [0, vocab_size = {config.vocab_size})"
+        )
+        # --8<-- [end:check_model]
+
+
 # --8<-- [start:TransformerConfig]
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig:
@@ -27,7 +56,7 @@ class TransformerConfig:
         num_decoder_layers: layers of the decoder.
         d_ff: inner width of the feed-forward networks.
         dropout: probability in [0, 1), everywhere.
-        activation: "relu" or "gelu".
+        activation: "relu", "gelu" or "gelu_tanh".
         norm_first: pre-norm instead of post-norm.
         eps: added to the variance in the norms.
         bias: give linear layers and norms a bias.
@@ -60,33 +89,17 @@ class TransformerConfig:
     pad_id: int | None = 0
 
     def __post_init__(self) -> None:
-        sizes = ("vocab_size", "d_model", "num_heads", "d_ff", "max_len")
-        layers = ("num_encoder_layers", "num_decoder_layers")
-        check_positive(**{name: getattr(self, name) for name in sizes + layers})
-        check_divisible(d_model=self.d_model, num_heads=self.num_heads)
-        if self.num_kv_heads is not None:
-            check_positive(num_kv_heads=self.num_kv_heads)
-            check_divisible(num_heads=self.num_heads, num_kv_heads=self.num_kv_heads)
+        check_model(self)
+        sizes = ("d_ff", "num_encoder_layers", "num_decoder_layers")
+        check_positive(**{name: getattr(self, name) for name in sizes})
         if self.tgt_vocab_size is not None:
             check_positive(tgt_vocab_size=self.tgt_vocab_size)
-        check_probability(dropout=self.dropout)
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(
-                f"activation ({self.activation!r}) must be one of "
-                f"{', '.join(ACTIVATIONS)}"
-            )
         if self.positions not in ("sinusoidal", "learned"):
             raise ValueError(
                 f"positions ({self.positions!r}) must be 'sinusoidal' or 'learned'"
             )
         if self.positions == "sinusoidal" and self.d_model % 2:
             raise ValueError(f"d_model ({self.d_model}) must be even for sinusoids")
-        if not self.eps > 0:
-            raise ValueError(f"eps ({self.eps}) must be above 0")
-        if self.pad_id is not None and not 0 <= self.pad_id < self.vocab_size:
-            raise ValueError(
-                f"pad_id ({self.pad_id}) must be in [0, vocab_size = {self.vocab_size})"
-            )
 
     @classmethod
     def tiny(cls, **changes: Any) -> "TransformerConfig":

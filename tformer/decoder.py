@@ -31,7 +31,7 @@ class DecoderLayer(nn.Module):
         dropout: probability in [0, 1): of each sub-layer's output (the paper's), of the
             attention weights and inside the feed-forward network (torch's too).
         num_kv_heads: key/value heads; divides H. H if not given.
-        activation: "relu" or "gelu".
+        activation: "relu", "gelu" or "gelu_tanh".
         norm_first: pre-norm instead of the paper's post-norm.
         eps: added to the variance in the norms.
         bias: give linear layers and norms a bias.

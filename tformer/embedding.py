@@ -26,16 +26,18 @@ class TokenEmbedding(nn.Module):
     Args:
         vocab_size: number of tokens V.
         d_model: width D.
+        scale: multiply by √D, as the paper does; GPT and BERT do not.
 
     Raises:
         ValueError: a size is below 1.
     """
 
-    def __init__(self, vocab_size: int, d_model: int) -> None:
+    def __init__(self, vocab_size: int, d_model: int, *, scale: bool = True) -> None:
         super().__init__()
         check_positive(vocab_size=vocab_size, d_model=d_model)
         self.vocab_size = vocab_size
         self.d_model = d_model
+        self.scale = scale
         self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
         # With deviation 1/√D a vector has about 1 once multiplied by √D, like the
         # positions added to it, and the first logits stay small.
@@ -64,7 +66,8 @@ class TokenEmbedding(nn.Module):
                     f"ids must be in [0, vocab_size = {self.vocab_size}), "
                     f"but they reach from {low} to {high}"
                 )
-        return F.embedding(ids, self.weight) * math.sqrt(self.d_model)
+        x = F.embedding(ids, self.weight)  # (B, T, D)
+        return x * math.sqrt(self.d_model) if self.scale else x
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token for x (B, T, D) by the same matrix; returns (B, T, V)."""

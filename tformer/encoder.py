@@ -30,10 +30,11 @@ class EncoderLayer(nn.Module):
         dropout: probability in [0, 1): of each sub-layer's output (the paper's), of the
             attention weights and inside the feed-forward network (torch's too).
         num_kv_heads: key/value heads; divides H. H if not given.
-        activation: "relu" or "gelu".
+        activation: "relu", "gelu" or "gelu_tanh".
         norm_first: pre-norm instead of the paper's post-norm.
         eps: added to the variance in the norms.
         bias: give linear layers and norms a bias.
+        ff_dropout: inside the feed-forward network; `dropout` if not given.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -51,13 +52,18 @@ class EncoderLayer(nn.Module):
         norm_first: bool = False,
         eps: float = 1e-5,
         bias: bool = True,
+        ff_dropout: float | None = None,
     ) -> None:
         super().__init__()
         self.self_attn = MultiHeadAttention(
             d_model, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout
         )
         self.feed_forward = FeedForward(
-            d_model, d_ff, activation=activation, dropout=dropout, bias=bias
+            d_model,
+            d_ff,
+            activation=activation,
+            dropout=dropout if ff_dropout is None else ff_dropout,
+            bias=bias,
         )
         self.self_attn_residual, self.feed_forward_residual = (
             Residual(

@@ -5,6 +5,7 @@ B batch · T length · D d_model · F d_ff
 
 # --8<-- [start:imports]
 from collections.abc import Callable
+from functools import partial
 
 import torch.nn.functional as functional
 from torch import Tensor, nn
@@ -18,6 +19,7 @@ from tformer.linear import Linear
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
     "gelu": functional.gelu,
+    "gelu_tanh": partial(functional.gelu, approximate="tanh"),  # GPT-2's
 }
 # --8<-- [end:activations]
 
@@ -32,7 +34,7 @@ class FeedForward(nn.Module):
     Args:
         d_model: width D of input and output.
         d_ff: inner width F.
-        activation: "relu", as in the paper, or "gelu".
+        activation: "relu", as in the paper, "gelu" or "gelu_tanh".
         dropout: probability in [0, 1) of dropping an inner number.
         bias: give both layers a bias.
 

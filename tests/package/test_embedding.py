@@ -18,6 +18,11 @@ def test_looks_up_rows_times_the_root_of_the_width(dtype):
             assert_close(output[b, t], 4 * embedding.weight[ids[b, t].item()])
 
 
+def test_without_the_root():
+    embedding, ids = TokenEmbedding(V, D, scale=False), torch.tensor([[0, 10, 3]])
+    assert torch.equal(embedding(ids), embedding.weight[ids])
+
+
 def test_logits_come_from_the_same_matrix():
     embedding, x = TokenEmbedding(V, D), torch.randn(B, T, D)
     logits = embedding.logits(x)

@@ -135,6 +135,9 @@ def test_every_option_reaches_its_place():
             assert residual.dropout.p == 0.25
             assert residual.norm.eps == 0.5
         assert not any(name.endswith("bias") for name, _ in layer.named_parameters())
+    layer = EncoderLayer(D, H, F, dropout=0.25, ff_dropout=0.0)
+    assert layer.feed_forward.dropout.p == 0.0
+    assert layer.self_attn.dropout == layer.feed_forward_residual.dropout.p == 0.25
     assert encoder.norm.eps == 0.5
     assert encoder.norm.bias is None
 

@@ -12,11 +12,12 @@ B, T, D, F = 2, 5, 7, 11
 
 
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh"])
 @pytest.mark.usefixtures("float64")
 def test_equals_torchs_layers(randomised, activation, bias):
     ours = randomised(FeedForward(D, F, activation=activation, bias=bias))
-    bend = nn.ReLU() if activation == "relu" else nn.GELU()
+    bends = {"relu": nn.ReLU(), "gelu": nn.GELU(), "gelu_tanh": nn.GELU("tanh")}
+    bend = bends[activation]
     theirs = nn.Sequential(nn.Linear(D, F, bias=bias), bend, nn.Linear(F, D, bias=bias))
     theirs.load_state_dict(
         {
@@ -92,7 +93,9 @@ def test_bad_input(raises):
         FeedForward(D, 0)
     with raises(ValueError, "dropout (1.0) must be in [0, 1)"):
         FeedForward(D, F, dropout=1.0)
-    with raises(ValueError, "activation ('swish') must be one of relu, gelu"):
+    with raises(
+        ValueError, "activation ('swish') must be one of relu, gelu, gelu_tanh"
+    ):
         FeedForward(D, F, activation="swish")
     with raises(
         ValueError, "x must have width 7, as weight is (11, 7), not (2, 5, 14)"

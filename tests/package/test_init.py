@@ -23,6 +23,7 @@ CORE = [
     "encoder",
     "feed_forward",
     "fused",
+    "gpt",
     "heads",
     "linear",
     "masks",

@@ -14,7 +14,7 @@ from tformer.reference.attention import (
 from tformer.reference.decoder import Decoder, DecoderLayer
 from tformer.reference.embedding import TokenEmbedding
 from tformer.reference.encoder import Encoder, EncoderLayer
-from tformer.reference.feed_forward import FeedForward, gelu, relu
+from tformer.reference.feed_forward import FeedForward, gelu, gelu_tanh, relu
 from tformer.reference.heads import MultiHeadAttention, merge_heads, split_heads
 from tformer.reference.interop import from_torch
 from tformer.reference.masks import (
@@ -56,6 +56,7 @@ __all__ = [
     "combine_masks",
     "from_torch",
     "gelu",
+    "gelu_tanh",
     "layer_norm",
     "length_mask",
     "merge_heads",

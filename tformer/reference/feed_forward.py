@@ -30,9 +30,15 @@ def gelu(x: np.ndarray) -> np.ndarray:
     return x * (1 + erf(x / math.sqrt(2))) / 2
 
 
+def gelu_tanh(x: np.ndarray) -> np.ndarray:
+    """Approximate the GELU: x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, as GPT-2."""
+    return x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
+
+
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": relu,
     "gelu": gelu,
+    "gelu_tanh": gelu_tanh,
 }
 # --8<-- [end:activations]
 
@@ -46,7 +52,7 @@ class FeedForward:
     Args:
         weights: "linear1.weight" (F, D), "linear2.weight" (D, F) and, or not, their
             biases.
-        activation: "relu", as in the paper, or "gelu".
+        activation: "relu", as in the paper, "gelu" or "gelu_tanh".
 
     Raises:
         ValueError: a name or a shape is wrong, or `activation` is unknown.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import tformer
 from tformer.linear import Linear as TorchLinear
-from tformer.reference import FeedForward, from_torch, gelu, relu
+from tformer.reference import FeedForward, from_torch, gelu, gelu_tanh, relu
 from tformer.reference.erf import erf
 from tformer.reference.linear import Linear, linear
 
@@ -34,7 +34,11 @@ def test_erf_of_any_number(number):
 
 @pytest.mark.parametrize(
     ("ours", "theirs"),
-    [(relu, torch.nn.functional.relu), (gelu, torch.nn.functional.gelu)],
+    [
+        (relu, torch.nn.functional.relu),
+        (gelu, torch.nn.functional.gelu),
+        (gelu_tanh, torch.nn.GELU("tanh")),
+    ],
 )
 def test_activations(parity, ours, theirs):
     array, tensor = parity.numbers(B, T, F)
@@ -43,7 +47,7 @@ def test_activations(parity, ours, theirs):
     np.testing.assert_array_equal(ours(special), theirs(torch.tensor(special)).numpy())
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh"])
 @pytest.mark.parametrize("bias", [True, False])
 def test_feed_forward(parity, activation, bias):
     module = tformer.FeedForward(D, F, activation=activation, dropout=0.5, bias=bias)
@@ -75,7 +79,7 @@ def test_unknown_activation(same_error):
         lambda: FeedForward(weights, activation="silu"),
         lambda: tformer.FeedForward(D, F, activation="silu"),
         ValueError,
-        "activation ('silu') must be one of relu, gelu",
+        "activation ('silu') must be one of relu, gelu, gelu_tanh",
     )
 
 
