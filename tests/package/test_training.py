@@ -9,8 +9,10 @@ import torch
 from torch.testing import assert_close
 
 from tformer import Transformer, TransformerConfig, greedy, train
-from tformer.data.batches import Batch
-from tformer.training import adamw, batch_loss
+from tformer.data.batches import PairBatch
+from tformer.optimizer import adamw
+from tformer.precision import Precision
+from tformer.training import batch_loss, train_step
 
 BOS, EOS, PAD = 1, 2, 0
 
@@ -22,14 +24,14 @@ def make_model(seed: int = 0, **changes) -> Transformer:
     return Transformer(TransformerConfig.tiny(**{**sizes, **options}))
 
 
-def make_batch(seed: int = 0, rows: int = 5) -> Batch:
+def make_batch(seed: int = 0, rows: int = 5) -> PairBatch:
     """The target is the source, reversed; the last row is shorter."""
     src = torch.randint(3, 13, (rows, 3), generator=torch.Generator().manual_seed(seed))
     ends = torch.full((rows, 1), EOS)
     tgt = torch.cat((torch.full((rows, 1), BOS), src.flip(1), ends), dim=1)
     src[-1, -1] = PAD
     tgt[-1] = torch.tensor([BOS, src[-1, 1], src[-1, 0], EOS, PAD])
-    return Batch(src, tgt)
+    return PairBatch(src, tgt)
 
 
 def constant(rate: float):
@@ -132,6 +134,63 @@ def test_only_matrices_decay():
     assert 0 < decayed < len(before)
 
 
+def gradients(model, batch, **options):
+    """Those of one step, which is too short to change anything."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    result = train_step(model, batch, optimizer, clip_norm=1e9, **options)
+    return result, [p.grad.clone() for p in model.parameters()]
+
+
+@pytest.mark.parametrize("accumulate", [2, 3, 4, 5, 50])
+def test_parts_of_a_batch_add_up_to_the_batch(accumulate):
+    """The last row is shorter, so the parts hold different numbers of tokens."""
+    model, batch = make_model().double(), make_batch(rows=5)
+    (loss, norm, tokens), whole = gradients(model, batch, smoothing=0.1)
+    parts = gradients(model, batch, smoothing=0.1, accumulate=accumulate)
+    assert parts[0] == (pytest.approx(loss, rel=1e-12), pytest.approx(norm), tokens)
+    assert tokens == 19
+    for one, two in zip(whole, parts[1], strict=True):
+        assert_close(one, two, rtol=1e-9, atol=1e-14)
+
+
+def test_the_schedule_does_not_see_the_parts():
+    rates = []
+    run(make_model(), steps=4, accumulate=3, schedule=lambda s: rates.append(s) or 0.1)
+    assert rates == [1, 2, 3, 4]
+
+
+def test_bf16_computes_products_in_16_bits_and_keeps_weights_in_32():
+    model, seen = make_model(), []
+    model.stacks.encoder.layers[0].feed_forward.register_forward_hook(
+        lambda _, __, output: seen.append(output.dtype)
+    )
+    (full, *_), _ = gradients(model, make_batch())
+    (half, *_), of_half = gradients(model, make_batch(), precision=Precision("bf16"))
+    assert seen == [torch.float32, torch.bfloat16]
+    assert full != half == pytest.approx(full, rel=2e-2)
+    assert {gradient.dtype for gradient in of_half} == {torch.float32}
+
+
+def test_a_compiled_model_trains_as_one_that_is_not():
+    plain, compiled = make_model(), make_model()
+    compiled.compile(backend="aot_eager")
+    reports = [run(model, steps=4) for model in (plain, compiled)]
+    for one, two in zip(*reports, strict=True):
+        assert one.loss == pytest.approx(two.loss, rel=1e-4)
+
+
+def test_a_training_goes_on_where_it_stopped():
+    batches = [make_batch(seed) for seed in range(6)]
+    model, rates = make_model(), []
+    optimizer = adamw(model)
+    options = {"optimizer": optimizer, "schedule": lambda s: rates.append(s) or 0.01}
+    first = run(model, batches[:2], steps=2, **options)
+    rest = run(model, batches[2:], steps=6, start=2, **options)
+    assert [r.step for r in rest] == rates[2:] == [3, 4, 5, 6]
+    assert first + rest == run(make_model(), batches, steps=6)
+    assert run(model, batches, steps=6, start=6) == []
+
+
 def test_gradients_are_clipped():
     seen = []
 
@@ -229,6 +288,8 @@ def test_a_gradient_that_is_infinite_is_named():
     ("options", "error", "message"),
     [
         ({"steps": 0}, ValueError, r"steps \(0\)"),
+        ({"accumulate": 0}, ValueError, r"accumulate \(0\)"),
+        ({"start": 21}, ValueError, r"start \(21\) must be in \[0, steps = 20\]"),
         ({"clip_norm": 0.0}, ValueError, r"clip_norm \(0.0\)"),
         ({"schedule": constant(-1.0)}, ValueError, "schedule gives -1.0 for step 1"),
         ({"schedule": constant(math.nan)}, ValueError, "schedule gives nan"),

@@ -16,6 +16,7 @@ import torch
 from tformer.checkpoint import save_checkpoint
 from tformer.config import TransformerConfig
 from tformer.data.batches import batches_of_pairs
+from tformer.optimizer import adamw
 from tformer.schedule import cosine_schedule
 from tformer.tasks.dates import (
     HELD_OUT,
@@ -24,7 +25,7 @@ from tformer.tasks.dates import (
     date_vocabulary,
     exact_match,
 )
-from tformer.training import StepReport, adamw, train
+from tformer.training import StepReport, train
 from tformer.transformer import Transformer
 
 log = logging.getLogger("tformer.pretrained")
