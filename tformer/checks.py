@@ -19,6 +19,22 @@ def check_positive(**sizes: int) -> None:
     # --8<-- [end:check_positive]
 
 
+# --8<-- [start:check_at_least_0]
+def check_at_least_0(**counts: int) -> None:
+    """Raise unless every count is a whole number, zero or above.
+
+    Raises:
+        TypeError: a count is not an int.
+        ValueError: a count is below zero.
+    """
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+        if value < 0:
+            raise ValueError(f"{name} ({value}) must be at least 0")
+    # --8<-- [end:check_at_least_0]
+
+
 # --8<-- [start:check_probability]
 def check_probability(**probabilities: float) -> None:
     """Raise unless every probability lies in [0, 1).

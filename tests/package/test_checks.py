@@ -1,11 +1,17 @@
 import numpy as np
 import pytest
 
-from tformer.checks import check_divisible, check_positive, check_probability
+from tformer.checks import (
+    check_at_least_0,
+    check_divisible,
+    check_positive,
+    check_probability,
+)
 
 
 def test_good_values_pass():
     check_positive(length=1, width=np.int64(7))
+    check_at_least_0(start=0, seed=5)
     check_probability(dropout=0, other=0.999)
     check_divisible(d_model=12, num_heads=3)
 
@@ -23,6 +29,15 @@ def test_a_size_is_at_least_one(raises, value):
 def test_a_size_is_an_int(raises, value, kind):
     with raises(TypeError, f"width must be an int, not {kind}"):
         check_positive(width=value)
+
+
+def test_a_count_is_a_whole_number_from_zero(raises):
+    with raises(ValueError, "start (-1) must be at least 0"):
+        check_at_least_0(seed=1, start=-1)
+    with raises(TypeError, "start must be an int, not float"):
+        check_at_least_0(start=0.0)
+    with raises(TypeError, "start must be an int, not bool"):
+        check_at_least_0(start=False)
 
 
 @pytest.mark.parametrize("value", [-0.1, 1, 1.0, 2.5, float("nan")])

@@ -1,19 +1,31 @@
-"""Batches: pairs of texts as ids, each batch of texts of about the same length.
+"""Batches of pairs: texts of about the same length together, by pairs or by tokens.
 
-B batch · S length of the longest source · T length of the longest target
+B pairs in a batch · S length of the longest source · T length of the longest target
 """
 
 # --8<-- [start:imports]
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
-from tformer.checks import check_positive
-from tformer.data.vocabulary import CharacterVocabulary
+from tformer.checks import check_at_least_0, check_positive
+from tformer.data.batch import Batch, MaskedBatch, PairBatch, TextBatch
+from tformer.data.ragged import Ragged, cut_by_tokens
+from tformer.data.vocabulary import Vocabulary
+from tformer.data.windows import masked_batches, text_batches
 
 # --8<-- [end:imports]
+
+# Every kind of batch can be imported from here.
+__all__ = [
+    "Batch",
+    "MaskedBatch",
+    "PairBatch",
+    "TextBatch",
+    "batches_of_pairs",
+    "masked_batches",
+    "text_batches",
+]
 
 # --8<-- [start:BATCHES_SORTED_TOGETHER]
 # So many batches are sorted by length at a time: enough for little padding, and few
@@ -22,69 +34,100 @@ BATCHES_SORTED_TOGETHER = 50
 # --8<-- [end:BATCHES_SORTED_TOGETHER]
 
 
-# --8<-- [start:Batch]
-class Batch(NamedTuple):
-    """Sources and their targets, filled up with padding.
-
-    The target holds the start token, the text and the end token. The decoder reads
-    `tgt[:, :-1]` and has to say `tgt[:, 1:]`: at each position the next token.
-    """
-
-    src: Tensor  # int64 (B, S)
-    tgt: Tensor  # int64 (B, T)
-    # --8<-- [end:Batch]
-
-
 # --8<-- [start:batches_of_pairs]
 def batches_of_pairs(
-    vocabulary: CharacterVocabulary,
+    vocabulary: Vocabulary,
     pairs: Sequence[tuple[str, str]],
     *,
-    batch_size: int,
     seed: int,
-) -> Iterator[Batch]:
+    batch_size: int | None = None,
+    batch_tokens: int | None = None,
+    min_rows: int = 1,
+    start: int = 0,
+) -> Iterator[PairBatch]:
     """Yield batches without end; each pair comes once in every pass over the data.
 
     Padding is computed like any token, so texts of like length go together: a pass is
-    shuffled, cut into stretches of 50 batches, each stretch sorted by the length of its
-    sources and cut into batches, and these come in a random order.
+    shuffled, cut into stretches of about 50 batches, each stretch sorted by the length
+    of its sources and cut into batches, and these come in a random order.
+
+    A batch has a size in pairs, or in tokens: then it takes pairs as long as they fit.
+    What is counted is what is computed, B · (S + T): every source and every target at
+    the length of the longest of the batch, padding, start and end tokens included.
 
     Args:
         vocabulary: holds every character of the pairs.
         pairs: sources and targets.
-        batch_size: pairs in a batch; the last of a pass may be smaller.
         seed: of the order. The same seed gives the same batches.
+        batch_size: pairs in a batch; the last of a pass may be smaller.
+        batch_tokens: in its place, how many tokens a batch may hold.
+        min_rows: leave out batches of fewer pairs, such as the last of a pass, where
+            each of several processes needs a row.
+        start: leave out so many batches, to go on where a training stopped. What
+            follows is what would have come; nothing is looked up or padded till there.
 
     Yields:
         Batches.
 
     Raises:
-        ValueError: there is no pair, `batch_size` below 1, or a character unknown.
+        ValueError: there is no pair, a size below 1, `start` below 0, or a character
+            unknown; not exactly one of `batch_size` and `batch_tokens` is given; one
+            pair alone has more than `batch_tokens`; or no batch has `min_rows`.
     """
-    check_positive(batch_size=batch_size)
+    sizes = {"batch_size": batch_size, "batch_tokens": batch_tokens}
+    given = {name: size for name, size in sizes.items() if size is not None}
+    if len(given) != 1:
+        raise ValueError("give either batch_size or batch_tokens")
+    check_positive(min_rows=min_rows, **given)
+    check_at_least_0(start=start)
     if not pairs:
         raise ValueError("pairs must hold at least one pair")
-    sources, targets = zip(*pairs, strict=True)
-    src = vocabulary.encode_batch(sources, eos=True)
-    tgt = vocabulary.encode_batch(targets, bos=True, eos=True)
-    return _endless(src, tgt, vocabulary.pad_id, batch_size, seed)
+    pad_id, encode = vocabulary.pad_id, vocabulary.encode
+    src = Ragged((encode(text, eos=True) for text, _ in pairs), pad_id=pad_id)
+    tgt = Ragged((encode(text, bos=True, eos=True) for _, text in pairs), pad_id=pad_id)
+    if batch_tokens is not None:
+        total = src.lengths + tgt.lengths  # (number of pairs,)
+        if (worst := int(total.argmax())) >= 0 and total[worst] > batch_tokens:
+            raise ValueError(
+                f"batch_tokens ({batch_tokens}) is too small for pair {worst}, "
+                f"{pairs[worst]!r}, which has {total[worst]} tokens"
+            )
+    return _endless(src, tgt, batch_size, batch_tokens, min_rows, seed, start)
     # --8<-- [end:batches_of_pairs]
 
 
 # --8<-- [start:endless]
 def _endless(
-    src: Tensor, tgt: Tensor, pad_id: int, batch_size: int, seed: int
-) -> Iterator[Batch]:
+    src: Ragged,
+    tgt: Ragged,
+    batch_size: int | None,
+    batch_tokens: int | None,
+    min_rows: int,
+    seed: int,
+    start: int,
+) -> Iterator[PairBatch]:
     generator = torch.Generator().manual_seed(seed)
-    src_len, tgt_len = ((ids != pad_id).sum(dim=1) for ids in (src, tgt))
+    if batch_size is None:  # as many as fit on the average
+        tokens = int((src.lengths + tgt.lengths).sum())
+        pairs_in_a_batch = max(1, (batch_tokens or 0) * len(src) // tokens)
+    else:
+        pairs_in_a_batch = batch_size
     while True:
         order = torch.randperm(len(src), generator=generator)
-        for stretch in torch.split(order, BATCHES_SORTED_TOGETHER * batch_size):
-            by_length = stretch[src_len[stretch].argsort(stable=True)]
-            batches = torch.split(by_length, batch_size)
-            for i in torch.randperm(len(batches), generator=generator).tolist():
-                rows = batches[i]
-                yield Batch(
-                    src[rows, : src_len[rows].max()], tgt[rows, : tgt_len[rows].max()]
-                )
+        batches_of_this_pass = 0
+        for stretch in torch.split(order, BATCHES_SORTED_TOGETHER * pairs_in_a_batch):
+            by_length = stretch[src.lengths[stretch].argsort(stable=True)]
+            if batch_tokens is None:
+                batches = list(torch.split(by_length, pairs_in_a_batch))
+            else:
+                batches = cut_by_tokens(by_length, src, tgt, batch_tokens)
+            batches = [rows for rows in batches if len(rows) >= min_rows]
+            batches_of_this_pass += len(batches)
+            turns = torch.randperm(len(batches), generator=generator).tolist()
+            left_out = min(start, len(turns))
+            start -= left_out
+            for i in turns[left_out:]:
+                yield PairBatch(src.padded(batches[i]), tgt.padded(batches[i]))
+        if not batches_of_this_pass:
+            raise ValueError(f"no batch has min_rows ({min_rows}) pairs")
     # --8<-- [end:endless]

@@ -5,6 +5,7 @@ B batch · L length of the longest text
 
 # --8<-- [start:imports]
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -99,3 +100,34 @@ class CharacterVocabulary:
                 text.append(self.characters[i - 3])
         return "".join(text)
         # --8<-- [end:CharacterVocabulary]
+
+
+# --8<-- [start:Vocabulary]
+class Vocabulary(Protocol):
+    """What every vocabulary can do, whatever its tokens are."""
+
+    @property
+    def pad_id(self) -> int:
+        """The id of padding: 0."""
+
+    @property
+    def bos_id(self) -> int:
+        """The id of the start token: 1."""
+
+    @property
+    def eos_id(self) -> int:
+        """The id of the end token: 2."""
+
+    def __len__(self) -> int: ...
+
+    def encode(self, text: str, *, bos: bool = False, eos: bool = False) -> list[int]:
+        """Turn text into ids, with the start and the end token if asked for."""
+
+    def encode_batch(
+        self, texts: Sequence[str], *, bos: bool = False, eos: bool = False
+    ) -> Tensor:
+        """Encode texts and fill the shorter ones up with padding."""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Turn ids into text, up to the first end token, without padding and start."""
+        # --8<-- [end:Vocabulary]

@@ -63,13 +63,83 @@ def test_the_same_seed_gives_the_same_batches():
 
 
 @pytest.mark.parametrize(
-    ("pairs", "batch_size", "message"),
+    "options",
+    [{"batch_size": 5}, {"batch_size": 3, "min_rows": 2}, {"batch_tokens": 90}],
+)
+def test_going_on_gives_what_would_have_come(options):
+    def batches(count, start=0):
+        endless = batches_of_pairs(VOCABULARY, PAIRS, seed=4, start=start, **options)
+        return list(islice(endless, count))
+
+    whole = batches(500)  # more than two passes
+    for start in (1, 49, 50, 51, 139, 140, 290, 480):
+        for one, two in zip(whole[start:], batches(20, start), strict=False):
+            assert one.src.equal(two.src)
+            assert one.tgt.equal(two.tgt)
+
+
+def by_tokens(batch_tokens, count, **options):
+    endless = batches_of_pairs(
+        VOCABULARY, PAIRS, batch_tokens=batch_tokens, seed=0, **options
+    )
+    return list(islice(endless, count))
+
+
+@pytest.mark.parametrize("budget", [23, 90, 1000, 10**6])
+def test_no_batch_has_more_tokens_than_it_may(budget):
+    seen = []
+    for batch in by_tokens(budget, 10_000):
+        assert batch.src.numel() + batch.tgt.numel() <= budget
+        assert batch.src[:, -1].any()
+        assert batch.tgt[:, -1].any()
+        seen += texts(batch)
+        if len(seen) >= len(PAIRS):
+            break
+    assert sorted(seen) == sorted(PAIRS)
+
+
+def test_batches_by_tokens_are_full():
+    batches = by_tokens(200, 150)
+    computed = [b.src.numel() + b.tgt.numel() for b in batches]
+    assert sum(computed) / len(computed) > 0.9 * 200
+    # and of different numbers of pairs, as their lengths differ
+    assert max(map(len, batches)) > 1.5 * min(map(len, batches))
+
+
+def test_batches_too_small_to_share_are_left_out():
+    batches = take(466, batch_size=3, min_rows=3)  # 700 = 233 · 3 + 1
+    assert {len(b) for b in batches} == {3}
+    for start in (0, 233):
+        seen = {pair for b in batches[start : start + 233] for pair in texts(b)}
+        assert len(seen) == 699
+    with pytest.raises(ValueError, match=r"no batch has min_rows \(6\) pairs"):
+        take(1, batch_size=5, min_rows=6)
+
+
+def test_a_pair_larger_than_the_budget_is_named(raises):
+    pairs = [("1", "1"), ("12345", "12"), ("2", "2")]
+    message = (
+        "batch_tokens (9) is too small for pair 1, ('12345', '12'), which has 10 tokens"
+    )
+    with raises(ValueError, message):
+        batches_of_pairs(VOCABULARY, pairs, batch_tokens=9, seed=0)
+    endless = batches_of_pairs(VOCABULARY, pairs, batch_tokens=10, seed=0)
+    assert {len(b) for b in islice(endless, 20)} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "options", "message"),
     [
-        ([], 5, "at least one pair"),
-        (PAIRS, 0, r"batch_size \(0\)"),
-        ([("1", "é")], 5, "'é'"),
+        ([], {}, "at least one pair"),
+        (PAIRS, {"batch_size": 0}, r"batch_size \(0\)"),
+        (PAIRS, {"batch_tokens": 9}, "either batch_size or batch_tokens"),
+        (PAIRS, {"batch_size": None}, "either batch_size or batch_tokens"),
+        (PAIRS, {"batch_size": None, "batch_tokens": 0}, r"batch_tokens \(0\)"),
+        (PAIRS, {"min_rows": 0}, r"min_rows \(0\)"),
+        (PAIRS, {"start": -1}, r"start \(-1\)"),
+        ([("1", "é")], {}, "'é'"),
     ],
 )
-def test_bad_input_is_named_at_once(pairs, batch_size, message):
+def test_bad_input_is_named_at_once(pairs, options, message):
     with pytest.raises(ValueError, match=message):
-        batches_of_pairs(VOCABULARY, pairs, batch_size=batch_size, seed=0)
+        batches_of_pairs(VOCABULARY, pairs, **{"batch_size": 5, "seed": 0, **options})

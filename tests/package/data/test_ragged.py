@@ -1,0 +1,49 @@
+"""Rows end to end give the batches that padded rows would give."""
+
+import itertools
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tformer.data.ragged import Ragged, cut_by_tokens
+
+ROWS = st.lists(st.lists(st.integers(1, 2**31 - 1), max_size=9), min_size=1)
+
+
+@given(ROWS, st.data())
+def test_rows_come_back_padded_to_the_longest(rows, data):
+    ragged = Ragged(rows, pad_id=0)
+    assert len(ragged) == len(rows)
+    wanted = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1))
+    padded = ragged.padded(torch.tensor(wanted))
+    longest = max(len(rows[i]) for i in wanted)
+    expected = [rows[i] + [0] * (longest - len(rows[i])) for i in wanted]
+    assert padded.tolist() == expected
+    assert padded.dtype == torch.int64
+
+
+def test_many_ids_are_stored_in_pieces():
+    rows = [list(range(i % 97)) for i in range(3000)]
+    ragged = Ragged(iter(rows), pad_id=-1)
+    assert len(ragged.ids) == sum(map(len, rows)) > 2 * 2**16
+    assert ragged.ids.dtype == torch.int32
+    picked = ragged.padded(torch.tensor([2999, 5, 1000]))
+    assert picked[0].tolist() == rows[2999] + [-1] * (picked.shape[1] - 89)
+    assert picked[1, :6].tolist() == [0, 1, 2, 3, 4, -1]
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1))
+def test_cuts_are_as_large_as_the_budget_allows(lengths):
+    src = Ragged(([3] * s for s, _ in lengths), pad_id=0)
+    tgt = Ragged(([3] * t for _, t in lengths), pad_id=0)
+    rows = torch.randperm(len(lengths))
+    batches = cut_by_tokens(rows, src, tgt, 20)
+    assert torch.cat(batches).equal(rows)
+
+    def size(batch):
+        return src.padded(batch).numel() + tgt.padded(batch).numel()
+
+    assert all(0 < size(batch) <= 20 for batch in batches)
+    for batch, following in itertools.pairwise(batches):
+        assert size(torch.cat((batch, following[:1]))) > 20
