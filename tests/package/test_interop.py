@@ -1,4 +1,5 @@
 import copy
+from functools import partial
 
 import pytest
 import torch
@@ -158,6 +159,9 @@ def test_dropout_and_mode_of_each_part():
         ("gelu", "gelu"),
         (functional.gelu, "gelu"),
         (nn.GELU(), "gelu"),
+        (nn.GELU("tanh"), "gelu_tanh"),
+        (partial(functional.gelu, approximate="tanh"), "gelu_tanh"),
+        (partial(functional.gelu, approximate="none"), "gelu"),
     ],
 )
 def test_activations(activation, name, inputs):
@@ -165,6 +169,9 @@ def test_activations(activation, name, inputs):
     ours = from_torch(theirs)
     assert ours.feed_forward.activation == name
     assert_close(ours(inputs[0]), theirs(inputs[0]))
+    back = to_torch(ours).eval()
+    assert_close(back(inputs[0]), ours(inputs[0]))
+    assert from_torch(back).feed_forward.activation == name
 
 
 def test_layers_that_differ(inputs):

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from tformer.decoder import Decoder, DecoderLayer
 from tformer.encoder import Encoder, EncoderLayer
-from tformer.feed_forward import FeedForward
+from tformer.feed_forward import ACTIVATIONS, FeedForward
 from tformer.heads import MultiHeadAttention
 from tformer.interop.parts import (
     DECODER_ATTENTIONS,
@@ -127,7 +127,7 @@ def _layer_to_torch(
             linear1.in_features,
             old.self_attn.num_heads,
             linear1.out_features,
-            activation=feed_forward.activation,
+            activation=ACTIVATIONS[feed_forward.activation],
             batch_first=True,
             norm_first=orders.pop(),
         )

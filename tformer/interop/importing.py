@@ -4,6 +4,7 @@ D d_model
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, overload
 
 import torch
@@ -108,13 +109,15 @@ def _attention_from_torch(old: nn.MultiheadAttention) -> MultiHeadAttention:
 def _activation(activation: Any) -> str:
     if activation in (functional.relu, torch.relu) or isinstance(activation, nn.ReLU):
         return "relu"
-    exact = isinstance(activation, nn.GELU) and activation.approximate == "none"
-    if activation is functional.gelu or exact:
+    if activation is functional.gelu:
         return "gelu"
+    if isinstance(activation, nn.GELU):
+        return "gelu" if activation.approximate == "none" else "gelu_tanh"
+    if isinstance(activation, partial) and activation.func is functional.gelu:
+        tanh = activation.keywords.get("approximate") == "tanh"
+        return "gelu_tanh" if tanh else "gelu"
     name = getattr(activation, "__name__", repr(activation))
-    raise ValueError(
-        f"activation ({name}) must be relu or gelu (not its approximation)"
-    )
+    raise ValueError(f"activation ({name}) must be relu or gelu")
 
 
 def _layer_from_torch(
