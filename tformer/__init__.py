@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tformer.attention import scaled_dot_product_attention
+    from tformer.cache import KeyValueCache
     from tformer.checkpoint import load_checkpoint, save_checkpoint
     from tformer.config import TransformerConfig
     from tformer.decoder import Decoder, DecoderLayer
@@ -52,6 +53,7 @@ __all__ = [
     "EncoderLayer",
     "FeedForward",
     "GPTConfig",
+    "KeyValueCache",
     "LayerNorm",
     "LearnedPositionalEmbedding",
     "MultiHeadAttention",
@@ -78,6 +80,7 @@ _NAMES_OF = {
     "attention": ["scaled_dot_product_attention"],
     "masks": ["causal_mask", "combine_masks", "length_mask", "sliding_window_mask"],
     "heads": ["MultiHeadAttention"],
+    "cache": ["KeyValueCache"],
     "positions": ["LearnedPositionalEmbedding", "SinusoidalPositionalEncoding"],
     "feed_forward": ["FeedForward"],
     "norm": ["LayerNorm"],

@@ -4,10 +4,12 @@ B batch · T target length · S source length · D d_model · F d_ff · H heads
 """
 
 # --8<-- [start:imports]
+from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor, nn
 
+from tformer.cache import DecoderLayerCache, KeyValueCache
 from tformer.checks import check_positive
 from tformer.feed_forward import FeedForward
 from tformer.heads import MultiHeadAttention
@@ -91,6 +93,7 @@ class DecoderLayer(nn.Module):
         memory_mask: Tensor | None = None,
         memory_key_mask: Tensor | None = None,
         is_causal: bool = False,
+        cache: DecoderLayerCache | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor, Tensor]:
         """Decode x against the encoder's output.
@@ -103,6 +106,9 @@ class DecoderLayer(nn.Module):
             memory_mask: bool, broadcastable to (B, H, T, S), target to source.
             memory_key_mask: bool (B, S), True = a real token of the source.
             is_causal: hide later positions of the target.
+            cache: of `new_cache`: what came before x, and the memory's keys and values.
+                Masks of the target then speak of all its keys, old and new. The memory
+                may have fewer rows than x: beams of one source follow each other.
             return_weights: also return the attention weights.
 
         Returns:
@@ -110,6 +116,9 @@ class DecoderLayer(nn.Module):
             self-attention (B, H, T, T) and of cross-attention (B, H, T, S).
         """
         weights: list[Tensor] = []
+        of_target = of_memory = None
+        if cache is not None:
+            of_target, of_memory = cache.target, self._memory_cache(cache, x, memory)
 
         def keep(attended: Any) -> Tensor:
             if isinstance(attended, Tensor):
@@ -125,6 +134,7 @@ class DecoderLayer(nn.Module):
                     attn_mask=attn_mask,
                     key_mask=key_mask,
                     is_causal=is_causal,
+                    cache=of_target,
                     return_weights=return_weights,
                 )
             ),
@@ -133,17 +143,37 @@ class DecoderLayer(nn.Module):
             x,
             lambda x: keep(
                 self.cross_attn(
-                    x,
+                    # Beams of one source are further queries to one memory.
+                    x if cache is None else x.reshape(len(memory), -1, x.shape[2]),
                     memory,
                     attn_mask=memory_mask,
                     key_mask=memory_key_mask,
+                    cache=of_memory,
                     return_weights=return_weights,
                 )
-            ),
+            ).reshape(x.shape),
         )
         x = self.feed_forward_residual(x, self.feed_forward)  # (B, T, D)
         return (x, weights[0], weights[1]) if return_weights else x
         # --8<-- [end:forward]
+
+    # --8<-- [start:new_cache]
+    def new_cache(self, batch_size: int, max_len: int) -> DecoderLayerCache:
+        """Make an empty cache for so many targets, of so many tokens each."""
+        return DecoderLayerCache(self.self_attn.new_cache(batch_size, max_len))
+
+    def _memory_cache(
+        self, cache: DecoderLayerCache, x: Tensor, memory: Tensor
+    ) -> KeyValueCache:
+        if len(x) % len(memory):
+            raise ValueError(
+                f"x must have as many rows as the memory, or so many for each of its, "
+                f"not {len(x)} for {len(memory)}"
+            )
+        if cache.memory is None:
+            cache.memory = self.cross_attn.new_cache(len(memory), memory.shape[1])
+        return cache.memory
+        # --8<-- [end:new_cache]
         # --8<-- [end:DecoderLayer]
 
 
@@ -198,16 +228,19 @@ class Decoder(nn.Module):
         memory_mask: Tensor | None = None,
         memory_key_mask: Tensor | None = None,
         is_causal: bool = False,
+        caches: Sequence[DecoderLayerCache] | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
         """Decode x (B, T, D) by every layer in turn; the arguments are the layer's.
+
+        `caches` holds one for each layer.
 
         Returns:
             (B, T, D), or with `return_weights` a triple of it and, one a layer, the
             weights of self-attention (B, H, T, T) and of cross-attention (B, H, T, S).
         """
         self_weights, cross_weights = [], []
-        for layer in self.layers:
+        for i, layer in enumerate(self.layers):
             x = layer(
                 x,
                 memory,
@@ -216,6 +249,7 @@ class Decoder(nn.Module):
                 memory_mask=memory_mask,
                 memory_key_mask=memory_key_mask,
                 is_causal=is_causal,
+                cache=None if caches is None else caches[i],
                 return_weights=return_weights,
             )
             if return_weights:

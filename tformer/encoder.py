@@ -4,10 +4,12 @@ B batch · S source length · D d_model · F d_ff · H heads
 """
 
 # --8<-- [start:imports]
+from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor, nn
 
+from tformer.cache import KeyValueCache
 from tformer.checks import check_positive
 from tformer.feed_forward import FeedForward
 from tformer.heads import MultiHeadAttention
@@ -79,6 +81,7 @@ class EncoderLayer(nn.Module):
         *,
         key_mask: Tensor | None = None,
         is_causal: bool = False,
+        cache: KeyValueCache | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Encode x.
@@ -88,6 +91,7 @@ class EncoderLayer(nn.Module):
             attn_mask: bool, broadcastable to (B, H, S, S), True = may attend.
             key_mask: bool (B, S), True = a real token.
             is_causal: hide later positions.
+            cache: what came before x; masks then speak of all keys, old and new.
             return_weights: also return the attention weights.
 
         Returns:
@@ -109,6 +113,7 @@ class EncoderLayer(nn.Module):
                     attn_mask=attn_mask,
                     key_mask=key_mask,
                     is_causal=is_causal,
+                    cache=cache,
                     return_weights=return_weights,
                 )
             ),
@@ -169,21 +174,25 @@ class Encoder(nn.Module):
         *,
         key_mask: Tensor | None = None,
         is_causal: bool = False,
+        caches: Sequence[KeyValueCache] | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, tuple[Tensor, ...]]:
         """Encode x (B, S, D) by every layer in turn; the arguments are the layer's.
+
+        `caches` holds one for each layer.
 
         Returns:
             (B, S, D), or with `return_weights` a pair of it and, one a layer,
             (B, H, S, S).
         """
         weights = []
-        for layer in self.layers:
+        for i, layer in enumerate(self.layers):
             x = layer(
                 x,
                 attn_mask,
                 key_mask=key_mask,
                 is_causal=is_causal,
+                cache=None if caches is None else caches[i],
                 return_weights=return_weights,
             )
             if return_weights:

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from tformer.cache import ModelCache
 from tformer.checks import check_positive
 from tformer.config import check_model
 from tformer.embedding import TokenEmbedding
@@ -168,12 +169,20 @@ class GPT(nn.Module):
 
     # --8<-- [start:forward]
     def forward(
-        self, ids: Tensor, *, return_weights: bool = False
+        self,
+        ids: Tensor,
+        *,
+        cache: ModelCache | None = None,
+        last_only: bool = False,
+        return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, tuple[Tensor, ...]]:
         """Score the next token at every position.
 
         Args:
             ids: (B, T). Position t sees ids[:, : t + 1].
+            cache: of `new_cache`. The ids are then only what is new since the last
+                call: their positions start at cache.length.
+            last_only: score what follows the last position only: (B, 1, V).
             return_weights: also return the attention weights of every layer.
 
         Returns:
@@ -185,15 +194,26 @@ class GPT(nn.Module):
             ValueError: an id is outside the vocabulary, or the text is empty or longer
                 than `max_len`.
         """
-        x = self.dropout(self.positions(self.embedding(ids)))  # (B, T, D)
-        x = self.stack(x, is_causal=True, return_weights=return_weights)
-        if not return_weights:
-            return self.logits(x)  # (B, T, V)
-        x, weights = x
-        return self.logits(x), weights
+        start, caches = (0, None) if cache is None else (cache.length, cache.layers)
+        x = self.dropout(self.positions(self.embedding(ids), start=start))  # (B, T, D)
+        x = self.stack(x, is_causal=True, caches=caches, return_weights=return_weights)
+        weights = ()
+        if return_weights:
+            x, weights = x
+        logits = self.logits(x[:, -1:] if last_only else x)  # (B, T, V)
+        return (logits, weights) if return_weights else logits
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token of the vocabulary: (B, T, D) to (B, T, V)."""
         return self.embedding.logits(x) if self.output is None else self.output(x)
         # --8<-- [end:forward]
+
+    # --8<-- [start:new_cache]
+    def new_cache(self, batch_size: int, max_len: int) -> ModelCache:
+        """Make an empty cache for so many texts, of so many tokens each."""
+        layers: Any = self.stack.layers
+        return ModelCache(
+            [layer.self_attn.new_cache(batch_size, max_len) for layer in layers]
+        )
+        # --8<-- [end:new_cache]
         # --8<-- [end:GPT]

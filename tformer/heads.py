@@ -5,9 +5,11 @@ Dh head_dim
 """
 
 # --8<-- [start:imports]
+import torch
 from torch import Tensor, nn
 
 from tformer.attention import scaled_dot_product_attention
+from tformer.cache import KeyValueCache
 from tformer.checks import check_divisible, check_positive, check_probability
 from tformer.linear import Linear
 from tformer.masks import check_key_mask, combine_masks
@@ -102,6 +104,7 @@ class MultiHeadAttention(nn.Module):
         key_mask: Tensor | None = None,
         bias: Tensor | None = None,
         is_causal: bool = False,
+        cache: KeyValueCache | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Attend from `query` to `key`; to itself if no key is given.
@@ -114,6 +117,9 @@ class MultiHeadAttention(nn.Module):
             key_mask: bool (B, S), True = a real token, False = padding.
             bias: float, broadcastable to (B, H, T, S), added to the scores.
             is_causal: hide later keys; the last query lines up with the last key.
+            cache: of `new_cache`. In self-attention `query` is what is new, and S
+                counts all the cache holds. With a `key` the first call fills the cache,
+                and later ones read it: the same key is not projected again.
             return_weights: also return the weights of every head.
 
         Returns:
@@ -126,6 +132,7 @@ class MultiHeadAttention(nn.Module):
         """
         if key is None and value is not None:
             raise ValueError("value is given without key")
+        known = cache is not None and key is not None and cache.length > 0
         key = query if key is None else key
         value = key if value is None else value
         for name, x in (("query", query), ("key", key), ("value", value)):
@@ -134,12 +141,17 @@ class MultiHeadAttention(nn.Module):
                     f"{name} must be (batch, length, d_model = {self.d_model}), "
                     f"not {tuple(x.shape)}"
                 )
-        if key_mask is not None:
-            key_mask = check_key_mask(key_mask, *key.shape[:2])  # (B, 1, 1, S)
 
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
-        k = split_heads(self.k_proj(key), self.num_kv_heads)  # (B, G, S, Dh)
-        v = split_heads(self.v_proj(value), self.num_kv_heads)  # (B, G, S, Dh)
+        if cache is not None and known:
+            k, v = cache.keys_values  # (B, G, S, Dh)
+        else:
+            k = split_heads(self.k_proj(key), self.num_kv_heads)  # (B, G, S, Dh)
+            v = split_heads(self.v_proj(value), self.num_kv_heads)  # (B, G, S, Dh)
+            if cache is not None:
+                k, v = cache.append(k, v)  # S is now the whole past
+        if key_mask is not None:
+            key_mask = check_key_mask(key_mask, len(k), k.shape[2])  # (B, 1, 1, S)
         attended = scaled_dot_product_attention(
             q,
             k,
@@ -155,4 +167,15 @@ class MultiHeadAttention(nn.Module):
         heads, weights = attended  # (B, H, T, Dh), (B, H, T, S)
         return self.out_proj(merge_heads(heads)), weights
         # --8<-- [end:forward]
+
+    # --8<-- [start:new_cache]
+    def new_cache(self, batch_size: int, max_len: int) -> KeyValueCache:
+        """Make an empty cache for so many sequences, of so many tokens each."""
+        weight = self.k_proj.weight
+        device, dtype = weight.device.type, weight.dtype
+        if torch.is_autocast_enabled(device):
+            dtype = torch.get_autocast_dtype(device)  # what k_proj will return
+        sizes = (batch_size, self.num_kv_heads, max_len, self.head_dim)
+        return KeyValueCache(*sizes, dtype=dtype, device=weight.device)
+        # --8<-- [end:new_cache]
         # --8<-- [end:MultiHeadAttention]

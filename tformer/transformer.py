@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
+from tformer.cache import ModelCache
 from tformer.config import TransformerConfig
 from tformer.decoder import Decoder
 from tformer.embedding import TokenEmbedding
@@ -204,9 +205,9 @@ class Transformer(nn.Module):
         """Turn ids (B, S) into vectors with positions (B, S, D)."""
         return self.dropout(self.src_positions(self.src_embedding(src)))
 
-    def embed_target(self, tgt: Tensor) -> Tensor:
-        """Turn ids (B, T) into vectors with positions (B, T, D)."""
-        return self.dropout(self.tgt_positions(self.tgt_embedding(tgt)))
+    def embed_target(self, tgt: Tensor, *, start: int = 0) -> Tensor:
+        """Turn ids (B, T) into vectors (B, T, D), with positions from `start` on."""
+        return self.dropout(self.tgt_positions(self.tgt_embedding(tgt), start=start))
 
     def source_mask(self, src: Tensor, key_mask: Tensor | None = None) -> Tensor | None:
         """Return `key_mask`, or if None the ids (B, S) that are not padding."""
@@ -220,16 +221,33 @@ class Transformer(nn.Module):
         return self.stacks.encoder(self.embed_source(src), key_mask=mask)
 
     def decode(
-        self, tgt: Tensor, memory: Tensor, *, memory_key_mask: Tensor | None = None
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        *,
+        tgt_key_mask: Tensor | None = None,
+        memory_key_mask: Tensor | None = None,
+        cache: ModelCache | None = None,
     ) -> Tensor:
-        """Score what follows tgt, ids (B, T), given the memory (B, S, D): (B, T, V)."""
+        """Score what follows tgt, ids (B, T), given the memory (B, S, D): (B, T, V).
+
+        With a `cache` of `new_cache`, tgt is only what is new since the last call: its
+        positions start at cache.length. `tgt_key_mask` speaks of all so far.
+        """
         x = self.stacks.decoder(
-            self.embed_target(tgt),
+            self.embed_target(tgt, start=0 if cache is None else cache.length),
             memory,
+            key_mask=tgt_key_mask,
             memory_key_mask=memory_key_mask,
             is_causal=True,
+            caches=None if cache is None else cache.layers,
         )
         return self.logits(x)
+
+    def new_cache(self, batch_size: int, max_len: int) -> ModelCache:
+        """Make an empty cache for so many targets, of so many tokens each."""
+        layers: Any = self.stacks.decoder.layers
+        return ModelCache([layer.new_cache(batch_size, max_len) for layer in layers])
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token of the target's vocabulary: (B, T, D) to (B, T, V)."""
