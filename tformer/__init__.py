@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tformer.attention import scaled_dot_product_attention
+    from tformer.bert import BERT, BERTConfig, mask_tokens
     from tformer.cache import KeyValueCache
     from tformer.checkpoint import load_checkpoint, save_checkpoint
     from tformer.config import TransformerConfig
@@ -44,8 +45,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BERT",
     "GPT",
     "AttentionWeights",
+    "BERTConfig",
     "Decoder",
     "DecoderLayer",
     "Encoder",
@@ -70,6 +73,7 @@ __all__ = [
     "length_mask",
     "load_checkpoint",
     "load_pretrained",
+    "mask_tokens",
     "save_checkpoint",
     "scaled_dot_product_attention",
     "sliding_window_mask",
@@ -91,6 +95,7 @@ _NAMES_OF = {
     "config": ["TransformerConfig"],
     "transformer": ["AttentionWeights", "EncoderDecoder", "Transformer"],
     "gpt": ["GPT", "GPTConfig"],
+    "bert": ["BERT", "BERTConfig", "mask_tokens"],
     "loss": ["label_smoothed_cross_entropy"],
     "schedule": ["inverse_sqrt_schedule"],
     "training": ["train"],

@@ -16,6 +16,7 @@ PACKAGE = Path(tformer.__file__).parent
 # Modules that a reader copies: nothing beside torch and the standard library.
 CORE = [
     "attention",
+    "bert",
     "cache",
     "checks",
     "config",

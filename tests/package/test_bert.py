@@ -1,0 +1,295 @@
+"""BERT: known sizes, parity with torch's own layers, both sides seen, every option."""
+
+import copy
+import dataclasses
+import math
+import pickle
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.testing import assert_close
+
+from tformer import BERT, BERTConfig
+from tformer.interop import from_torch
+
+B, S, V, D, H, N = 2, 7, 61, 15, 3, 2
+SIZES = {
+    "vocab_size": V,
+    "d_model": D,
+    "num_heads": H,
+    "num_layers": N,
+    "d_ff": 23,
+    "max_len": 11,
+}
+
+
+def make(**changes):
+    return BERT(BERTConfig.tiny(**{**SIZES, **changes}))
+
+
+def loud(model):
+    """Numbers larger than the first ones, so that no part is too small to be seen."""
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(torch.randn(p.shape) / 4 + (p.ndim == 1))
+    return model
+
+
+@pytest.fixture
+def ids():
+    return torch.randint(1, V, (B, S))
+
+
+class TestKnownNumbers:
+    @pytest.mark.parametrize(
+        ("preset", "parameters"), [("tiny", 125_248), ("base", 109_514_298)]
+    )
+    def test_parameters(self, preset, parameters):
+        with torch.device("meta"):
+            model = BERT(getattr(BERTConfig, preset)())
+        assert sum(p.numel() for p in model.parameters()) == parameters
+
+    def test_choices(self):
+        base = BERTConfig.base()
+        assert base == BERTConfig()
+        assert (base.vocab_size, base.max_len, base.num_segments) == (30_522, 512, 2)
+        assert (base.dropout, base.eps, base.activation) == (0.1, 1e-12, "gelu")
+        assert BERTConfig.tiny().dropout == 0.0
+
+    @pytest.mark.parametrize("tie_embeddings", [False, True])
+    def test_the_first_loss_is_that_of_guessing(self, tie_embeddings):
+        config = BERTConfig.tiny(
+            vocab_size=30_522, d_model=384, tie_embeddings=tie_embeddings
+        )
+        ids, targets = torch.randint(1, 30_522, (2, 2, 64))
+        loss = F.cross_entropy(BERT(config)(ids).flatten(0, 1), targets.flatten())
+        wanted = math.log(30_522) + 384 * 0.02**2 / 2  # half the logits' variance
+        assert loss.item() == pytest.approx(wanted, abs=0.15)
+
+
+def test_first_weights():
+    model = make(d_model=150, vocab_size=501, max_len=211, num_segments=50)
+    for name, parameter in model.named_parameters():
+        if parameter.ndim == 1:
+            assert (parameter == (0 if name.endswith("bias") else 1)).all(), name
+        else:
+            assert parameter.std().item() == pytest.approx(0.02, rel=0.07), name
+            assert abs(parameter.mean().item()) < 0.002, name
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("tie_embeddings", [False, True])
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.usefixtures("float64")
+def test_equals_torchs_encoder_between_torchs_parts(ids, bias, tie_embeddings, given):
+    layer = nn.TransformerEncoderLayer(D, H, 23, 0.0, "gelu", 1e-3, True, bias=bias)
+    theirs = nn.TransformerEncoder(layer, N, enable_nested_tensor=False)
+    model = loud(make(bias=bias, tie_embeddings=tie_embeddings, eps=1e-3)).double()
+    loud(theirs)
+    model.stack.load_state_dict(from_torch(theirs).state_dict())
+
+    ids[1, 4:] = 0
+    real = ids != 0
+    segments = None
+    if given:
+        segments = torch.tensor([[0, 0, 1, 1, 1, 0, 1], [1, 0, 0, 1, 0, 1, 1]])
+        real = torch.tensor([[True] * 5 + [False] * 2, [True] * 7])
+    x = F.embedding(ids, model.embedding.weight) + model.positions.weight[:S]
+    x = x + F.embedding(torch.zeros_like(ids) if segments is None else segments,
+                        model.segments.weight)  # fmt: skip
+    x = F.layer_norm(x, (D,), model.norm.weight, model.norm.bias, 1e-3)
+    x = theirs(x, src_key_padding_mask=~real)
+    x = F.gelu(F.linear(x, model.head.weight, model.head.bias))
+    x = F.layer_norm(x, (D,), model.head_norm.weight, model.head_norm.bias, 1e-3)
+    matrix = model.embedding if tie_embeddings else model.output
+    wanted = F.linear(x, matrix.weight, model.output_bias)
+    assert wanted.shape == (B, S, V)
+    options = {"key_mask": real, "segments": segments} if given else {}
+    assert_close(model(ids, **options), wanted)
+    parameters = (model.embedding.weight, model.positions.weight, model.head.weight)
+    gradients = [
+        torch.autograd.grad(y.square().sum(), parameters)
+        for y in (model(ids, **options), wanted)
+    ]
+    assert_close(*gradients)
+
+
+@pytest.mark.parametrize("at", range(S))
+def test_every_token_is_seen_from_both_sides(ids, at):
+    model = loud(make())
+    changed = ids.clone()
+    changed[:, at] = changed[:, at] % (V - 1) + 1
+    difference = (model(ids) - model(changed)).abs().amax(dim=-1)
+    assert (difference > 1e-3).all()
+
+
+def test_padding_is_not_seen(ids):
+    model = loud(make())
+    padded = F.pad(ids, (0, 3))
+    assert_close(model(padded)[:, :S], model(ids))
+    read = model(padded, key_mask=torch.ones_like(padded, dtype=torch.bool))
+    assert (read[:, :S] - model(ids)).abs().max() > 1e-3
+    other = loud(make(pad_id=5))
+    assert_close(other(F.pad(ids * 0 + 7, (0, 3), value=5))[:, :S], other(ids * 0 + 7))
+
+
+def test_segments(ids):
+    model = loud(make(num_segments=3))
+    plain = model(ids)
+    assert_close(model(ids, segments=torch.zeros_like(ids)), plain)
+    for number in (1, 2):
+        segments = torch.full_like(ids, number)
+        assert (model(ids, segments=segments) - plain).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"num_kv_heads": 1},
+        {"num_heads": 5},
+        {"num_layers": 3},
+        {"d_ff": 29},
+        {"d_ff": None},
+        {"d_model": 18},
+        {"num_segments": 3},
+        {"dropout": 0.5},
+        {"activation": "relu"},
+        {"activation": "gelu_tanh"},
+        {"eps": 0.5},
+        {"bias": False},
+        {"tie_embeddings": False},
+        {"max_len": 12},
+        {"vocab_size": V + 1},
+        {"pad_id": 3},
+    ],
+)
+def test_every_option_changes_the_output(ids, changes):
+    ids[0, 1] = 3
+    outputs = []
+    for options in ({}, changes):
+        torch.manual_seed(1)
+        outputs.append(loud(make(**options))(ids)[..., :V])
+    assert (outputs[0] - outputs[1]).abs().max() > 1e-5
+
+
+def test_every_option_reaches_its_place():
+    model = make(dropout=0.25, num_kv_heads=1, eps=0.5, bias=False, d_ff=None)
+    assert model.dropout.p == 0.25
+    assert model.norm.eps == model.head_norm.eps == 0.5
+    assert model.stack.norm is None
+    assert len(model.stack.layers) == N
+    for layer in model.stack.layers:
+        assert layer.self_attn.num_kv_heads == 1
+        assert layer.self_attn.dropout == 0.25
+        assert layer.feed_forward.activation == "gelu"
+        assert layer.feed_forward.dropout.p == 0.0
+        assert layer.feed_forward.linear1.out_features == 4 * D
+        for residual in (layer.self_attn_residual, layer.feed_forward_residual):
+            assert not residual.norm_first
+            assert residual.norm.eps == 0.5
+            assert residual.dropout.p == 0.25
+    assert not any(name.endswith("bias") for name, _ in model.named_parameters())
+
+
+def test_weights_of_every_layer(ids):
+    model = loud(make())
+    ids[1, 5:] = 0
+    logits, weights = model(ids, return_weights=True)
+    assert_close(logits, model(ids))
+    assert len(weights) == N
+    for layer in weights:
+        assert layer.shape == (B, H, S, S)
+        assert (layer[1, ..., 5:] == 0).all()
+        assert (layer[0] > 0).all()
+        assert_close(layer.sum(dim=-1), torch.ones(B, H, S))
+
+
+def test_logits_of_some_positions_only(ids):
+    """Training asks for 15 % of the positions: the rest need no logits."""
+    model = loud(make())
+    asked = torch.rand(B, S) < 0.5
+    x = model.stack(model.embed(ids), key_mask=ids != 0)
+    assert_close(model.logits(x[asked]), model(ids)[asked])
+
+
+def test_dropout_is_for_training(ids):
+    model = make(dropout=0.5)
+    assert not torch.allclose(model(ids), model(ids))
+    model.eval()
+    assert torch.equal(model(ids), model(ids))
+
+
+def test_copies_compute_the_same(ids):
+    model, other = loud(make()), loud(make())
+    assert not torch.allclose(other(ids), model(ids))
+    other.load_state_dict(model.state_dict())
+    for twin in (other, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert torch.equal(twin(ids), model(ids))
+
+
+class TestConfig:
+    def test_is_frozen_checked_and_by_name_only(self):
+        config = BERTConfig.tiny()
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            config.d_model = 3
+        with pytest.raises(TypeError, match="takes 1 positional argument"):
+            BERTConfig(65)
+        changed = dataclasses.replace(config, d_model=32, pad_id=1)
+        assert changed == BERTConfig.tiny(d_model=32, pad_id=1)
+
+    @pytest.mark.parametrize("preset", ["tiny", "base"])
+    def test_presets_take_changes(self, preset):
+        sizes = {"d_model": 30, "num_heads": 5, "num_layers": 3, "vocab_size": 7}
+        changes = {**sizes, "max_len": 9, "dropout": 0.3, "bias": False}
+        config = getattr(BERTConfig, preset)(**changes)
+        assert {name: getattr(config, name) for name in changes} == changes
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"d_model": 30}, "d_model (30) must be divisible by num_heads (4)"),
+            ({"num_kv_heads": 3},
+             "num_heads (4) must be divisible by num_kv_heads (3)"),
+            ({"vocab_size": 0}, "vocab_size (0) must be at least 1"),
+            ({"num_layers": 0}, "num_layers (0) must be at least 1"),
+            ({"num_segments": 0}, "num_segments (0) must be at least 1"),
+            ({"d_ff": 0}, "d_ff (0) must be at least 1"),
+            ({"max_len": 0}, "max_len (0) must be at least 1"),
+            ({"dropout": 1.0}, "dropout (1.0) must be in [0, 1)"),
+            ({"activation": "silu"},
+             "activation ('silu') must be one of relu, gelu, gelu_tanh"),
+            ({"eps": 0.0}, "eps (0.0) must be above 0"),
+            ({"pad_id": 256}, "pad_id (256) must be in [0, vocab_size = 256)"),
+            ({"pad_id": None},
+             "pad_id (None) must be an id: it marks what is not asked"),
+        ],
+    )  # fmt: skip
+    def test_bad_values(self, raises, changes, message):
+        with raises(ValueError, message):
+            BERTConfig.tiny(**changes)
+
+
+class TestBadInput:
+    def test_segments(self, raises, ids):
+        message = "segments must have the shape of ids, (2, 7), not (1, 7)"
+        with raises(ValueError, message):
+            make()(ids, segments=ids[:1])
+        message = "ids must be in [0, vocab_size = 2), but they reach from 2 to 2"
+        with raises(ValueError, message):
+            make()(ids, segments=torch.full_like(ids, 2))
+
+    def test_length(self, raises):
+        message = (
+            "x needs positions up to 12 but max_len is 11: x is (2, 12, 15), start is 0"
+        )
+        with raises(ValueError, message):
+            make()(torch.ones(B, 12, dtype=torch.long))
+
+    def test_ids_and_masks(self, raises, ids):
+        with raises(TypeError, "ids must be int64 or int32, not torch.float32"):
+            make()(ids.float())
+        message = "key_mask must be torch.bool (True = a real token), not torch.int64"
+        with raises(TypeError, message):
+            make()(ids, key_mask=ids)
