@@ -1,1 +1,33 @@
-"""Tasks to learn, made here, with no download."""
+"""Tasks to learn, made here, with no download: `TASKS["copy"].pairs("train", 8, 0)`."""
+
+# --8<-- [start:imports]
+from tformer.tasks.addition import AdditionTask
+from tformer.tasks.dates import DatesTask
+from tformer.tasks.number_words import NumberWordsTask
+from tformer.tasks.sequences import SequenceTask
+from tformer.tasks.task import SPLITS, Pair, Task
+
+# --8<-- [end:imports]
+
+__all__ = [
+    "SPLITS",
+    "TASKS",
+    "AdditionTask",
+    "DatesTask",
+    "NumberWordsTask",
+    "Pair",
+    "SequenceTask",
+    "Task",
+]
+
+# --8<-- [start:TASKS]
+_ALL: list[Task] = [
+    SequenceTask("copy"),
+    SequenceTask("reverse"),
+    SequenceTask("sort"),
+    AdditionTask(),
+    NumberWordsTask(),
+    DatesTask(),
+]
+TASKS = {task.name: task for task in _ALL}
+# --8<-- [end:TASKS]

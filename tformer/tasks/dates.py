@@ -16,6 +16,7 @@ from tformer.checks import check_positive
 from tformer.data.vocabulary import CharacterVocabulary
 from tformer.decoding import translate
 from tformer.extras import require
+from tformer.tasks.task import Pair, check_source, check_split
 from tformer.transformer import Transformer
 
 # --8<-- [end:imports]
@@ -206,3 +207,52 @@ def exact_match(
     right = sum(w == e.iso for w, e in zip(written, examples, strict=True))
     return right / len(examples)
     # --8<-- [end:exact_match]
+
+
+# --8<-- [start:DatesTask]
+class DatesTask:
+    """Dates as people write them, in ISO 8601: the face that every task has.
+
+    Args:
+        locales: as for `date_examples`.
+    """
+
+    name = "dates"
+    max_source_len = len("segunda-feira, 28 de fevereiro de 2005")
+    max_target_len = ISO_LEN
+
+    def __init__(self, *, locales: Sequence[str] = LOCALES) -> None:
+        self.locales = tuple(locales)
+        self.description = (
+            f"dates of {len(self.locales)} locales as ISO 8601: "
+            "jeudi 3 mai 1979 → 1979-05-03"
+        )
+
+    def vocabulary(self) -> CharacterVocabulary:
+        """Return every character of these dates."""
+        return _cached_vocabulary(self.locales)
+
+    def pairs(self, split: str, count: int, seed: int) -> list[Pair]:
+        """Draw pairs of a split, which is by day: see `split_days`.
+
+        Raises:
+            ImportError: Babel is not installed.
+            ValueError: `count` is below 1, or `split` unknown.
+        """
+        check_split(split)
+        examples = date_examples(count, seed=seed, split=split, locales=self.locales)
+        return [Pair(example.text, example.iso) for example in examples]
+
+    def validate(self, source: str) -> None:
+        """Raise unless a text has the characters and the length of a date.
+
+        Raises:
+            ValueError: it has not; the message says why.
+        """
+        check_source(self, source)
+
+
+@functools.cache
+def _cached_vocabulary(locales: tuple[str, ...]) -> CharacterVocabulary:
+    return date_vocabulary(locales)
+    # --8<-- [end:DatesTask]

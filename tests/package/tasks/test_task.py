@@ -1,0 +1,57 @@
+"""The hash that deals items out, and drawing from a split."""
+
+import random
+
+import pytest
+
+from tformer.tasks.task import HashSplitTask, Pair, hash_split
+
+
+def test_the_split_is_the_same_for_ever():
+    for split, items in EXPECTED.items():
+        assert {hash_split(item) for item in items} == {split}
+
+
+EXPECTED = {"test": ["2", "30"], "validation": ["3", "29"], "train": ["0", "1", "é"]}
+
+
+def test_one_in_twenty_is_in_the_test_and_in_validation():
+    splits = [hash_split(str(i)) for i in range(40_000)]
+    assert splits.count("test") == pytest.approx(2000, abs=150)
+    assert splits.count("validation") == pytest.approx(2000, abs=150)
+    for i in range(0, 40_000, 4000):  # and neighbours are no help
+        assert 130 < splits[i : i + 4000].count("test") < 270
+
+
+class Dice(HashSplitTask):
+    name = "dice"
+    GIVE_UP = 2000
+    draws = 0
+
+    def draw(self, chance: random.Random) -> str:
+        self.draws += 1
+        return str(chance.randrange(200))
+
+    def item(self, drawn: str) -> str:
+        return drawn
+
+    def pair(self, drawn: str, chance: random.Random) -> Pair:
+        return Pair(drawn, "x")
+
+
+def test_there_may_be_too_few():
+    sides = [str(i) for i in range(200) if hash_split(str(i)) == "test"]
+    assert {pair.source for pair in Dice().pairs("test", len(sides), 0)} == set(sides)
+    message = (
+        rf"count \({len(sides) + 1}\) is too large: after {len(sides)} pairs, nothing "
+        "new was found in the test split of dice"
+    )
+    with pytest.raises(ValueError, match=message):
+        Dice().pairs("test", len(sides) + 1, 0)
+    assert len(Dice().pairs("train", 1000, 0)) == 1000  # where they come round again
+
+
+def test_only_what_is_asked_for_is_drawn():
+    task = Dice()
+    task.pairs("train", 100, 0)
+    assert task.draws < 130

@@ -1,0 +1,78 @@
+"""A task on numbers: add two of them, digit by digit.
+
+"57+68" becomes "125".
+"""
+
+# --8<-- [start:imports]
+import random
+import re
+
+from tformer.checks import check_positive
+from tformer.data.vocabulary import CharacterVocabulary
+from tformer.tasks.task import HashSplitTask, Pair
+
+# --8<-- [end:imports]
+
+
+# --8<-- [start:AdditionTask]
+class AdditionTask(HashSplitTask):
+    """Sums of two whole numbers of up to so many digits, written as people do.
+
+    How many digits each number has is drawn evenly, so that short ones are not lost
+    among the many long ones. A sum and the same sum the other way round, 57+68 and
+    68+57, are in one split: the second would only be remembered.
+
+    The digits of a sum come as they are read, the largest first, though a carry comes
+    from the other end. Written backwards, each digit would need no carry from digits
+    not yet written. That is easier to learn, but nobody could read it, and at this
+    size it is not needed.
+
+    Args:
+        max_digits: of each number.
+
+    Raises:
+        ValueError: `max_digits` is below 1.
+    """
+
+    name = "addition"
+
+    def __init__(self, *, max_digits: int = 3) -> None:
+        check_positive(max_digits=max_digits)
+        self.max_digits = max_digits
+        self.max_source_len = 2 * max_digits + 1
+        self.max_target_len = max_digits + 1
+        self.description = f"add numbers of up to {max_digits} digits: 57+68 → 125"
+
+    def vocabulary(self) -> CharacterVocabulary:
+        """Return the digits and the plus sign."""
+        return CharacterVocabulary("+0123456789")
+
+    def draw(self, chance: random.Random) -> str:
+        """Draw a sum of any split."""
+        return f"{self._number(chance)}+{self._number(chance)}"
+
+    def item(self, drawn: str) -> str:
+        """Return the sum with the smaller number first: both orders are one item."""
+        return "{}+{}".format(*sorted(map(int, drawn.split("+"))))
+
+    def pair(self, drawn: str, chance: random.Random) -> Pair:  # noqa: ARG002
+        """Return the sum and the answer."""
+        return Pair(drawn, str(sum(map(int, drawn.split("+")))))
+
+    def validate(self, source: str) -> None:
+        """Raise unless a text is a sum such as 57+68.
+
+        Raises:
+            ValueError: it is not, has too many digits, or a number begins with 0.
+        """
+        number = rf"(0|[1-9][0-9]{{0,{self.max_digits - 1}}})"
+        if not re.fullmatch(rf"{number}\+{number}", source):
+            raise ValueError(
+                f"{source!r} is not a sum such as 57+68, of two numbers of up to "
+                f"{self.max_digits} digits"
+            )
+
+    def _number(self, chance: random.Random) -> int:
+        digits = chance.randrange(self.max_digits) + 1
+        return chance.randrange(10 ** (digits - 1) if digits > 1 else 0, 10**digits)
+        # --8<-- [end:AdditionTask]

@@ -1,0 +1,144 @@
+"""A task on words: read a number in ten languages, write it in digits.
+
+"siebenundzwanzig" becomes "27". The words come from the package num2words; nothing is
+downloaded.
+"""
+
+# --8<-- [start:imports]
+import functools
+import random
+import unicodedata
+from collections.abc import Sequence
+
+from tformer.checks import check_positive
+from tformer.data.vocabulary import CharacterVocabulary
+from tformer.extras import require
+from tformer.tasks.task import HashSplitTask, Pair, check_source
+
+# --8<-- [end:imports]
+
+# --8<-- [start:LANGUAGES]
+LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "uk")
+# Zero, and in some languages others, occur in the words of no larger number: a model
+# that has not read them cannot guess them.
+ALWAYS_IN_TRAINING = 100
+# --8<-- [end:LANGUAGES]
+
+
+# --8<-- [start:write_number]
+def write_number(number: int, language: str) -> str:
+    """Write a number in words, in composed letters (NFC).
+
+    Args:
+        number: at least 0.
+        language: such as "de".
+
+    Returns:
+        The words.
+
+    Raises:
+        ImportError: num2words is not installed.
+        ValueError: num2words does not know the language.
+    """
+    try:
+        words: str = require("num2words").num2words(number, lang=language)
+    except NotImplementedError as error:
+        raise ValueError(f"language ({language!r}) is unknown to num2words") from error
+    return unicodedata.normalize("NFC", words)
+    # --8<-- [end:write_number]
+
+
+# --8<-- [start:NumberWordsTask]
+class NumberWordsTask(HashSplitTask):
+    """Numbers in words of several languages, to be written in digits.
+
+    How many digits a number has is drawn evenly, and so is the language. Split by the
+    *number*: a number of the test is in no other split, in no language. Numbers below
+    100 are always in the training. No words mean one number in one language and another
+    in another: a test compares them.
+
+    Args:
+        languages: that num2words knows.
+        max_digits: of the numbers.
+
+    Raises:
+        ValueError: there is no language, or `max_digits` is not from 1 to 6.
+    """
+
+    name = "number-words"
+
+    def __init__(
+        self, *, languages: Sequence[str] = LANGUAGES, max_digits: int = 6
+    ) -> None:
+        check_positive(max_digits=max_digits)
+        if max_digits > 6:
+            raise ValueError(f"max_digits ({max_digits}) must be at most 6")
+        if not languages:
+            raise ValueError("languages must name at least one")
+        self.languages = tuple(languages)
+        self.max_digits = self.max_target_len = max_digits
+        self.description = (
+            f"number words of {len(languages)} languages, in digits: "
+            "siebenundzwanzig → 27"
+        )
+
+    @property
+    def max_source_len(self) -> int:
+        """Characters of the longest words."""
+        return _characters(self.languages, self.max_digits)[1]
+
+    def vocabulary(self) -> CharacterVocabulary:
+        """Return every character of the words, and the digits.
+
+        Raises:
+            ImportError: num2words is not installed.
+        """
+        return CharacterVocabulary(_characters(self.languages, self.max_digits)[0])
+
+    def draw(self, chance: random.Random) -> str:
+        """Draw a number of any split."""
+        digits = chance.randrange(self.max_digits) + 1
+        return str(
+            chance.randrange(10 ** (digits - 1) if digits > 1 else 0, 10**digits)
+        )
+
+    def item(self, drawn: str) -> str:
+        """Return the number: it must not be in two splits, in any language."""
+        return drawn
+
+    def pair(self, drawn: str, chance: random.Random) -> Pair:
+        """Write the number in one of the languages."""
+        return Pair(write_number(int(drawn), chance.choice(self.languages)), drawn)
+
+    def split_of(self, drawn: str) -> str:
+        """Say in which split a number is."""
+        return "train" if int(drawn) < ALWAYS_IN_TRAINING else super().split_of(drawn)
+
+    def validate(self, source: str) -> None:
+        """Raise unless a text has the characters and the length of number words.
+
+        Raises:
+            ValueError: it has not; the message says why.
+        """
+        check_source(self, source)
+        # --8<-- [end:NumberWordsTask]
+
+
+# --8<-- [start:characters]
+@functools.cache
+def _characters(languages: tuple[str, ...], max_digits: int) -> tuple[str, int]:
+    """Collect the characters of number words, and measure the longest.
+
+    A number is so many thousand and so many: every word, and the longest of each kind,
+    comes up where the two are the same, 000 000 to 999 999.
+    """
+    numbers = {number for n in range(1000) for number in (n, 1001 * n)}
+    words = {
+        write_number(number, language)
+        for language in languages
+        for number in numbers
+        if number < 10**max_digits
+    }
+    vocabulary = CharacterVocabulary.of([*words, "0123456789"])
+    return vocabulary.characters, max(map(len, words))
+    # --8<-- [end:characters]

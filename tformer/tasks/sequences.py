@@ -1,0 +1,91 @@
+"""Tasks on strings of letters: copy them, reverse them, sort them.
+
+The smallest that a Transformer can be asked: no word means anything, and all depends on
+where letters stand.
+"""
+
+# --8<-- [start:imports]
+import random
+from collections.abc import Callable
+
+from tformer.checks import check_positive
+from tformer.data.vocabulary import CharacterVocabulary
+from tformer.tasks.task import HashSplitTask, Pair, check_source
+
+# --8<-- [end:imports]
+
+# --8<-- [start:ANSWERS]
+ANSWERS: dict[str, Callable[[str], str]] = {
+    "copy": lambda text: text,
+    "reverse": lambda text: text[::-1],
+    "sort": lambda text: "".join(sorted(text)),
+}
+# --8<-- [end:ANSWERS]
+
+
+# --8<-- [start:SequenceTask]
+class SequenceTask(HashSplitTask):
+    """Strings of letters, to be copied, reversed or sorted.
+
+    Lengths are drawn evenly, then letters evenly. Strings are split by a hash of their
+    *sorted* letters: what was not asked in training is no string of the test, nor any
+    other order of its letters, whose sorted form would be the same.
+
+    Args:
+        name: "copy", "reverse" or "sort".
+        alphabet: the letters, each once.
+        max_len: of the strings; the shortest have one letter.
+
+    Raises:
+        ValueError: `name` is unknown, `max_len` below 1, the alphabet empty, or a
+            letter comes twice.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        alphabet: str = "abcdefghijklmnopqrstuvwxyz",
+        max_len: int = 16,
+    ) -> None:
+        if name not in ANSWERS:
+            raise ValueError(f"name ({name!r}) must be one of {', '.join(ANSWERS)}")
+        check_positive(max_len=max_len)
+        if not alphabet:
+            raise ValueError("alphabet must hold at least one letter")
+        self.name = name
+        self.alphabet = alphabet
+        self.max_source_len = self.max_target_len = max_len
+        self._vocabulary = CharacterVocabulary("".join(sorted(alphabet)))
+
+    @property
+    def description(self) -> str:
+        """What is to be learned, with an example."""
+        example = "".join(self.alphabet[i % len(self.alphabet)] for i in (3, 0, 19, 4))
+        return f"{self.name} letters: {example} → {ANSWERS[self.name](example)}"
+
+    def vocabulary(self) -> CharacterVocabulary:
+        """Return the letters."""
+        return self._vocabulary
+
+    def draw(self, chance: random.Random) -> str:
+        """Draw a string of any split."""
+        length = chance.randrange(self.max_source_len) + 1
+        return "".join(chance.choices(self.alphabet, k=length))
+
+    def item(self, drawn: str) -> str:
+        """Return the sorted letters, which must not be in two splits."""
+        return "".join(sorted(drawn))
+
+    def pair(self, drawn: str, chance: random.Random) -> Pair:  # noqa: ARG002
+        """Return the string and the answer."""
+        return Pair(drawn, ANSWERS[self.name](drawn))
+
+    def validate(self, source: str) -> None:
+        """Raise unless a text is a string of these letters, not too long.
+
+        Raises:
+            ValueError: it is not; the message says why.
+        """
+        check_source(self, source)
+        # --8<-- [end:SequenceTask]

@@ -1,0 +1,180 @@
+"""What a task is: pairs of texts, dealt out to training, validation and test.
+
+Sources and targets are texts, so that one command serves all tasks.
+"""
+
+# --8<-- [start:imports]
+import hashlib
+import random
+from abc import ABC, abstractmethod
+from typing import NamedTuple, Protocol
+
+from tformer.checks import check_positive
+from tformer.data.vocabulary import CharacterVocabulary
+
+# --8<-- [end:imports]
+
+# --8<-- [start:SPLITS]
+SPLITS = ("train", "validation", "test")
+# --8<-- [end:SPLITS]
+
+
+# --8<-- [start:Pair]
+class Pair(NamedTuple):
+    """A text to read, and the text to write."""
+
+    source: str
+    target: str
+    # --8<-- [end:Pair]
+
+
+# --8<-- [start:Task]
+class Task(Protocol):
+    """What every task can do."""
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+
+    @property
+    def description(self) -> str:
+        """What is to be learned, in one line, with an example."""
+
+    @property
+    def max_source_len(self) -> int:
+        """Characters of the longest source."""
+
+    @property
+    def max_target_len(self) -> int:
+        """Characters of the longest target; the end token comes on top."""
+
+    def vocabulary(self) -> CharacterVocabulary:
+        """Return every character of sources and targets."""
+
+    def pairs(self, split: str, count: int, seed: int) -> list[Pair]:
+        """Draw pairs of "train", "validation" or "test".
+
+        No source of one split is in another, and a test that was drawn with one seed
+        may be used beside a training with any other.
+
+        Raises:
+            ValueError: `count` is below 1, or `split` unknown.
+        """
+
+    def validate(self, source: str) -> None:
+        """Raise unless a text is a source as the task has them.
+
+        Raises:
+            ValueError: it is not; the message says why.
+        """
+        # --8<-- [end:Task]
+
+
+# --8<-- [start:check_source]
+def check_source(task: Task, source: str) -> None:
+    """Raise unless a text has the characters and the length of a task's sources.
+
+    Raises:
+        ValueError: it is empty, too long, or has a character that the task has not.
+    """
+    if not 1 <= len(source) <= task.max_source_len:
+        raise ValueError(
+            f"{source!r} has {len(source)} characters, but a source of {task.name} has "
+            f"from 1 to {task.max_source_len}"
+        )
+    task.vocabulary().encode(source)
+    # --8<-- [end:check_source]
+
+
+# --8<-- [start:check_split]
+def check_split(split: str) -> None:
+    """Raise unless a split is one of the three.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if split not in SPLITS:
+        raise ValueError(f"split ({split!r}) must be one of {', '.join(SPLITS)}")
+    # --8<-- [end:check_split]
+
+
+# --8<-- [start:hash_split]
+def hash_split(item: str) -> str:
+    """Say in which split an item is: 5 % in the test, 5 % in validation, by a hash.
+
+    Where there are too many items to deal them out one by one, each must tell by itself
+    where it belongs. A hash is as even as chance, and the same on every machine and for
+    every seed, so nothing can wander from the test into a training.
+
+    Args:
+        item: what must not be in two splits.
+
+    Returns:
+        "train", "validation" or "test".
+    """
+    digest = hashlib.blake2b(item.encode(), digest_size=8).digest()
+    twentieth = int.from_bytes(digest, "big") % 20
+    return {0: "test", 1: "validation"}.get(twentieth, "train")
+    # --8<-- [end:hash_split]
+
+
+# --8<-- [start:HashSplitTask]
+class HashSplitTask(ABC):
+    """A task that can draw sources without end, split by a hash of each one's item."""
+
+    name: str
+    GIVE_UP = 100_000  # draws in a row that brought nothing new
+
+    @abstractmethod
+    def draw(self, chance: random.Random) -> str:
+        """Draw what a pair is made from, of any split."""
+
+    @abstractmethod
+    def item(self, drawn: str) -> str:
+        """Say what of it must not be in two splits."""
+
+    @abstractmethod
+    def pair(self, drawn: str, chance: random.Random) -> Pair:
+        """Make the pair."""
+
+    def split_of(self, drawn: str) -> str:
+        """Say in which split it is."""
+        return hash_split(self.item(drawn))
+
+    def pairs(self, split: str, count: int, seed: int) -> list[Pair]:
+        """Draw pairs of a split; sources of validation and test are all different.
+
+        Args:
+            split: "train", "validation" or "test".
+            count: how many.
+            seed: of the draw; the same seed gives the same pairs.
+
+        Returns:
+            The pairs.
+
+        Raises:
+            ValueError: `count` is below 1, `split` unknown, or the split has too few.
+        """
+        check_positive(count=count)
+        check_split(split)
+        chance = random.Random(f"{self.name} {split} {seed}")
+        pairs: list[Pair] = []
+        seen: set[str] = set()
+        in_vain = 0
+        while len(pairs) < count:
+            drawn = self.draw(chance)
+            in_vain += 1
+            if self.split_of(drawn) == split:
+                pair = self.pair(drawn, chance)
+                if pair.source not in seen:
+                    pairs.append(pair)
+                    in_vain = 0
+                if split != "train":  # where a source may come up again
+                    seen.add(pair.source)
+            if in_vain == self.GIVE_UP:
+                raise ValueError(
+                    f"count ({count}) is too large: after {len(pairs)} pairs, nothing "
+                    f"new was found in the {split} split of {self.name}"
+                )
+        return pairs
+        # --8<-- [end:HashSplitTask]
