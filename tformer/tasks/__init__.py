@@ -1,11 +1,12 @@
 """Tasks to learn, made here, with no download: `TASKS["copy"].pairs("train", 8, 0)`."""
 
 # --8<-- [start:imports]
+from tformer.data.pairs import SPLITS, Pair
 from tformer.tasks.addition import AdditionTask
 from tformer.tasks.dates import DatesTask
 from tformer.tasks.number_words import NumberWordsTask
 from tformer.tasks.sequences import SequenceTask
-from tformer.tasks.task import SPLITS, Pair, Task
+from tformer.tasks.task import Task
 
 # --8<-- [end:imports]
 

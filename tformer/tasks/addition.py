@@ -8,8 +8,9 @@ import random
 import re
 
 from tformer.checks import check_positive
+from tformer.data.pairs import Pair
 from tformer.data.vocabulary import CharacterVocabulary
-from tformer.tasks.task import HashSplitTask, Pair
+from tformer.tasks.task import HashSplitTask
 
 # --8<-- [end:imports]
 

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tformer.checks import check_positive
+from tformer.data.pairs import Pair
 from tformer.data.vocabulary import CharacterVocabulary
 from tformer.decoding import translate
 from tformer.extras import require
-from tformer.tasks.task import Pair, check_source, check_split
+from tformer.tasks.task import check_source, check_split
 from tformer.transformer import Transformer
 
 # --8<-- [end:imports]

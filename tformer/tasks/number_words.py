@@ -11,9 +11,10 @@ import unicodedata
 from collections.abc import Sequence
 
 from tformer.checks import check_positive
+from tformer.data.pairs import Pair
 from tformer.data.vocabulary import CharacterVocabulary
 from tformer.extras import require
-from tformer.tasks.task import HashSplitTask, Pair, check_source
+from tformer.tasks.task import HashSplitTask, check_source
 
 # --8<-- [end:imports]
 

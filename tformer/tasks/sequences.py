@@ -9,8 +9,9 @@ import random
 from collections.abc import Callable
 
 from tformer.checks import check_positive
+from tformer.data.pairs import Pair
 from tformer.data.vocabulary import CharacterVocabulary
-from tformer.tasks.task import HashSplitTask, Pair, check_source
+from tformer.tasks.task import HashSplitTask, check_source
 
 # --8<-- [end:imports]
 

@@ -4,28 +4,15 @@ Sources and targets are texts, so that one command serves all tasks.
 """
 
 # --8<-- [start:imports]
-import hashlib
 import random
 from abc import ABC, abstractmethod
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from tformer.checks import check_positive
+from tformer.data.pairs import SPLITS, Pair, hash_split
 from tformer.data.vocabulary import CharacterVocabulary
 
 # --8<-- [end:imports]
-
-# --8<-- [start:SPLITS]
-SPLITS = ("train", "validation", "test")
-# --8<-- [end:SPLITS]
-
-
-# --8<-- [start:Pair]
-class Pair(NamedTuple):
-    """A text to read, and the text to write."""
-
-    source: str
-    target: str
-    # --8<-- [end:Pair]
 
 
 # --8<-- [start:Task]
@@ -96,26 +83,6 @@ def check_split(split: str) -> None:
     if split not in SPLITS:
         raise ValueError(f"split ({split!r}) must be one of {', '.join(SPLITS)}")
     # --8<-- [end:check_split]
-
-
-# --8<-- [start:hash_split]
-def hash_split(item: str) -> str:
-    """Say in which split an item is: 5 % in the test, 5 % in validation, by a hash.
-
-    Where there are too many items to deal them out one by one, each must tell by itself
-    where it belongs. A hash is as even as chance, and the same on every machine and for
-    every seed, so nothing can wander from the test into a training.
-
-    Args:
-        item: what must not be in two splits.
-
-    Returns:
-        "train", "validation" or "test".
-    """
-    digest = hashlib.blake2b(item.encode(), digest_size=8).digest()
-    twentieth = int.from_bytes(digest, "big") % 20
-    return {0: "test", 1: "validation"}.get(twentieth, "train")
-    # --8<-- [end:hash_split]
 
 
 # --8<-- [start:HashSplitTask]

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
+from tformer.data.pairs import hash_split
 from tformer.tasks import SequenceTask
-from tformer.tasks.task import hash_split
 
 
 @pytest.mark.parametrize(

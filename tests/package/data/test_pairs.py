@@ -1,0 +1,116 @@
+"""Parallel files: line by line, and refused with file and line."""
+
+import pytest
+
+from tformer.data.pairs import (
+    SPLITS,
+    Pair,
+    check_pairs,
+    hash_split,
+    read_pairs,
+    split_pairs,
+)
+from tformer.data.vocabulary import CharacterVocabulary
+
+
+@pytest.fixture
+def files(tmp_path):
+    def write(source: bytes, target: bytes):
+        paths = tmp_path / "train.de", tmp_path / "train.en"
+        for path, data in zip(paths, (source, target), strict=True):
+            path.write_bytes(data)
+        return paths
+
+    return write
+
+
+def test_lines_belong_together(files):
+    paths = files(b"eins\r\nzwei \r\ndrei\x0bvier", b"one\n two\nthree\x0bfour\n")
+    assert read_pairs(*paths) == [
+        ("eins", "one"),
+        ("zwei", "two"),
+        ("drei\x0bvier", "three\x0bfour"),
+    ]
+
+
+def test_numbers_of_lines_differ(files, raises):
+    source, target = files(b"eins\nzwei\ndrei\n", b"one\ntwo\n")
+    message = (
+        f"{source} has 3 lines but {target} has 2: line n of one must be the "
+        "translation of line n of the other"
+    )
+    with raises(ValueError, message):
+        read_pairs(source, target)
+
+
+@pytest.mark.parametrize("empty", [b"one\n\n", b"one\n \t\n", "one\n\u3000".encode()])
+def test_an_empty_line(files, raises, empty):
+    source, target = files(b"eins\nzwei\n", empty)
+    with raises(ValueError, f"{target}, line 2 is empty"):
+        read_pairs(source, target)
+
+
+def test_an_empty_file(files, raises):
+    source, target = files(b"", b"one\n")
+    with raises(ValueError, f"{source} is empty"):
+        read_pairs(source, target)
+
+
+def test_no_utf8(files, raises):
+    source, target = files(b"eins\nf\xfcnf\n", b"one\nfive\n")
+    message = f"{source}, line 2: byte 2 (0xfc) is not UTF-8 (invalid start byte)"
+    with raises(ValueError, message):
+        read_pairs(source, target)
+
+
+VOCABULARY = CharacterVocabulary("abcdefgh")
+
+
+def test_a_line_longer_than_the_model(raises):
+    pairs = [Pair("abc", "a"), Pair("ab", "abcd")]
+    check_pairs(VOCABULARY, pairs, max_len=5)
+    message = (
+        "my.en, line 2 has 5 tokens, the end token included, but the model takes at "
+        "most max_len (4)"
+    )
+    with raises(ValueError, message):
+        check_pairs(VOCABULARY, pairs, max_len=4, target_path="my.en")
+
+
+def test_a_character_that_the_vocabulary_has_not(raises):
+    pairs = [Pair("abc", "a"), Pair("axb", "a")]
+    message = (
+        "my.de, line 2: 'x' (U+0078) in 'axb' is not among the 8 characters of the "
+        "vocabulary"
+    )
+    with raises(ValueError, message):
+        check_pairs(VOCABULARY, pairs, max_len=9, source_path="my.de")
+    with raises(ValueError, "max_len (0) must be at least 1"):
+        check_pairs(VOCABULARY, pairs, max_len=0)
+
+
+EXPECTED = {"test": ["2", "30"], "validation": ["3", "29"], "train": ["0", "1", "é"]}
+
+
+def test_the_split_is_the_same_for_ever():
+    for split, items in EXPECTED.items():
+        assert {hash_split(item) for item in items} == {split}
+
+
+def test_one_in_twenty_is_in_the_test_and_in_validation():
+    splits = [hash_split(str(i)) for i in range(40_000)]
+    assert splits.count("test") == pytest.approx(2000, abs=150)
+    assert splits.count("validation") == pytest.approx(2000, abs=150)
+    for i in range(0, 40_000, 4000):  # and neighbours are no help
+        assert 130 < splits[i : i + 4000].count("test") < 270
+
+
+def test_a_source_that_comes_twice_is_in_one_split():
+    pairs = [Pair(str(i % 400), str(i)) for i in range(800)]
+    splits = split_pairs(pairs)
+    assert tuple(splits) == SPLITS
+    assert sorted(p for split in SPLITS for p in splits[split]) == sorted(pairs)
+    sources = [{pair.source for pair in splits[split]} for split in SPLITS]
+    assert sum(map(len, sources)) == 400
+    assert 10 < len(sources[2]) < 30
+    assert splits["test"] == sorted(splits["test"], key=pairs.index)

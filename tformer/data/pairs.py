@@ -1,0 +1,138 @@
+"""Pairs of texts: two parallel files, and how pairs are dealt out to the splits."""
+
+# --8<-- [start:imports]
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tformer.checks import check_positive
+from tformer.data.text_files import read_text
+from tformer.data.vocabulary import Vocabulary
+
+# --8<-- [end:imports]
+
+# --8<-- [start:SPLITS]
+SPLITS = ("train", "validation", "test")
+# --8<-- [end:SPLITS]
+
+
+# --8<-- [start:Pair]
+class Pair(NamedTuple):
+    """A text to read, and the text to write."""
+
+    source: str
+    target: str
+    # --8<-- [end:Pair]
+
+
+# --8<-- [start:hash_split]
+def hash_split(item: str) -> str:
+    """Say in which split an item is: 5 % in the test, 5 % in validation, by a hash.
+
+    Where there are too many items to deal them out one by one, each must tell by itself
+    where it belongs. A hash is as even as chance, and the same on every machine and for
+    every seed, so nothing can wander from the test into a training.
+
+    Args:
+        item: what must not be in two splits.
+
+    Returns:
+        "train", "validation" or "test".
+    """
+    digest = hashlib.blake2b(item.encode(), digest_size=8).digest()
+    twentieth = int.from_bytes(digest, "big") % 20
+    return {0: "test", 1: "validation"}.get(twentieth, "train")
+    # --8<-- [end:hash_split]
+
+
+# --8<-- [start:split_pairs]
+def split_pairs(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
+    """Deal pairs out by a hash of their sources, for who has no files for validation.
+
+    A source that comes twice is in one split both times.
+
+    Returns:
+        The pairs of "train", "validation" and "test", in their order; 90, 5 and 5 %. Of
+        few pairs a split may be empty.
+    """
+    splits: dict[str, list[Pair]] = {split: [] for split in SPLITS}
+    for pair in pairs:
+        splits[hash_split(pair.source)].append(pair)
+    return splits
+    # --8<-- [end:split_pairs]
+
+
+# --8<-- [start:read_pairs]
+def read_pairs(source_path: str | Path, target_path: str | Path) -> list[Pair]:
+    """Read two parallel files: line n of one is translated by line n of the other.
+
+    Args:
+        source_path: the sources, in UTF-8; see `tformer.data.text_files`.
+        target_path: their targets.
+
+    Returns:
+        The pairs, with the spaces at both ends of a line taken off.
+
+    Raises:
+        FileNotFoundError: a file is missing.
+        IsADirectoryError: it is a directory.
+        ValueError: a file is empty or no UTF-8 text, the numbers of lines differ, or a
+            line is empty. The message has the file and the line, counted from 1.
+    """
+    sources, targets = _lines(source_path), _lines(target_path)
+    if len(sources) != len(targets):
+        raise ValueError(
+            f"{source_path} has {len(sources)} lines but {target_path} has "
+            f"{len(targets)}: line n of one must be the translation of line n of the "
+            "other"
+        )
+    return [Pair(*texts) for texts in zip(sources, targets, strict=True)]
+
+
+def _lines(path: str | Path) -> list[str]:
+    text = read_text(path)
+    # Not splitlines(): to it, rare characters in the middle of a line end it as well.
+    lines = [line.strip() for line in text.removesuffix("\n").split("\n")]
+    for number, line in enumerate(lines, 1):
+        if not line:
+            raise ValueError(f"{path}, line {number} is empty")
+    return lines
+    # --8<-- [end:read_pairs]
+
+
+# --8<-- [start:check_pairs]
+def check_pairs(
+    vocabulary: Vocabulary,
+    pairs: Sequence[Pair],
+    *,
+    max_len: int,
+    source_path: str | Path = "sources",
+    target_path: str | Path = "targets",
+) -> None:
+    """Raise unless a model can read and write every pair.
+
+    Args:
+        vocabulary: that the model is trained with.
+        pairs: as `read_pairs` gives them.
+        max_len: tokens of the longest text of the model, with the end token.
+        source_path: named in the message.
+        target_path: named in the message.
+
+    Raises:
+        ValueError: a text is too long, or has an unknown character. The message has the
+            file and the line, counted from 1.
+    """
+    check_positive(max_len=max_len)
+    for number, pair in enumerate(pairs, 1):
+        for path, text in zip((source_path, target_path), pair, strict=True):
+            try:
+                length = len(vocabulary.encode(text, eos=True))
+            except ValueError as error:
+                raise ValueError(f"{path}, line {number}: {error}") from None
+            if length > max_len:
+                raise ValueError(
+                    f"{path}, line {number} has {length} tokens, the end token "
+                    f"included, but the model takes at most max_len ({max_len})"
+                )
+    # --8<-- [end:check_pairs]

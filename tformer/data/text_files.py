@@ -1,0 +1,137 @@
+"""Text files as people have them, read with care: an error names the line.
+
+A file is UTF-8. What is changed on the way in: a byte order mark at the beginning is
+dropped; line ends of Windows and of old Macs become newlines; letters are composed
+(NFC), so that é is one character however it was typed. Nothing else is.
+"""
+
+# --8<-- [start:imports]
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+# --8<-- [end:imports]
+
+# --8<-- [start:clean_text]
+PIECE_BYTES = 2**18  # of a file are read at a time
+
+
+def clean_text(text: str) -> str:
+    """Make line ends newlines, and compose letters (NFC): what files go through.
+
+    Whoever asks a model that was trained on a file must send the question through the
+    same. Pieces cut at line ends give what the whole text gives.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return unicodedata.normalize("NFC", text)
+    # --8<-- [end:clean_text]
+
+
+# --8<-- [start:read_pieces]
+def read_pieces(path: str | Path, *, piece_bytes: int = PIECE_BYTES) -> Iterator[str]:
+    """Read a text in pieces, each but the last ending with a newline.
+
+    Only a piece is held in memory, or the longest line, if that is larger.
+
+    Args:
+        path: of a UTF-8 file.
+        piece_bytes: about the size of a piece.
+
+    Yields:
+        Pieces, as `clean_text` leaves them.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        IsADirectoryError: it is a directory.
+        ValueError: the file is empty; a byte is not UTF-8, or is NUL. The message has
+            the line, and the place in it, both counted from 1.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a directory, not a text file")
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file")
+    line = 1
+    waiting: list[bytes] = []  # blocks of a line whose end has not come
+    with path.open("rb") as file:
+        while block := file.read(piece_bytes):
+            before, newline, after = block.rpartition(b"\n")
+            if not newline:
+                waiting.append(block)
+                continue
+            piece = b"".join((*waiting, before, newline))
+            waiting = [after]
+            yield _decoded(path, piece, line)
+            line += piece.count(b"\n")
+    rest = b"".join(waiting)
+    if line == 1 and not rest.removeprefix(_BOM):
+        raise ValueError(f"{path} is empty")
+    if rest:
+        yield _decoded(path, rest, line)
+
+
+_BOM = b"\xef\xbb\xbf"
+
+
+def _decoded(path: Path, data: bytes, line: int) -> str:
+    if line == 1:
+        data = data.removeprefix(_BOM)
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise ValueError(f"{path} is UTF-16; it must be UTF-8")
+    # In UTF-8 these two bytes are never parts of another character.
+    data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        what = f"0x{data[error.start]:02x}) is not UTF-8 ({error.reason})"
+        raise ValueError(f"{_place(path, data, error.start, line)}{what}") from None
+    if (nul := data.find(b"\0")) >= 0:
+        what = "NUL): this is no text"
+        raise ValueError(f"{_place(path, data, nul, line)}{what}")
+    return clean_text(text)
+
+
+def _place(path: Path, data: bytes, at: int, line: int) -> str:
+    line += data.count(b"\n", 0, at)
+    byte = at - data.rfind(b"\n", 0, at)
+    return f"{path}, line {line}: byte {byte} ("
+    # --8<-- [end:read_pieces]
+
+
+# --8<-- [start:read_text]
+def read_text(path: str | Path) -> str:
+    """Read a text as a whole, as `read_pieces` does in pieces."""
+    return "".join(read_pieces(path))
+    # --8<-- [end:read_text]
+
+
+# --8<-- [start:split_by_position]
+Text = TypeVar("Text", bound=Any)
+
+
+def split_by_position(text: Text, *, validation: float = 0.1) -> tuple[Text, Text]:
+    """Cut a text in two: the beginning to train on, the end to validate with.
+
+    As nanoGPT does. Windows drawn at random would overlap with those of the training,
+    and the validation would ask for what was learned by heart.
+
+    Args:
+        text: a string, or its ids: list, tensor, array or memory map.
+        validation: which share is the end, in (0, 1).
+
+    Returns:
+        The two parts; of arrays and tensors views.
+
+    Raises:
+        ValueError: `validation` is out of its range, or a part would be empty.
+    """
+    if not 0 < validation < 1:
+        raise ValueError(f"validation ({validation}) must be in (0, 1)")
+    cut = int(len(text) * (1 - validation))
+    if not 0 < cut < len(text):
+        raise ValueError(
+            f"a text of {len(text)} cannot be cut in two at {1 - validation:.0%}"
+        )
+    return text[:cut], text[cut:]
+    # --8<-- [end:split_by_position]
