@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tformer.attention import scaled_dot_product_attention
+    from tformer.beam import beam_search
     from tformer.bert import BERT, BERTConfig, mask_tokens
     from tformer.cache import KeyValueCache
     from tformer.checkpoint import load_checkpoint, save_checkpoint
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     )
     from tformer.pretrained import load_pretrained
     from tformer.residual import Residual
+    from tformer.sampling import sample
     from tformer.schedule import inverse_sqrt_schedule
     from tformer.training import train
     from tformer.transformer import (
@@ -65,6 +67,7 @@ __all__ = [
     "TokenEmbedding",
     "Transformer",
     "TransformerConfig",
+    "beam_search",
     "causal_mask",
     "combine_masks",
     "greedy",
@@ -74,6 +77,7 @@ __all__ = [
     "load_checkpoint",
     "load_pretrained",
     "mask_tokens",
+    "sample",
     "save_checkpoint",
     "scaled_dot_product_attention",
     "sliding_window_mask",
@@ -100,6 +104,8 @@ _NAMES_OF = {
     "schedule": ["inverse_sqrt_schedule"],
     "training": ["train"],
     "decoding": ["greedy"],
+    "beam": ["beam_search"],
+    "sampling": ["sample"],
     "checkpoint": ["load_checkpoint", "save_checkpoint"],
     "pretrained": ["load_pretrained"],
 }

@@ -67,10 +67,11 @@ def test_greedy_equals_argmax_by_the_whole_model(norm_first):
 class Scripted(Transformer):
     """Writes 3, 4, 5, … and ends row b after b + 1 tokens."""
 
-    def decode(self, tgt, memory, *, memory_key_mask=None):
-        self.lengths.append(tgt.shape[1])
-        B, T = tgt.shape
-        logits = torch.zeros(B, T, 13)
+    def decode(self, tgt, memory, *, memory_key_mask=None, cache=None):
+        B, new = tgt.shape
+        self.lengths.append(new)
+        T = len(self.lengths)
+        logits = torch.zeros(B, 1, 13)
         for b in range(B):
             logits[b, -1, EOS if b + 1 == T else 2 + T] = 1.0
         return logits
@@ -86,7 +87,7 @@ def test_a_row_that_ended_is_padded_and_the_loop_ends_with_the_last():
     model = scripted()
     out = greedy(model, sources()[:3], bos_id=BOS, eos_id=EOS, max_len=9)
     assert out.tolist() == [[EOS, PAD, PAD], [3, EOS, PAD], [3, 4, EOS]]
-    assert model.lengths == [1, 2, 3]  # and not 9
+    assert model.lengths == [1, 1, 1]  # three steps, not 9, each of one token
 
 
 def test_max_len_cuts_a_row_that_has_not_ended():

@@ -1,0 +1,56 @@
+"""Every text that a model could write, scored by the whole model without a cache."""
+
+import torch
+
+from tformer import GPT, GPTConfig, Transformer, TransformerConfig
+
+
+def decisive(model):
+    """Make an untrained model's weights larger, so that it has opinions."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.mul_(8.0 if isinstance(model, GPT) else 2.0)
+    return model.eval()
+
+
+def tiny_gpt(seed: int, vocab_size: int = 4, **changes) -> GPT:
+    torch.manual_seed(seed)
+    sizes = {"vocab_size": vocab_size, "d_model": 16, "max_len": 12}
+    return decisive(GPT(GPTConfig.tiny(**{**sizes, **changes})))
+
+
+def tiny_transformer(seed: int, vocab_size: int = 4, **changes) -> Transformer:
+    torch.manual_seed(seed)
+    sizes = {"vocab_size": vocab_size, "d_model": 16, "d_ff": 19, "pad_id": None}
+    options = {"tie_embeddings": False, "norm_first": True}
+    config = TransformerConfig.tiny(**{**sizes, **options, **changes})
+    return decisive(Transformer(config))
+
+
+@torch.no_grad()
+def every_text(model, given, max_len, stops, bos_id=None):
+    """Yield (ids, sum of log-probabilities) for one source or prompt, a 1-D tensor.
+
+    A text ends with its first end token, or at `max_len`.
+    """
+
+    def grow(ids, total):
+        if ids and (ids[-1] in stops or len(ids) == max_len):
+            yield ids, total
+            return
+        if isinstance(model, GPT):
+            logits = model(torch.tensor([[*given.tolist(), *ids]]))
+        else:
+            logits = model(given[None], torch.tensor([[bos_id, *ids]]))
+        shares = logits[0, -1].log_softmax(-1).tolist()
+        for token, share in enumerate(shares):
+            yield from grow([*ids, token], total + share)
+
+    yield from grow([], 0.0)
+
+
+def falling(texts, alpha):
+    """Score texts as Wu et al. do, the best first."""
+    scored = [(total / ((5 + len(ids)) / 6) ** alpha, ids) for ids, total in texts]
+    return sorted(scored, key=lambda text: -text[0])
