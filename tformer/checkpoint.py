@@ -18,16 +18,22 @@ import torch
 from torch import Tensor
 
 import tformer
-from tformer.config import TransformerConfig
-from tformer.data.vocabulary import CharacterVocabulary
+from tformer.architectures import Model, ModelConfig, make_config, make_model
+from tformer.data.saved_vocabulary import vocabulary_from_json, vocabulary_to_json
+from tformer.data.vocabulary import Vocabulary
 from tformer.extras import require
-from tformer.transformer import Transformer
 
 # --8<-- [end:imports]
 
 # --8<-- [start:FORMAT]
-FORMAT = "tformer checkpoint, version 1"
-MANIFEST_TYPES = {"sha256": str, "bytes": int, "config": dict, "vocabulary": str | None}
+FORMAT = "tformer checkpoint, version 2"
+MANIFEST_TYPES = {
+    "architecture": str,
+    "sha256": str,
+    "bytes": int,
+    "config": dict,
+    "vocabulary": dict | None,
+}
 # --8<-- [end:FORMAT]
 
 
@@ -35,8 +41,8 @@ MANIFEST_TYPES = {"sha256": str, "bytes": int, "config": dict, "vocabulary": str
 class Checkpoint(NamedTuple):
     """A model as it was saved."""
 
-    model: Transformer  # in eval()
-    vocabulary: CharacterVocabulary | None
+    model: Any  # a Transformer, GPT or BERT, in eval()
+    vocabulary: Vocabulary | None
     manifest: dict[str, Any]
     # --8<-- [end:Checkpoint]
 
@@ -44,9 +50,9 @@ class Checkpoint(NamedTuple):
 # --8<-- [start:save_checkpoint]
 def save_checkpoint(
     path: str | Path,
-    model: Transformer,
+    model: Model,
     *,
-    vocabulary: CharacterVocabulary | None = None,
+    vocabulary: Vocabulary | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Write a model to `path`, and its manifest to the same name with ".json".
@@ -81,8 +87,11 @@ def save_checkpoint(
             "weights": weights_path.name,
             "bytes": new_weights.stat().st_size,
             "sha256": _sha256(new_weights),
+            "architecture": type(model).__name__,
             "config": dataclasses.asdict(model.config),
-            "vocabulary": None if vocabulary is None else vocabulary.characters,
+            "vocabulary": (
+                None if vocabulary is None else vocabulary_to_json(vocabulary)
+            ),
             "versions": {
                 "tformer": tformer.__version__,
                 "torch": torch.__version__,
@@ -110,7 +119,7 @@ def save_checkpoint(
 
 
 # --8<-- [start:load_checkpoint]
-def load_checkpoint(path: str | Path, model: Transformer | None = None) -> Checkpoint:
+def load_checkpoint(path: str | Path, model: "Model | None" = None) -> Checkpoint:
     """Load what `save_checkpoint` wrote, after holding it to its manifest.
 
     Args:
@@ -132,14 +141,15 @@ def load_checkpoint(path: str | Path, model: Transformer | None = None) -> Check
         raise FileNotFoundError(f"{weights_path}: no such file")
     manifest, _ = _matching_manifest(weights_path, manifest_path)
     try:
-        config = _config(manifest["config"])
-        characters = manifest["vocabulary"]
-        vocabulary = None if characters is None else CharacterVocabulary(characters)
+        config = make_config(manifest["architecture"], manifest["config"])
+        saved = manifest["vocabulary"]
+        vocabulary = None if saved is None else vocabulary_from_json(saved)
     except (TypeError, ValueError) as error:  # changed by hand
         raise ValueError(f"{manifest_path}: {error}") from error
     if model is not None and model.config != config:
-        ours, theirs = dataclasses.asdict(model.config), dataclasses.asdict(config)
-        other = [n for n in ours if ours[n] != theirs[n]]
+        ours = {"architecture": type(model).__name__} | dataclasses.asdict(model.config)
+        theirs = {"architecture": manifest["architecture"]} | manifest["config"]
+        other = [n for n in ours if n in theirs and ours[n] != theirs[n]]
         differences = "; ".join(f"{n} {theirs[n]}, not {ours[n]}" for n in other)
         raise ValueError(f"{weights_path} is of another model: {differences}")
     model = _fill(model, config, weights_path)
@@ -186,9 +196,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _fill(
-    model: Transformer | None, config: TransformerConfig, path: Path
-) -> Transformer:
+def _fill(model: "Model | None", config: ModelConfig, path: Path) -> Model:
     """Copy the weights into a model: all of them, and none that it does not have."""
     try:
         saved: dict[str, Tensor] = require("safetensors.torch").load_file(path)
@@ -196,7 +204,7 @@ def _fill(
         raise ValueError(f"{path} is not safetensors: {error}") from error
     if model is None:
         dtypes = {tensor.dtype for tensor in saved.values()}
-        model = Transformer(config)
+        model = make_model(config)
         if len(dtypes) == 1:  # saved in half precision, it comes back in it
             model = model.to(dtypes.pop())
     tensors = _tensors(model)
@@ -215,15 +223,7 @@ def _fill(
     # --8<-- [end:check]
 
 
-def _config(values: dict[str, Any]) -> TransformerConfig:
-    names = {field.name for field in dataclasses.fields(TransformerConfig)}
-    for name in sorted(names ^ values.keys()):
-        verb = "lacks" if name in names else "has an unknown"
-        raise ValueError(f"config {verb} {name!r}")
-    return TransformerConfig(**values)
-
-
-def _tensors(model: Transformer) -> dict[str, Tensor]:
+def _tensors(model: Model) -> dict[str, Tensor]:
     """Name what is learned. A matrix under two names, as in tied models, comes once."""
     return {name: p.detach() for name, p in model.named_parameters()}
 

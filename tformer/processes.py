@@ -30,7 +30,13 @@ def sum_over_processes(x: Tensor) -> Tensor:
         x = x.clone()
         dist.all_reduce(x)
     return x
-    # --8<-- [end:share]
+
+
+def wait_for_all() -> None:
+    """Wait until every process has come here."""
+    if num_processes() > 1:
+        dist.barrier()
+        # --8<-- [end:share]
 
 
 # --8<-- [start:syncing]

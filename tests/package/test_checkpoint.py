@@ -104,7 +104,7 @@ def test_others_may_read_the_files_and_nothing_else_is_left(path):
 def test_the_manifest_is_for_people_too(path):
     save_checkpoint(path, make_model(), vocabulary=CharacterVocabulary("日"))
     text = path.with_suffix(".json").read_text(encoding="utf-8")
-    assert '"vocabulary": "日"' in text
+    assert '"characters": "日"' in text
     assert text.count("\n") > 20
 
 
@@ -291,7 +291,7 @@ def config_with(**changes):
         (lambda p: edit(p, config=...), r"model\.json lacks 'config'"),
         (lambda p: edit(p, config=3), r"model\.json: config \(3\) has a wrong"),
         (lambda p: edit(p, bytes="many"), r"model\.json: bytes \('many'\) has a wrong"),
-        (lambda p: edit(p, vocabulary="aa"), r"model\.json: .*'a'"),
+        (lambda p: edit(p, vocabulary={"characters": "aa"}), r"model\.json: .*'a'"),
         (config_with(num_heads=...), r"model\.json: config lacks 'num_heads'"),
         (config_with(depth=3), r"model\.json: config has an unknown 'depth'"),
         (config_with(num_heads=5), r"model\.json: .* divisible by num_heads \(5\)"),

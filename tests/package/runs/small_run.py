@@ -1,0 +1,49 @@
+"""A run so small that it takes half a second, for the tests of runs."""
+
+import json
+from pathlib import Path
+
+import torch
+
+from tformer.runs.folder import RunFolder
+from tformer.runs.run import Run
+from tformer.runs.settings import RunSettings
+
+SMALL = {
+    "d_model": 10,
+    "num_heads": 2,
+    "num_layers": 1,
+    "d_ff": 14,
+    "max_len": 23,
+    "dropout": 0.1,
+    "examples": 130,
+    "batch_size": 11,
+    "steps": 37,
+    "warmup_steps": 5,
+    "evaluate_every": 7,
+    "evaluate_examples": 9,
+    "test_examples": 13,
+    "save_every": 3,
+}
+
+
+def small_settings(task: str = "reverse", **changes) -> RunSettings:
+    return RunSettings.of(task, **{**SMALL, **changes})
+
+
+def begin_or_resume(path: Path, settings: RunSettings) -> Run:
+    folder = RunFolder(path)
+    if not folder.config.exists():
+        folder = RunFolder.create(path, settings)
+    return Run(folder, progress=False)
+
+
+def train_here(path: Path, settings: RunSettings) -> dict:
+    torch.set_num_threads(1)
+    return begin_or_resume(path, settings).train()
+
+
+def what_counts(path: Path) -> list[dict]:
+    """All metrics but the times."""
+    lines = [json.loads(line) for line in (path / "metrics.jsonl").open()]
+    return [{k: v for k, v in x.items() if "seconds" not in k} for x in lines]

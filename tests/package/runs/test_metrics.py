@@ -1,0 +1,48 @@
+"""Metrics: lines as they come, and none that no longer counts."""
+
+import json
+import math
+
+from tformer.runs.metrics import Metrics, read_metrics
+
+
+def test_lines_are_there_at_once(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    metrics = Metrics(path, start=0)
+    metrics.write({"step": 1, "loss": 2.5})
+    assert read_metrics(path) == [{"step": 1, "loss": 2.5}]
+    metrics.close()
+
+
+def test_a_torn_line_is_left_out(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 1}\n{"step": 2}\n{"step": 3')
+    assert read_metrics(path) == [{"step": 1}, {"step": 2}]
+    path.write_text('{"step": 1}\n{"ste\n{"step": 3}\n')
+    assert read_metrics(path) == [{"step": 1}]
+
+
+def test_lines_after_the_checkpoint_are_taken_out(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_text("".join(f'{{"step": {i}, "seconds": {i}}}\n' for i in range(1, 8)))
+    metrics = Metrics(path, start=4)
+    assert [line["step"] for line in read_metrics(path)] == [1, 2, 3, 4]
+    assert 4 <= metrics.seconds()["seconds"] < 5
+    metrics.write({"step": 5})
+    metrics.close()
+    assert [line["step"] for line in read_metrics(path)] == [1, 2, 3, 4, 5]
+
+
+def test_what_is_not_finite_is_null(tmp_path):
+    metrics = Metrics(tmp_path / "metrics.jsonl", start=0)
+    metrics.write({"step": 1, "grad_norm": math.inf})
+    metrics.close()
+    assert json.loads((tmp_path / "metrics.jsonl").read_text())["grad_norm"] is None
+
+
+def test_only_the_main_process_writes(tmp_path):
+    metrics = Metrics(tmp_path / "metrics.jsonl", start=0, main=False)
+    metrics.write({"step": 1})
+    metrics.sync()
+    metrics.close()
+    assert not (tmp_path / "metrics.jsonl").exists()

@@ -1,0 +1,87 @@
+"""From settings to a model, its optimizer and its schedule."""
+
+# --8<-- [start:imports]
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from tformer.architectures import Model
+from tformer.bert import BERT, BERTConfig
+from tformer.config import TransformerConfig
+from tformer.gpt import GPT, GPTConfig
+from tformer.optimizer import adamw
+from tformer.runs.ablations import ablate
+from tformer.runs.settings import RunSettings
+from tformer.schedule import cosine_schedule, inverse_sqrt_schedule
+from tformer.transformer import Transformer
+
+# --8<-- [end:imports]
+
+
+# --8<-- [start:build_model]
+def build_model(settings: RunSettings, *, vocab_size: int, pad_id: int) -> Model:
+    """Make the model of a run, with the weights that its seed gives.
+
+    Args:
+        settings: of the run.
+        vocab_size: tokens that the model knows.
+        pad_id: the padding token.
+
+    Returns:
+        The model, on the CPU, without the parts that the run does without.
+
+    Raises:
+        ValueError: sizes do not fit together, such as heads that do not divide.
+    """
+    s = settings
+    torch.manual_seed(s.seed)
+    sizes: dict[str, Any] = {
+        "vocab_size": vocab_size,
+        "pad_id": pad_id,
+        "d_model": s.d_model,
+        "num_heads": s.num_heads,
+        "d_ff": s.d_ff or 4 * s.d_model,
+        "max_len": s.max_len,
+        "dropout": s.dropout,
+        "bias": s.bias,
+    }
+    if s.model == "gpt":
+        return GPT(GPTConfig(num_layers=s.num_layers, **sizes))
+    if s.model == "bert":
+        return BERT(BERTConfig(num_layers=s.num_layers, **sizes))
+    layers: dict[str, Any] = {
+        "num_encoder_layers": s.num_layers,
+        "num_decoder_layers": s.num_layers,
+    }
+    model = Transformer(TransformerConfig(norm_first=s.norm_first, **layers, **sizes))
+    for part in s.without:
+        ablate(model, part)
+    return model
+    # --8<-- [end:build_model]
+
+
+# --8<-- [start:build_optimizer]
+def build_optimizer(settings: RunSettings, model: nn.Module) -> torch.optim.AdamW:
+    """Make the optimizer of a run."""
+    betas = (0.9, settings.beta2)
+    return adamw(model, weight_decay=settings.weight_decay, betas=betas)
+
+
+def build_schedule(settings: RunSettings) -> Callable[[int], float]:
+    """Make the function that gives each step its learning rate."""
+    s = settings
+    if s.schedule == "cosine":
+        return partial(
+            cosine_schedule,
+            steps=s.steps,
+            peak=s.learning_rate,
+            warmup_steps=s.warmup_steps,
+        )
+    return lambda step: (
+        s.learning_rate
+        * inverse_sqrt_schedule(step, s.d_model, warmup_steps=s.warmup_steps)
+    )
+    # --8<-- [end:build_optimizer]

@@ -1,0 +1,66 @@
+"""The data of a run: drawn from a task, or read from files."""
+
+# --8<-- [start:imports]
+from pathlib import Path
+
+from tformer.data.batches import batches_of_pairs
+from tformer.runs.own_files import own_pairs_data, text_data
+from tformer.runs.run_data import RunData, pairs_in_order
+from tformer.runs.settings import RunSettings
+from tformer.tasks import TASKS
+
+# --8<-- [end:imports]
+
+
+# --8<-- [start:run_data]
+def run_data(settings: RunSettings, folder: Path) -> RunData:
+    """Draw or read the data of a run: always the same for the same settings.
+
+    Args:
+        settings: of the run.
+        folder: of the run, where what is made of large files is kept.
+
+    Returns:
+        The data.
+
+    Raises:
+        RunError: a file is missing, faulty, or has changed since the run began.
+    """
+    if settings.task == "text":
+        return text_data(settings, folder)
+    if settings.task == "pairs":
+        return own_pairs_data(settings, folder)
+    return task_data(settings)
+    # --8<-- [end:run_data]
+
+
+# --8<-- [start:task_data]
+def task_data(settings: RunSettings) -> RunData:
+    """Draw pairs of a task."""
+    s, task = settings, TASKS[settings.task]
+    vocabulary = task.vocabulary()
+    drawn = {
+        "train": task.pairs("train", s.examples, s.seed),
+        # The same for all seeds, so that runs can be compared.
+        "validation": task.pairs("validation", s.evaluate_examples, 0),
+        "test": task.pairs("test", s.test_examples, 0),
+    }
+    return RunData(
+        vocabulary=vocabulary,
+        vocab_size=len(vocabulary),
+        batches=lambda start: batches_of_pairs(
+            vocabulary,
+            drawn["train"],
+            batch_size=None if s.batch_tokens else s.batch_size,
+            batch_tokens=s.batch_tokens,
+            seed=s.seed,
+            start=start,
+        ),
+        validation=pairs_in_order(vocabulary, drawn["validation"]),
+        test=pairs_in_order(vocabulary, drawn["test"]),
+        validation_pairs=drawn["validation"],
+        test_pairs=drawn["test"],
+        max_target_len=task.max_target_len + 1,
+    )
+
+    # --8<-- [end:task_data]

@@ -1,0 +1,161 @@
+"""The folder of a run: what lies where, and writing that no kill can spoil."""
+
+# --8<-- [start:imports]
+import dataclasses
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tformer.extras import require
+from tformer.runs.settings import RunSettings
+
+# --8<-- [end:imports]
+
+
+# --8<-- [start:RunError]
+class RunError(Exception):
+    """Something that a user can put right; the message says what."""
+
+    # --8<-- [end:RunError]
+
+
+# --8<-- [start:RunFolder]
+class RunFolder:
+    """The files of a run.
+
+    config.json          what was asked
+    metrics.jsonl        a line for each step and each evaluation, as they come
+    checkpoints/step-…   from which the run can go on
+    model.safetensors    the trained model, and model.json
+    result.json          what came of it: scores, times, machine
+    loss.svg …           drawings
+
+    Args:
+        path: of the folder.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.config = self.path / "config.json"
+        self.metrics = self.path / "metrics.jsonl"
+        self.checkpoints = self.path / "checkpoints"
+        self.model = self.path / "model.safetensors"
+        self.result = self.path / "result.json"
+
+    @classmethod
+    def create(cls, path: str | Path, settings: RunSettings) -> "RunFolder":
+        """Begin a run in a folder that is empty, or not there yet.
+
+        Raises:
+            RunError: the folder holds something already, or cannot be made.
+        """
+        folder = cls(path)
+        if folder.config.exists():
+            raise RunError(
+                f"{path} has a run in it: go on with --resume, or name another folder"
+            )
+        try:
+            folder.path.mkdir(parents=True, exist_ok=True)
+            # What a kill has left of the writing of config.json is no hindrance.
+            (folder.path / "config.json.new").unlink(missing_ok=True)
+            if any(folder.path.iterdir()):
+                raise RunError(f"{path} is not empty: name another folder")
+            write_json(folder.config, dataclasses.asdict(settings))
+        except OSError as error:
+            raise RunError(f"{path} cannot be written to: {error.strerror}") from error
+        return folder
+
+    @classmethod
+    def open(cls, path: str | Path) -> "RunFolder":
+        """Find the run that is in a folder.
+
+        Raises:
+            RunError: there is none.
+        """
+        folder = cls(path)
+        if not folder.config.is_file():
+            raise RunError(f"{path} has no run in it: config.json is missing")
+        return folder
+
+    def settings(self) -> RunSettings:
+        """Read what was asked.
+
+        Raises:
+            RunError: config.json was changed by hand, and not well.
+        """
+        try:
+            return RunSettings.from_json(read_json(self.config))
+        except (TypeError, KeyError, ValueError) as error:
+            raise RunError(f"{self.config}: {error}") from error
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from training in this folder.
+
+        The system itself lets go of the lock when the process dies, however it dies.
+
+        Raises:
+            RunError: another process has it.
+        """
+        filelock = require("filelock")
+        lock = filelock.FileLock(self.path / "lock", timeout=0)
+        try:
+            lock.acquire()
+        except filelock.Timeout:
+            raise RunError(f"{self.path}: another process is training here") from None
+        try:
+            yield
+        finally:
+            lock.release()
+            # --8<-- [end:RunFolder]
+
+
+# --8<-- [start:writing]
+def read_json(path: Path) -> dict[str, Any]:
+    """Read an object.
+
+    Raises:
+        RunError: the file is missing, truncated, or holds something else.
+    """
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RunError(f"{path}: {error.strerror}") from error
+    except ValueError as error:  # of JSON or of UTF-8
+        raise RunError(f"{path} is not JSON, or truncated: {error}") from error
+    if not isinstance(values, dict):
+        raise RunError(f"{path} does not hold an object")
+    return values
+
+
+def write_json(path: Path, values: dict[str, Any]) -> None:
+    """Write an object to the side and rename it: a kill leaves the old file or this."""
+    new = path.with_name(f"{path.name}.new")
+    with new.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(new, path)
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Wait until the names in a folder are on the disk, renamed ones too."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder under another name first: half of it is never taken for whole."""
+    gone = path.with_name(f".{path.name}.old")
+    shutil.rmtree(gone, ignore_errors=True)
+    os.replace(path, gone)
+    shutil.rmtree(gone, ignore_errors=True)
+    # --8<-- [end:writing]

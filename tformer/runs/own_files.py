@@ -1,0 +1,201 @@
+"""The data of a run on somebody's own files: a text, or two parallel texts."""
+
+# --8<-- [start:imports]
+import hashlib
+import itertools
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tformer.data.batches import Batch, TextBatch, batches_of_pairs
+from tformer.data.bpe import BytePairVocabulary
+from tformer.data.pairs import check_pairs, read_pairs, split_pairs
+from tformer.data.saved_vocabulary import vocabulary_from_json, vocabulary_to_json
+from tformer.data.text_files import read_pieces, split_by_position
+from tformer.data.token_stream import open_token_stream, write_token_stream
+from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
+from tformer.data.windows import masked_batches, text_batches
+from tformer.processes import process_rank, wait_for_all
+from tformer.runs.folder import RunError, read_json, write_json
+from tformer.runs.run_data import RunData, pairs_in_order
+from tformer.runs.settings import RunSettings
+
+# --8<-- [end:imports]
+
+WINDOWS_IN_A_BATCH = 64
+
+
+# --8<-- [start:text_data]
+def text_data(settings: RunSettings, folder: Path) -> RunData:
+    """Read a text: its first 90 % to train on, the rest to validate and test with.
+
+    The run keeps the text as ids, in a file that is mapped and not loaded, so that it
+    may be larger than memory, and is no longer needed once the run has begun.
+
+    Args:
+        settings: of the run.
+        folder: where `data/` is kept.
+
+    Returns:
+        The data.
+
+    Raises:
+        RunError: the file is missing, no text, or too short.
+    """
+    s, tokens = settings, folder / "data/tokens.bin"
+    try:
+        if process_rank() == 0 and not tokens.with_name("tokens.bin.json").exists():
+            vocabulary = _make_vocabulary(s, read_pieces(s.files[0]))
+            _keep(vocabulary, folder)
+            write_token_stream(s.files[0], tokens, vocabulary)
+        wait_for_all()
+        vocabulary = _kept(folder)
+        train, rest = split_by_position(open_token_stream(tokens, vocabulary))
+        if min(len(train), len(rest)) <= s.max_len:
+            raise RunError(
+                f"{s.files[0]} has {len(train) + len(rest)} tokens: too few for "
+                f"windows of {s.max_len} in its last tenth; a smaller max_len may do"
+            )
+    except (OSError, ValueError) as error:
+        raise RunError(str(error)) from error
+    if s.model == "bert":
+        return _masked_data(s, vocabulary, train, rest)
+    test = _windows_in_order(rest, s.max_len, s.test_examples)
+    texts = (vocabulary.decode(ids.tolist()) for batch in test for ids in batch.targets)
+    return RunData(
+        vocabulary=vocabulary,
+        vocab_size=len(vocabulary),
+        batches=lambda start: text_batches(
+            train, batch_size=s.batch_size, context=s.max_len, seed=s.seed, start=start
+        ),
+        validation=_windows_in_order(rest, s.max_len, s.evaluate_examples),
+        test=test,
+        test_bytes=sum(len(text.encode()) for text in texts),
+    )
+
+
+def _windows_in_order(stream: Any, context: int, most: int) -> list[TextBatch]:
+    """Cut a text into windows side by side; each target is asked for once."""
+    count = min(most, (len(stream) - 1) // context)
+    # Spread over the whole text, if there are more than are wanted.
+    places = np.linspace(0, (len(stream) - 1) // context - 1, count).astype(int)
+    rows = [stream[i * context : (i + 1) * context + 1] for i in places]
+    ids = torch.from_numpy(np.stack(rows).astype(np.int64))
+    return [TextBatch(part) for part in torch.split(ids, WINDOWS_IN_A_BATCH)]
+
+
+def _masked_data(
+    s: RunSettings, vocabulary: Vocabulary, train: Any, rest: Any
+) -> RunData:
+    size = len(vocabulary)
+    common: dict[str, Any] = {
+        "context": s.max_len,
+        "mask_id": size,  # a token more than the vocabulary has
+        "vocab_size": size,
+        "special_ids": (vocabulary.pad_id, vocabulary.bos_id, vocabulary.eos_id),
+    }
+
+    def held_out(windows: int) -> Sequence[Batch]:
+        batches = masked_batches(rest, batch_size=WINDOWS_IN_A_BATCH, seed=0, **common)
+        return list(itertools.islice(batches, max(1, windows // WINDOWS_IN_A_BATCH)))
+
+    return RunData(
+        vocabulary=vocabulary,
+        vocab_size=size + 1,
+        batches=lambda start: masked_batches(
+            train, batch_size=s.batch_size, seed=s.seed, start=start, **common
+        ),
+        validation=held_out(s.evaluate_examples),
+        test=held_out(s.test_examples),
+    )
+    # --8<-- [end:text_data]
+
+
+# --8<-- [start:own_pairs_data]
+def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
+    """Read two parallel files; a hash of each source says in which split it is.
+
+    Args:
+        settings: of the run.
+        folder: where `data/` is kept.
+
+    Returns:
+        The data.
+
+    Raises:
+        RunError: a file is missing, faulty, or has changed since the run began; a line
+            is too long for the model; or there are too few.
+    """
+    s = settings
+    try:
+        pairs = read_pairs(*s.files)
+        splits = split_pairs(pairs)
+        if not all(splits.values()):
+            raise RunError(
+                f"{s.files[0]} has {len(pairs)} lines: too few to leave some for the "
+                "validation and some for the test"
+            )
+        if process_rank() == 0 and not (folder / "data/vocabulary.json").exists():
+            texts = (f"{text}\n" for pair in splits["train"] for text in pair)
+            if s.vocabulary == "characters":  # all must be known
+                texts = (text for pair in pairs for text in pair)
+            _keep(_make_vocabulary(s, texts), folder, files=s.files)
+        wait_for_all()
+        vocabulary = _kept(folder, files=s.files)
+        names = {"source_path": s.files[0], "target_path": s.files[1]}
+        check_pairs(vocabulary, pairs, max_len=s.max_len, **names)
+    except (OSError, ValueError) as error:
+        raise RunError(str(error)) from error
+    validation = splits["validation"][: s.evaluate_examples]
+    test = splits["test"][: s.test_examples]
+    return RunData(
+        vocabulary=vocabulary,
+        vocab_size=len(vocabulary),
+        batches=lambda start: batches_of_pairs(
+            vocabulary,
+            splits["train"],
+            batch_size=None if s.batch_tokens else s.batch_size,
+            batch_tokens=s.batch_tokens,
+            seed=s.seed,
+            start=start,
+        ),
+        validation=pairs_in_order(vocabulary, validation),
+        test=pairs_in_order(vocabulary, test),
+        validation_pairs=validation,
+        test_pairs=test,
+        max_target_len=s.max_len,
+    )
+    # --8<-- [end:own_pairs_data]
+
+
+# --8<-- [start:vocabulary]
+def _make_vocabulary(settings: RunSettings, texts: Iterable[str]) -> Vocabulary:
+    if settings.vocabulary == "bpe":
+        return BytePairVocabulary.train(texts, vocab_size=settings.vocab_size)
+    return CharacterVocabulary.of(texts)
+
+
+def _keep(vocabulary: Vocabulary, folder: Path, *, files: Sequence[str] = ()) -> None:
+    """Write the vocabulary down, and what the files were like when it was made."""
+    path = folder / "data/vocabulary.json"
+    path.parent.mkdir(exist_ok=True)
+    digests = {file: _digest(file) for file in files}
+    saved = vocabulary_to_json(vocabulary)
+    write_json(path, {"vocabulary": saved, "sha256_of_files": digests})
+
+
+def _kept(folder: Path, *, files: Sequence[str] = ()) -> Vocabulary:
+    values = read_json(folder / "data/vocabulary.json")
+    for file in files:
+        if values["sha256_of_files"].get(file) != _digest(file):
+            raise RunError(f"{file} has changed since the run in {folder} began")
+    return vocabulary_from_json(values["vocabulary"])
+
+
+def _digest(file: str) -> str:
+    with Path(file).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+    # --8<-- [end:vocabulary]

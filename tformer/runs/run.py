@@ -1,0 +1,227 @@
+"""A run from its beginning, or from where it stopped, to its end."""
+
+# --8<-- [start:imports]
+import random
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch import nn
+
+from tformer.checkpoint import save_checkpoint
+from tformer.data.batches import Batch
+from tformer.distributed import distribute, unwrap
+from tformer.evaluation import bits_per_byte, exact_match, mean_loss
+from tformer.precision import Precision
+from tformer.processes import process_rank, sum_over_processes
+from tformer.runs.build import build_model, build_optimizer, build_schedule
+from tformer.runs.data import run_data
+from tformer.runs.drawings import draw_curves
+from tformer.runs.folder import RunFolder, read_json, write_json
+from tformer.runs.machine import describe_machine
+from tformer.runs.metrics import Metrics
+from tformer.runs.run_data import RunData
+from tformer.runs.signals import stop_signals
+from tformer.runs.state import clean_up, load_state, save_state, saved_states
+from tformer.shards import full_state, load_full_state
+from tformer.training import StepReport, train
+
+# --8<-- [end:imports]
+
+
+# --8<-- [start:Stopped]
+class Stopped(Exception):
+    """The run was asked to stop, and has saved all."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(f"stopped after step {step}")
+        self.step = step
+        # --8<-- [end:Stopped]
+
+
+# --8<-- [start:Run]
+class Run:
+    """One training in a folder.
+
+    Step n is a function of the settings, and of the step before it: its batch is drawn
+    from the seed and n, its dropout too, and everything else lies in the checkpoint.
+    That is why a run that was killed goes on bit for bit as if it never had been.
+
+    Args:
+        folder: of the run.
+        device: to train on.
+        strategy: "none", "ddp" or "fsdp", as `distribute` takes it.
+        progress: show a bar.
+    """
+
+    # --8<-- [start:init]
+    def __init__(
+        self,
+        folder: RunFolder,
+        *,
+        device: torch.device | str = "cpu",
+        strategy: str = "none",
+        progress: bool = True,
+    ) -> None:
+        self.folder, self.settings = folder, folder.settings()
+        self.device, self.strategy = torch.device(device), strategy
+        self._main = process_rank() == 0  # writes for all
+        self.progress = progress and self._main
+        self.data: RunData = run_data(self.settings, folder.path)
+        model = self._new_model().to(self.device)
+        self.model: nn.Module = distribute(model, strategy)
+        if self.settings.compile:
+            self.model.compile()
+        self.optimizer = build_optimizer(self.settings, self.model)
+        self.precision = Precision(self.settings.precision, self.device.type)
+
+    def _new_model(self) -> Any:
+        data = self.data
+        pad_id = data.vocabulary.pad_id
+        return build_model(self.settings, vocab_size=data.vocab_size, pad_id=pad_id)
+
+    @property
+    def _unwrapped(self) -> Any:
+        return unwrap(self.model)
+        # --8<-- [end:init]
+
+    # --8<-- [start:train]
+    def train(self) -> dict[str, Any]:
+        """Train to the end, from the newest checkpoint if there is one.
+
+        Returns:
+            What came of it: the contents of result.json.
+
+        Raises:
+            FloatingPointError: the loss is not finite; the message says at which step
+                and why. The last checkpoint is from before.
+            RunError: the folder cannot be read or written, or is in use.
+            Stopped: Ctrl-C or SIGTERM came; a checkpoint was made first.
+        """
+        with self.folder.locked() if self._main else nullcontext():
+            start = self._restore()
+            s = self.settings
+            if start == s.steps and self.folder.result.exists():
+                return read_json(self.folder.result)
+            self._metrics = Metrics(self.folder.metrics, start, main=self._main)
+            with stop_signals() as self._stop_asked:
+                train(
+                    self.model,
+                    self._batches(start),
+                    steps=s.steps,
+                    start=start,
+                    schedule=build_schedule(s),
+                    optimizer=self.optimizer,
+                    accumulate=s.accumulate,
+                    smoothing=s.smoothing,
+                    clip_norm=s.clip_norm,
+                    precision=self.precision,
+                    progress=self.progress,
+                    callback=self._after,
+                )
+            return self._finish()
+
+    def _restore(self) -> int:
+        clean_up(self.folder.checkpoints)
+        saved = saved_states(self.folder.checkpoints)
+        if not saved:
+            return 0
+        facts = load_state(saved[-1], self.model, self.optimizer)
+        self.precision.scaler.load_state_dict(facts["scaler"])
+        return int(facts["step"])
+
+    def _batches(self, start: int) -> Iterator[Batch]:
+        """Yield each step's batch on the device, and set its dropout's seed."""
+        for step, batch in enumerate(self.data.batches(start), start=start + 1):
+            key = f"{self.settings.seed} {step} {process_rank()}"
+            torch.manual_seed(random.Random(key).getrandbits(63))
+            yield batch.to(self.device, non_blocking=True)
+        # --8<-- [end:train]
+
+    # --8<-- [start:after]
+    def _after(self, report: StepReport) -> None:
+        """After each step: write it down, and when it is time, evaluate and save."""
+        s, step = self.settings, report.step
+        self._metrics.write({**report._asdict(), **self._metrics.seconds()})
+        last = step == s.steps
+        if step % s.evaluate_every == 0 or last:
+            self._metrics.write({"step": step, **self._validate()})
+        # All processes stop at the same step, whichever was asked to.
+        stop = torch.tensor(float(self._stop_asked()), device=self.device)
+        stop_now = sum_over_processes(stop).item() > 0
+        if step % s.save_every == 0 or stop_now or last:
+            self._save(step)
+        if stop_now and not last:
+            if self._main:
+                draw_curves(self.folder)
+            raise Stopped(step)
+
+    def _save(self, step: int) -> None:
+        self._metrics.sync()  # no line of a step before the checkpoint can be lost
+        save_state(
+            self.folder.checkpoints,
+            step,
+            self.model,
+            self.optimizer,
+            facts={"scaler": self.precision.scaler.state_dict()},
+            keep=self.settings.keep,
+            sharded=self.strategy == "fsdp",
+        )
+
+    def _validate(self) -> dict[str, float]:
+        data, model = self.data, self._unwrapped
+        batches = (batch.to(self.device) for batch in data.validation)
+        values = {"validation_loss": mean_loss(model, batches).loss}
+        if data.validation_pairs:
+            values["validation_exact_match"] = exact_match(
+                model,
+                data.vocabulary,
+                data.validation_pairs,
+                max_len=data.max_target_len,
+            )
+        return values
+        # --8<-- [end:after]
+
+    # --8<-- [start:finish]
+    def _finish(self) -> dict[str, Any]:
+        """Measure the trained model on the test data; save it; write the result."""
+        data, seconds = self.data, self._metrics.seconds()
+        of_test = mean_loss(
+            self._unwrapped, (batch.to(self.device) for batch in data.test)
+        )
+        result = {
+            "task": self.settings.task,
+            "steps": self.settings.steps,
+            "parameters": sum(p.numel() for p in self.model.parameters()),
+            **seconds,
+            "test_loss": of_test.loss,
+            "test_tokens": of_test.tokens,
+        }
+        if data.test_pairs:
+            result["test_pairs"] = len(data.test_pairs)
+            result["test_exact_match"] = exact_match(
+                self._unwrapped,
+                data.vocabulary,
+                data.test_pairs,
+                max_len=data.max_target_len,
+            )
+        if data.test_bytes:
+            nats = of_test.loss * of_test.tokens
+            result["test_bits_per_byte"] = bits_per_byte(nats, data.test_bytes)
+        result["machine"] = describe_machine(self.device)
+        trained = full_state(
+            self.model
+        )  # with several processes, gathered in the first
+        if self._main:
+            model = self._new_model()
+            load_full_state(model, trained)
+            save_checkpoint(
+                self.folder.model, model, vocabulary=data.vocabulary, facts={}
+            )
+            draw_curves(self.folder)
+            write_json(self.folder.result, result)
+        self._metrics.close()
+        return result
+        # --8<-- [end:finish]
+        # --8<-- [end:Run]

@@ -1,0 +1,44 @@
+"""What a run reads."""
+
+# --8<-- [start:imports]
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tformer.data.batches import Batch, PairBatch
+from tformer.data.vocabulary import Vocabulary
+
+# --8<-- [end:imports]
+
+Pairs = Sequence[tuple[str, str]]
+
+
+# --8<-- [start:RunData]
+@dataclass(frozen=True, kw_only=True)
+class RunData:
+    """What a run reads."""
+
+    vocabulary: Vocabulary
+    vocab_size: int  # of the model: BERT has a token more, that hides others
+    batches: Callable[[int], Iterator[Batch]]  # those after so many steps
+    validation: Sequence[Batch]  # for the loss, while the run goes on
+    test: Sequence[Batch]  # for the loss, at its end
+    validation_pairs: Pairs = ()  # to be decoded
+    test_pairs: Pairs = ()
+    max_target_len: int = 0  # tokens, the end token included
+    test_bytes: int = 0  # of a text: how long its test is in UTF-8
+    # --8<-- [end:RunData]
+
+
+# --8<-- [start:pairs_in_order]
+def pairs_in_order(
+    vocabulary: Vocabulary, pairs: Pairs, *, batch_size: int = 256
+) -> list[PairBatch]:
+    """Put pairs into batches, each once and in the order in which they come."""
+    batches = []
+    for first in range(0, len(pairs), batch_size):
+        sources, targets = zip(*pairs[first : first + batch_size], strict=True)
+        src = vocabulary.encode_batch(sources, eos=True)
+        tgt = vocabulary.encode_batch(targets, bos=True, eos=True)
+        batches.append(PairBatch(src, tgt))
+    return batches
+    # --8<-- [end:pairs_in_order]

@@ -1,0 +1,205 @@
+"""What a run is asked to do: the task, the model's sizes, and how to train it."""
+
+# --8<-- [start:imports]
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tformer.checks import check_at_least_0, check_positive, check_probability
+from tformer.precision import DTYPES
+from tformer.runs.ablations import ABLATIONS
+
+# --8<-- [end:imports]
+
+# --8<-- [start:presets]
+# What differs from the defaults of RunSettings. Each ends well on a CPU in minutes.
+PRESETS: dict[str, dict[str, Any]] = {
+    "copy": {"steps": 1500, "examples": 50_000},
+    "reverse": {"steps": 1500, "examples": 50_000},
+    "sort": {"steps": 1500, "examples": 50_000},
+    "addition": {"steps": 3000, "examples": 100_000},
+    "number-words": {"steps": 4000, "examples": 200_000},
+    "dates": {"steps": 4000, "examples": 200_000},
+    "text": {
+        "model": "gpt",
+        "d_model": 128,
+        "num_layers": 4,
+        "max_len": 64,
+        "batch_size": 12,
+        "steps": 2000,
+        "learning_rate": 1e-3,
+        "warmup_steps": 100,
+        "weight_decay": 0.1,
+        "beta2": 0.99,
+        "bias": False,
+    },
+    "pairs": {"d_model": 256, "num_heads": 8, "num_layers": 3, "dropout": 0.1},
+}
+OWN_FILES = {"text": 1, "pairs": 2}  # how many files each of these tasks reads
+MODELS = ("transformer", "gpt", "bert")
+VOCABULARIES = ("characters", "bpe")
+SCHEDULES = ("cosine", "inverse-sqrt")
+# --8<-- [end:presets]
+
+
+# --8<-- [start:RunSettings]
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """What a run is asked to do. `RunSettings.of(task, …)` begins with its preset.
+
+    Args:
+        task: a task of `tformer.tasks`, or "text" (a text file for a language model),
+            or "pairs" (two files, of which line n of one is line n of the other).
+        files: of "text" and "pairs", as they were named.
+        model: "transformer" for pairs; "gpt" or "bert" for text.
+        vocabulary: "characters" or "bpe" for own files.
+        vocab_size: how many tokens BPE may have.
+        d_model: width.
+        num_heads: heads.
+        num_layers: layers; of the encoder, and as many of the decoder.
+        d_ff: inner width of the feed-forward networks; 4 · d_model if None.
+        max_len: the longest line in tokens, or the context of a language model.
+        dropout: probability.
+        bias: give linear layers and norms a bias.
+        norm_first: pre-norm in a Transformer; GPT is always so, and BERT never.
+        without: what the model is trained without: "mask", "scale", "positions".
+        examples: how many pairs of a task to draw for the training.
+        steps: of the training.
+        batch_size: rows of a batch.
+        batch_tokens: in its place, tokens of a batch of pairs, padding included.
+        accumulate: compute each batch in so many parts.
+        learning_rate: the highest of "cosine"; a factor of "inverse-sqrt", whose
+            formula has none.
+        schedule: "cosine" or "inverse-sqrt" (the paper's).
+        warmup_steps: while which the learning rate rises.
+        weight_decay: of matrices.
+        beta2: how much of the gradients' mean square each step keeps.
+        clip_norm: longer gradients are shortened to it.
+        smoothing: of the labels.
+        precision: "fp32", "bf16" or "fp16".
+        compile: let torch.compile make kernels for the model.
+        seed: of weights, data and dropout.
+        evaluate_every: steps between looks at the validation data.
+        evaluate_examples: how many pairs are decoded at such a look.
+        save_every: steps between checkpoints.
+        keep: how many checkpoints to keep.
+        test_examples: pairs decoded at the end.
+
+    Raises:
+        ValueError: a value is out of its range, or does not go with the others.
+    """
+
+    task: str
+    files: tuple[str, ...] = ()
+    model: str = "transformer"
+    vocabulary: str = "characters"
+    vocab_size: int = 4000
+    d_model: int = 64
+    num_heads: int = 4
+    num_layers: int = 2
+    d_ff: int | None = None
+    max_len: int = 256
+    dropout: float = 0.0
+    bias: bool = True
+    norm_first: bool = True
+    without: tuple[str, ...] = ()
+    examples: int = 50_000
+    steps: int = 2000
+    batch_size: int = 128
+    batch_tokens: int | None = None
+    accumulate: int = 1
+    learning_rate: float = 3e-3
+    schedule: str = "cosine"
+    warmup_steps: int = 200
+    weight_decay: float = 0.01
+    beta2: float = 0.98
+    clip_norm: float = 1.0
+    smoothing: float = 0.0
+    precision: str = "fp32"
+    compile: bool = False
+    seed: int = 0
+    evaluate_every: int = 250
+    evaluate_examples: int = 500
+    save_every: int = 500
+    keep: int = 2
+    test_examples: int = 2000
+
+    @classmethod
+    def of(cls, task: str, **changes: Any) -> "RunSettings":
+        """Begin with the preset of a task, and change what is named."""
+        _one_of("task", task, PRESETS)
+        unknown = changes.keys() - {field.name for field in dataclasses.fields(cls)}
+        if unknown:
+            raise ValueError(f"there is no setting {sorted(unknown)[0]!r}")
+        return cls(**{"task": task, **PRESETS[task], **changes})
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "RunSettings":
+        """Read what `dataclasses.asdict` and JSON have made of settings."""
+        tuples = {name: tuple(values[name]) for name in ("files", "without")}
+        return cls(**{**values, **tuples})
+
+    def __post_init__(self) -> None:
+        _one_of("task", self.task, PRESETS)
+        _one_of("model", self.model, MODELS)
+        _one_of("vocabulary", self.vocabulary, VOCABULARIES)
+        _one_of("schedule", self.schedule, SCHEDULES)
+        _one_of("precision", self.precision, DTYPES)
+        for name in self.without:
+            _one_of("without", name, ABLATIONS)
+        check_positive(
+            **{name: getattr(self, name) for name in _POSITIVE},
+            **(
+                {} if self.batch_tokens is None else {"batch_tokens": self.batch_tokens}
+            ),
+        )
+        check_at_least_0(seed=self.seed, warmup_steps=self.warmup_steps)
+        check_probability(
+            dropout=self.dropout, smoothing=self.smoothing, beta2=self.beta2
+        )
+        for name in ("learning_rate", "clip_norm"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} ({getattr(self, name)}) must be above 0")
+        if not self.weight_decay >= 0:
+            raise ValueError(f"weight_decay ({self.weight_decay}) must be at least 0")
+        self._check_together()
+
+    def _check_together(self) -> None:
+        files = OWN_FILES.get(self.task, 0)
+        if len(self.files) != files:
+            raise ValueError(
+                f"files: the task {self.task!r} reads {files}, not {len(self.files)}"
+            )
+        if (self.model == "transformer") == (self.task == "text"):
+            fitting = "'gpt' or 'bert'" if self.task == "text" else "'transformer'"
+            raise ValueError(
+                f"model ({self.model!r}) must be {fitting} for {self.task}"
+            )
+        if self.schedule == "cosine" and self.warmup_steps >= self.steps:
+            raise ValueError(
+                f"warmup_steps ({self.warmup_steps}) must be below steps ({self.steps})"
+            )
+        if self.schedule == "inverse-sqrt" and not self.warmup_steps:
+            raise ValueError("warmup_steps (0) must be above 0 for 'inverse-sqrt'")
+        if self.without and self.model != "transformer":
+            raise ValueError(f"without ({self.without}) is for model 'transformer'")
+        if self.batch_tokens is not None and self.task == "text":
+            raise ValueError("batch_tokens is for pairs: a text has batch_size windows")
+        if self.vocabulary == "bpe" and not files:
+            raise ValueError("vocabulary 'bpe' is for own files")
+        # --8<-- [end:RunSettings]
+
+
+_POSITIVE = (
+    *("vocab_size", "d_model", "num_heads", "num_layers", "max_len", "examples"),
+    *("steps", "batch_size", "accumulate", "evaluate_every", "evaluate_examples"),
+    *("save_every", "keep", "test_examples"),
+)
+
+
+def _one_of(name: str, value: str, known: object) -> None:
+    if value not in known:  # type: ignore[operator]
+        raise ValueError(
+            f"{name} ({value!r}) must be one of {', '.join(known)}"  # type: ignore[arg-type]
+        )
