@@ -1,0 +1,148 @@
+"""Byte pairs: every text comes back, and no text is a special token."""
+
+import sys
+from itertools import chain
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tformer.data.bpe import BytePairVocabulary
+
+tokenizers = pytest.importorskip("tokenizers")
+
+TEXT = (
+    """The lowest of the low were lower than the others, the others said.
+    Die Größten waren größer als die Großen.
+
+\tЧем дальше в лес, тем больше дров. 日本の春は短い。
+"""
+    * 3
+)
+VOCABULARY = BytePairVocabulary.train([TEXT], vocab_size=330)
+
+
+@given(st.text(max_size=200))
+def test_every_text_comes_back(text):
+    assert VOCABULARY.decode(VOCABULARY.encode(text)) == text
+    assert VOCABULARY.decode(VOCABULARY.encode(text, bos=True, eos=True)) == text
+
+
+@given(st.lists(st.sampled_from(["the", " ", "  ", "\n", "'s", "ß", "7", "\t"])))
+def test_a_text_cut_at_line_ends_gives_the_ids_of_the_whole(words):
+    text = "".join(words)
+    parts = [VOCABULARY.encode(line) for line in text.splitlines(keepends=True)]
+    assert list(chain.from_iterable(parts)) == VOCABULARY.encode(text)
+
+
+def test_it_is_as_large_as_it_may_be_and_finds_words():
+    assert len(VOCABULARY) == 330
+    ids = VOCABULARY.encode(TEXT)
+    assert len(ids) < 0.75 * len(TEXT.encode())
+    assert max(ids) < 330
+    assert {"the", " the", " low"} & {VOCABULARY.piece(i) for i in ids}
+
+
+def test_without_pairs_it_is_bytes():
+    vocabulary = BytePairVocabulary.train(["abc"], vocab_size=500)
+    assert len(vocabulary) == 259  # no pair comes twice
+    assert len(vocabulary.encode("日 é")) == 6
+    # Characters with every byte that UTF-8 has:
+    characters = [
+        *range(0x800),
+        *range(0x800, 0xD800, 16),
+        *range(0xE000, 0x110000, 16),
+    ]
+    seen = {i for c in characters for i in vocabulary.encode(chr(c))}
+    never = set(range(3, 259)) - seen
+    assert len(seen) == 243
+    assert {vocabulary.piece(i) for i in never} == {
+        "\ufffd"
+    }  # 0xc0, 0xc1, 0xf5 to 0xff
+
+
+@pytest.mark.parametrize(
+    "text", ["<pad>", "<bos>", "</s>", "<|endoftext|>", "[MASK]", "\x00\x01\x02"]
+)
+def test_no_text_is_a_special_token(text):
+    ids = VOCABULARY.encode(f"a {text} b")
+    assert min(ids) > VOCABULARY.eos_id
+    assert VOCABULARY.decode(ids) == f"a {text} b"
+
+
+def test_special_tokens():
+    assert (VOCABULARY.pad_id, VOCABULARY.bos_id, VOCABULARY.eos_id) == (0, 1, 2)
+    ids = VOCABULARY.encode("low", bos=True, eos=True)
+    assert (ids[0], ids[-1]) == (1, 2)
+    assert ids[1:-1] == VOCABULARY.encode("low")
+    assert VOCABULARY.decode([1, *VOCABULARY.encode("lo"), 0, 2, 77]) == "lo"
+
+
+def test_a_batch_is_padded_behind():
+    batch = VOCABULARY.encode_batch(["the lowest", "", "the"], bos=True, eos=True)
+    assert batch.dtype == torch.int64
+    assert batch[1].tolist() == [1, 2, *[0] * (batch.shape[1] - 2)]
+    assert [VOCABULARY.decode(row) for row in batch.tolist()] == [
+        "the lowest",
+        "",
+        "the",
+    ]
+    with pytest.raises(ValueError, match="at least one"):
+        VOCABULARY.encode_batch([])
+
+
+def test_training_is_repeatable_and_may_be_fed_in_portions():
+    again = BytePairVocabulary.train(TEXT.splitlines(keepends=True), vocab_size=330)
+    assert again.to_json() == VOCABULARY.to_json()
+
+
+def test_half_a_character():
+    (*start, _) = VOCABULARY.encode("€")
+    assert VOCABULARY.decode(start) == "\ufffd"
+    with pytest.raises(UnicodeEncodeError, match=r"\\ud800.*surrogates not allowed"):
+        VOCABULARY.encode("a\ud800b")
+
+
+def test_bad_input_is_named(raises):
+    with raises(
+        ValueError,
+        "vocab_size (258) must be at least 259: 256 bytes, padding, start and end",
+    ):
+        BytePairVocabulary.train(["a"], vocab_size=258)
+    for bad in (-1, 330):
+        with raises(ValueError, f"id ({bad}) must be in [0, 330)"):
+            VOCABULARY.decode([5, bad])
+    with pytest.raises(ValueError, match="this is no JSON of tokenizers"):
+        BytePairVocabulary("{}")
+    with pytest.raises(ValueError, match="this is no JSON of tokenizers"):
+        BytePairVocabulary("what")
+
+
+def test_a_tokenizer_of_another_kind_is_refused():
+    """One that lowercases, or turns <pad> into a token, would not keep a text."""
+    words = tokenizers.models.WordLevel({"a": 0}, unk_token="a")
+    with pytest.raises(ValueError, match=r"no byte-level tokenizer .* WordLevel"):
+        BytePairVocabulary(tokenizers.Tokenizer(words).to_str())
+    lowercase = tokenizers.normalizers.Lowercase()
+    ours = VOCABULARY._tokenizer.to_str()
+    for change, extra in (
+        (lambda t: t.add_special_tokens(["<pad>"]), "added_tokens"),
+        (lambda t: setattr(t, "normalizer", lowercase), "normalizer"),
+        (lambda t: t.enable_truncation(5), "truncation"),
+    ):
+        changed = tokenizers.Tokenizer.from_str(ours)
+        change(changed)
+        with pytest.raises(ValueError, match=rf"extras \['{extra}'\]"):
+            BytePairVocabulary(changed.to_str())
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    text = VOCABULARY._tokenizer.to_str()
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    for call in (
+        lambda: BytePairVocabulary(text),
+        lambda: BytePairVocabulary.train(["a"], vocab_size=300),
+    ):
+        with pytest.raises(ImportError, match=r"pip install 'tformer\[train\]'"):
+            call()

@@ -1,0 +1,193 @@
+"""A vocabulary of pieces of words: byte-level byte pair encoding.
+
+The pieces are found by the package tokenizers: the 256 bytes first, then, again and
+again, the pair of pieces that stands side by side most often becomes one (Sennrich et
+al. 2016, arXiv:1508.07909; on bytes Radford et al. 2019, GPT-2). As every text is
+bytes, every text can be written, and none needs an "unknown" token.
+"""
+
+# --8<-- [start:imports]
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tformer.checks import check_positive
+from tformer.extras import require
+
+# --8<-- [end:imports]
+
+# --8<-- [start:SPECIALS]
+SPECIALS = 3  # padding, start, end; the pieces follow
+BYTES = 256
+# --8<-- [end:SPECIALS]
+
+
+# --8<-- [start:BytePairVocabulary]
+class BytePairVocabulary:
+    """Cut text into pieces of UTF-8 bytes; 0, 1 and 2 are padding, start and end.
+
+    The three have no spelling: `<pad>` or `<|endoftext|>` in a text are text like any
+    other, so nobody can end a sequence by writing so. A line end is always a piece of
+    its own, so that a text cut at line ends gives the ids of the whole text.
+
+    Args:
+        tokenizer: what `BytePairVocabulary.train` made, in the JSON of tokenizers.
+
+    Raises:
+        ImportError: tokenizers is not installed.
+        ValueError: it is no such JSON, or of a tokenizer of another kind.
+
+    Example:
+        >>> texts = ["low lower lowest"] * 2
+        >>> vocabulary = BytePairVocabulary.train(texts, vocab_size=262)
+        >>> len(vocabulary)
+        262
+        >>> vocabulary.decode(vocabulary.encode("lowly 😀"))
+        'lowly 😀'
+    """
+
+    pad_id = 0
+    bos_id = 1
+    eos_id = 2
+
+    def __init__(self, tokenizer: str) -> None:
+        self._tokenizer = _checked(tokenizer)
+        self._len = SPECIALS + self._tokenizer.get_vocab_size()
+
+    @classmethod
+    def train(cls, texts: Iterable[str], *, vocab_size: int) -> "BytePairVocabulary":
+        """Find the pieces in texts, such as `read_pieces(path)`.
+
+        The same texts give the same pieces, in whatever portions they come, as long as
+        these are cut at line ends.
+
+        Args:
+            texts: to find them in; read once, one after the other.
+            vocab_size: how many tokens in all, at least 259: the bytes and the three.
+
+        Returns:
+            The vocabulary. It is smaller where no pair of pieces comes twice any more.
+
+        Raises:
+            ImportError: tokenizers is not installed.
+            ValueError: `vocab_size` is below 259.
+        """
+        check_positive(vocab_size=vocab_size)
+        if vocab_size < SPECIALS + BYTES:
+            raise ValueError(
+                f"vocab_size ({vocab_size}) must be at least {SPECIALS + BYTES}: "
+                f"{BYTES} bytes, padding, start and end"
+            )
+        tokenizers = require("tokenizers")
+        tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+        on_bytes = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        line_ends = tokenizers.pre_tokenizers.Split("\n", "isolated")
+        tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(
+            [line_ends, on_bytes]
+        )
+        tokenizer.decoder = tokenizers.decoders.ByteLevel()
+        trainer = tokenizers.trainers.BpeTrainer(
+            vocab_size=vocab_size - SPECIALS,
+            min_frequency=2,
+            initial_alphabet=on_bytes.alphabet(),
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator(texts, trainer)
+        return cls(tokenizer.to_str())
+
+    def __len__(self) -> int:
+        return self._len
+
+    def encode(self, text: str, *, bos: bool = False, eos: bool = False) -> list[int]:
+        """Turn text into ids, with the start and the end token if asked for.
+
+        Raises:
+            ValueError: the text holds half of a surrogate pair, which no UTF-8 has.
+        """
+        try:
+            # "fast" leaves out where each piece stood in the text.
+            (encoding,) = self._tokenizer.encode_batch_fast([text])
+        except (TypeError, UnicodeEncodeError):
+            text.encode()  # says what and where, as a ValueError
+            raise
+        ids = [piece + SPECIALS for piece in encoding.ids]
+        return [self.bos_id] * bos + ids + [self.eos_id] * eos
+
+    def encode_batch(
+        self, texts: Sequence[str], *, bos: bool = False, eos: bool = False
+    ) -> Tensor:
+        """Encode texts and fill the shorter ones up with padding.
+
+        Returns:
+            int64 (B, L).
+
+        Raises:
+            ValueError: there is no text.
+        """
+        if not texts:
+            raise ValueError("texts must hold at least one text")
+        rows = [self.encode(text, bos=bos, eos=eos) for text in texts]
+        longest = max(map(len, rows))
+        padded = [row + [self.pad_id] * (longest - len(row)) for row in rows]
+        return torch.tensor(padded, dtype=torch.int64)  # (B, L)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Turn ids into text, up to the first end token, without padding and start.
+
+        A character can be cut in two between pieces: a lone half becomes U+FFFD.
+
+        Raises:
+            ValueError: an id is outside the vocabulary.
+        """
+        pieces = []
+        for i in ids:
+            if not 0 <= i < len(self):
+                raise ValueError(f"id ({i}) must be in [0, {len(self)})")
+            if i == self.eos_id:
+                break
+            if i >= SPECIALS:
+                pieces.append(i - SPECIALS)
+        text: str = self._tokenizer.decode(pieces, skip_special_tokens=False)
+        return text
+
+    def piece(self, i: int) -> str:
+        """Return the text of one id, to look at: U+FFFD where it is no whole character.
+
+        Raises:
+            ValueError: the id is outside the vocabulary.
+        """
+        return self.decode([i])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tokenizer in the JSON of the package tokenizers."""
+        tokenizer: dict[str, Any] = json.loads(self._tokenizer.to_str())
+        return tokenizer
+        # --8<-- [end:BytePairVocabulary]
+
+
+# --8<-- [start:checked]
+def _checked(tokenizer: str) -> Any:
+    """Read a tokenizer's JSON, and refuse what would not keep every text as it is."""
+    try:
+        parsed = require("tokenizers").Tokenizer.from_str(tokenizer)
+        settings = json.loads(tokenizer)
+    except ImportError:
+        raise
+    except Exception as error:
+        raise ValueError(f"this is no JSON of tokenizers: {error}") from error
+    steps = (settings["pre_tokenizer"] or {}).get("pretokenizers", [])
+    kinds = [step["type"] for step in steps]
+    spared = {"normalizer", "post_processor", "truncation", "padding", "added_tokens"}
+    extra = sorted(name for name in spared if settings.get(name))
+    if settings["model"]["type"] != "BPE" or kinds != ["Split", "ByteLevel"] or extra:
+        raise ValueError(
+            "this is no byte-level tokenizer made by BytePairVocabulary.train: model "
+            f"{settings['model']['type']}, steps {kinds}, extras {extra}"
+        )
+    if parsed.get_vocab_size() < BYTES:
+        raise ValueError(f"a vocabulary of {parsed.get_vocab_size()} lacks bytes")
+    return parsed
+    # --8<-- [end:checked]

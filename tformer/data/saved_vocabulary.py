@@ -1,0 +1,54 @@
+"""Vocabularies as JSON, to be kept beside a model: no pickle, so nothing can be run."""
+
+# --8<-- [start:imports]
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tformer.data.bpe import BytePairVocabulary
+from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
+
+# --8<-- [end:imports]
+
+
+# --8<-- [start:vocabulary_to_json]
+def vocabulary_to_json(vocabulary: Vocabulary) -> dict[str, Any]:
+    """Turn a vocabulary into what JSON can hold.
+
+    Raises:
+        TypeError: it is a vocabulary of another kind.
+    """
+    if isinstance(vocabulary, CharacterVocabulary):
+        return {"characters": vocabulary.characters}
+    if isinstance(vocabulary, BytePairVocabulary):
+        return {"byte_pairs": vocabulary.to_json()}
+    raise TypeError(f"a {type(vocabulary).__name__} cannot be saved as JSON")
+    # --8<-- [end:vocabulary_to_json]
+
+
+# --8<-- [start:vocabulary_from_json]
+def vocabulary_from_json(
+    values: Mapping[str, Any],
+) -> CharacterVocabulary | BytePairVocabulary:
+    """Turn what `vocabulary_to_json` gave into a vocabulary again.
+
+    Raises:
+        ImportError: it is of byte pairs, and tokenizers is not installed.
+        ValueError: it is something else.
+    """
+    match list(values.items()):
+        case [("characters", str(characters))]:
+            return CharacterVocabulary(characters)
+        case [("byte_pairs", dict(tokenizer))]:
+            return BytePairVocabulary(json.dumps(tokenizer))
+    raise ValueError(f"no JSON of a vocabulary: it holds {sorted(map(str, values))}")
+    # --8<-- [end:vocabulary_from_json]
+
+
+# --8<-- [start:vocabulary_digest]
+def vocabulary_digest(vocabulary: Vocabulary) -> str:
+    """Return the sha256 of a vocabulary: equal for equal ones, on every machine."""
+    text = json.dumps(vocabulary_to_json(vocabulary), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+    # --8<-- [end:vocabulary_digest]

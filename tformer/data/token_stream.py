@@ -1,0 +1,175 @@
+"""A text as ids in a file: for texts that are larger than memory.
+
+Beside the ids lies a header in JSON, which says how many there are, of which type, and
+of which vocabulary. The file is mapped, not loaded: what is not looked at is not read.
+"""
+
+# --8<-- [start:imports]
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tformer.data.saved_vocabulary import vocabulary_digest
+from tformer.data.text_files import read_pieces
+from tformer.data.vocabulary import Vocabulary
+
+# --8<-- [end:imports]
+
+# --8<-- [start:FORMAT]
+FORMAT = "tformer tokens, version 1"
+DTYPES = {"uint16": "<u2", "uint32": "<u4"}  # the byte order does not change with it
+HEADER_TYPES = {"tokens": int, "dtype": str, "vocabulary": str, "sha256": str}
+# --8<-- [end:FORMAT]
+
+
+# --8<-- [start:write_token_stream]
+def write_token_stream(
+    text_path: str | Path, path: str | Path, vocabulary: Vocabulary
+) -> int:
+    """Encode a text file piece by piece into a file of ids.
+
+    Both files are written under other names and then renamed, so a process that is
+    killed leaves no half file that could be taken for a whole one.
+
+    Args:
+        text_path: a text; see `tformer.data.text_files`.
+        path: of the ids; the header gets ".json" on top of the name. An existing file
+            is replaced.
+        vocabulary: to encode with. Ids take two bytes each if it has at most 65,536,
+            and four otherwise.
+
+    Returns:
+        How many tokens were written.
+
+    Raises:
+        OSError: a file is missing, or the disk is full; nothing is left behind.
+        ValueError: the text is no text, or has an unknown character; the message has
+            the file and, where it is one character or byte, the line.
+    """
+    path, header_path = _paths(path)
+    new, new_header = _new(path), _new(header_path)
+    name = "uint16" if len(vocabulary) <= 2**16 else "uint32"
+    tokens, digest, line = 0, hashlib.sha256(), 1
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with new.open("wb") as file:
+            for piece in read_pieces(text_path):
+                try:
+                    ids = vocabulary.encode(piece)
+                except ValueError:
+                    raise _unknown(vocabulary, text_path, piece, line) from None
+                data = np.array(ids, dtype=DTYPES[name]).tobytes()
+                digest.update(data)
+                file.write(data)
+                tokens += len(ids)
+                line += piece.count("\n")
+            _to_disk(file)
+        header = {
+            "format": FORMAT,
+            "tokens": tokens,
+            "dtype": name,
+            "vocabulary": vocabulary_digest(vocabulary),
+            "sha256": digest.hexdigest(),
+        }
+        with new_header.open("w", encoding="utf-8") as file:
+            file.write(json.dumps(header, indent=2) + "\n")
+            _to_disk(file)
+        # No header may ever describe other ids: none is better, for a moment.
+        header_path.unlink(missing_ok=True)
+        os.replace(new, path)
+        os.replace(new_header, header_path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        new_header.unlink(missing_ok=True)
+        raise
+    return tokens
+
+
+def _unknown(
+    vocabulary: Vocabulary, text_path: str | Path, piece: str, line: int
+) -> ValueError:
+    for number, text in enumerate(piece.split("\n"), line):
+        try:
+            vocabulary.encode(text)
+        except ValueError as error:
+            return ValueError(f"{text_path}, line {number}: {error}")
+    return ValueError(f"{text_path}: the vocabulary has no newline")
+    # --8<-- [end:write_token_stream]
+
+
+# --8<-- [start:open_token_stream]
+def open_token_stream(
+    path: str | Path, vocabulary: Vocabulary | None = None, *, verify: bool = False
+) -> npt.NDArray[Any]:
+    """Map a file of ids into memory, after holding it to its header.
+
+    Args:
+        path: that was given to `write_token_stream`.
+        vocabulary: the one of the model; the file must be of the same.
+        verify: read the whole file and compare its sha256 too.
+
+    Returns:
+        The ids, uint16 or uint32 (N,), read-only; for `text_batches`.
+
+    Raises:
+        FileNotFoundError: the file or its header is missing.
+        ValueError: the file is truncated or too long, changed, of another vocabulary,
+            or the header is none. The message names the file and what is wrong.
+    """
+    path, header_path = _paths(path)
+    for each in (path, header_path):
+        if not each.exists():
+            raise FileNotFoundError(f"{each}: no such file")
+    header = _read_header(header_path)
+    dtype = np.dtype(DTYPES[header["dtype"]])
+    size, expected = path.stat().st_size, header["tokens"] * dtype.itemsize
+    if size != expected:
+        wrong = "truncated" if size < expected else "too long"
+        raise ValueError(f"{path} is {wrong}: {size} bytes, not {expected}")
+    if vocabulary is not None and vocabulary_digest(vocabulary) != header["vocabulary"]:
+        raise ValueError(f"{path} was written with another vocabulary")
+    if verify:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != header["sha256"]:
+            raise ValueError(f"{path} was changed: its sha256 is {digest}")
+    return np.memmap(path, dtype=dtype, mode="r")
+    # --8<-- [end:open_token_stream]
+
+
+# --8<-- [start:header]
+def _read_header(path: Path) -> dict[str, Any]:
+    try:
+        header = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # of JSON or of UTF-8
+        raise ValueError(f"{path} is not JSON, or truncated: {error}") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ValueError(f"{path} is not a header of {FORMAT}")
+    for name, kind in HEADER_TYPES.items():
+        if type(header.get(name)) is not kind:
+            raise ValueError(f"{path}: {name} ({header.get(name)!r}) has a wrong type")
+    if header["dtype"] not in DTYPES or header["tokens"] < 1:
+        raise ValueError(
+            f"{path}: {header['tokens']} tokens of {header['dtype']!r} cannot be"
+        )
+    return header
+
+
+def _paths(path: str | Path) -> tuple[Path, Path]:
+    path = Path(path)
+    return path, path.with_name(f"{path.name}.json")
+
+
+def _new(path: Path) -> Path:
+    return path.with_name(f"{path.name}.new")
+
+
+def _to_disk(file: Any) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+    # --8<-- [end:header]
