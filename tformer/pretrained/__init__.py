@@ -23,14 +23,18 @@ def load_pretrained(name: str) -> Checkpoint:
         ImportError: safetensors is not installed.
         ValueError: there is no model of this name.
     """
-    folder = files(__name__)
-    names = sorted(
-        file.name.removesuffix(".safetensors")
-        for file in folder.iterdir()
-        if file.name.endswith(".safetensors")
-    )
-    if name not in names:
+    if name not in (names := pretrained_names()):
         raise ValueError(f"name ({name!r}) must be one of {', '.join(names)}")
-    with as_file(folder) as path:
+    with as_file(files(__name__)) as path:
         return load_checkpoint(path / f"{name}.safetensors")
     # --8<-- [end:load_pretrained]
+
+
+def pretrained_names() -> list[str]:
+    """List the trained models of the package."""
+    names = (file.name for file in files(__name__).iterdir())
+    return sorted(
+        name.removesuffix(".safetensors")
+        for name in names
+        if name.endswith(".safetensors")
+    )

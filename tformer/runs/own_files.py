@@ -63,7 +63,7 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
         raise RunError(str(error)) from error
     if s.model == "bert":
         return _masked_data(s, vocabulary, train, rest)
-    test = _windows_in_order(rest, s.max_len, s.test_examples)
+    test = windows_in_order(rest, s.max_len, s.test_examples)
     texts = (vocabulary.decode(ids.tolist()) for batch in test for ids in batch.targets)
     return RunData(
         vocabulary=vocabulary,
@@ -71,13 +71,13 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
         batches=lambda start: text_batches(
             train, batch_size=s.batch_size, context=s.max_len, seed=s.seed, start=start
         ),
-        validation=_windows_in_order(rest, s.max_len, s.evaluate_examples),
+        validation=windows_in_order(rest, s.max_len, s.evaluate_examples),
         test=test,
         test_bytes=sum(len(text.encode()) for text in texts),
     )
 
 
-def _windows_in_order(stream: Any, context: int, most: int) -> list[TextBatch]:
+def windows_in_order(stream: Any, context: int, most: int) -> list[TextBatch]:
     """Cut a text into windows side by side; each target is asked for once."""
     count = min(most, (len(stream) - 1) // context)
     # Spread over the whole text, if there are more than are wanted.

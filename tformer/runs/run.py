@@ -1,6 +1,7 @@
 """A run from its beginning, or from where it stopped, to its end."""
 
 # --8<-- [start:imports]
+import dataclasses
 import random
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -24,7 +25,7 @@ from tformer.runs.metrics import Metrics
 from tformer.runs.run_data import RunData
 from tformer.runs.signals import stop_signals
 from tformer.runs.state import clean_up, load_state, save_state, saved_states
-from tformer.shards import full_state, load_full_state
+from tformer.shards import full_state
 from tformer.training import StepReport, train
 
 # --8<-- [end:imports]
@@ -210,14 +211,18 @@ class Run:
             nats = of_test.loss * of_test.tokens
             result["test_bits_per_byte"] = bits_per_byte(nats, data.test_bytes)
         result["machine"] = describe_machine(self.device)
-        trained = full_state(
-            self.model
-        )  # with several processes, gathered in the first
+        # With several processes, the first gathers what all have.
+        trained = full_state(self.model)
         if self._main:
             model = self._new_model()
-            load_full_state(model, trained)
+            with torch.no_grad():
+                for name, parameter in model.named_parameters():
+                    parameter.copy_(trained[f"model.{name}"])
             save_checkpoint(
-                self.folder.model, model, vocabulary=data.vocabulary, facts={}
+                self.folder.model,
+                model,
+                vocabulary=data.vocabulary,
+                facts={"settings": dataclasses.asdict(self.settings)},
             )
             draw_curves(self.folder)
             write_json(self.folder.result, result)

@@ -1,0 +1,32 @@
+"""The commands, and what `tformer --help` says."""
+
+# --8<-- [start:imports]
+import typer
+
+from tformer.cli import attend, evaluate, generate, info, train, translate
+
+# --8<-- [end:imports]
+
+# --8<-- [start:app]
+HELP = """Train Transformers, and look into them.
+
+A first run, of two minutes:  tformer train copy --out runs/copy
+
+Then ask it:  tformer translate runs/copy abcd  ·  tformer attend runs/copy abcd
+
+A model that comes with the package:  tformer translate dates "jeudi 3 mai 1979"
+
+Exit codes: 0 done, 1 could not be done, 2 wrong usage, 130 stopped by Ctrl-C.
+"""
+
+app = typer.Typer(
+    name="tformer",
+    help=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (train, evaluate, translate, generate, attend, info):
+    app.command()(getattr(command, command.__name__.rpartition(".")[2]))
+# --8<-- [end:app]

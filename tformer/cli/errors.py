@@ -1,0 +1,49 @@
+"""Errors at the command line: a sentence on stderr, and an exit code."""
+
+# --8<-- [start:imports]
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# --8<-- [end:imports]
+
+# --8<-- [start:codes]
+FAILED = 1  # what was asked for could not be done; the message says why
+USAGE = 2  # the command line itself is wrong; typer says so
+INTERRUPTED = 130  # Ctrl-C, as shells count it: 128 + SIGINT
+# --8<-- [end:codes]
+
+
+# --8<-- [start:explained]
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn the errors that a user can put right into a sentence, without traceback.
+
+    With TFORMER_TRACEBACK=1 in the environment, the traceback is shown as well.
+    """
+    try:
+        yield
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(FAILED) from None
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted\n")
+        raise SystemExit(INTERRUPTED) from None
+    except Exception as error:
+        if os.environ.get("TFORMER_TRACEBACK") or not _can_be_put_right(error):
+            raise
+        sys.stderr.write(f"error: {error}\n")
+        raise SystemExit(FAILED) from error
+
+
+def _can_be_put_right(error: Exception) -> bool:
+    """Tell a user's mistake, or a full disk, from a mistake of ours."""
+    import torch
+
+    from tformer.distributed import ProcessLostError
+    from tformer.runs.folder import RunError
+
+    kinds = (RunError, ProcessLostError, FloatingPointError, OSError, ImportError)
+    return isinstance(error, (*kinds, ValueError, torch.OutOfMemoryError))
+    # --8<-- [end:explained]

@@ -1,0 +1,134 @@
+"""`tformer evaluate`: how good a trained model is."""
+
+# --8<-- [start:imports]
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tformer.cli.options import Device, Model
+from tformer.cli.translate import check_kind, check_lines, decoder, longest_target
+from tformer.data.pairs import read_pairs
+from tformer.data.text_files import read_text
+from tformer.decoding import translate
+from tformer.distributed import setup
+from tformer.evaluation import bits_per_byte, bleu, mean_loss
+from tformer.gpt import GPT
+from tformer.runs.folder import RunError
+from tformer.runs.own_files import windows_in_order
+from tformer.runs.run_data import pairs_in_order
+from tformer.runs.trained import Trained, load_trained
+from tformer.tasks import SPLITS, TASKS
+from tformer.transformer import Transformer
+
+# --8<-- [end:imports]
+
+
+# --8<-- [start:evaluate]
+def evaluate(
+    model: Model,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="A text for a GPT; sources and targets, line by line, for a model "
+            "that translates. For a model of a task none: its test is drawn.",
+            show_default=False,
+        ),
+    ] = None,
+    split: Annotated[str, typer.Option(help="Of a task: test or validation.")] = "test",
+    count: Annotated[int, typer.Option(min=1, help="Pairs to draw of a task.")] = 2000,
+    beams: Annotated[int, typer.Option(min=1, help="1 is greedy.")] = 1,
+    length_penalty: Annotated[float, typer.Option(help="Of beam search.")] = 0.6,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    device: Device = "auto",
+) -> None:
+    """Print loss, perplexity, bits per byte; exact match, and sacreBLEU of own files.
+
+    tformer evaluate runs/dates
+
+    tformer evaluate runs/de-en test.de test.en --beams 4
+
+    tformer evaluate runs/book another-book.txt
+    """
+    trained = load_trained(model)
+    trained.model.to(setup(device))
+    decode = decoder(beams, length_penalty)
+    if isinstance(trained.model, GPT):
+        result = _of_text(trained, files or [])
+    else:
+        check_kind(trained, Transformer, "evaluate")
+        pairs = _pairs(trained, files or [], split, count)
+        result = _of_pairs(trained, pairs, decode, with_bleu=bool(files))
+    if as_json:
+        typer.echo(json.dumps(result, indent=2))
+    else:
+        for name, value in result.items():
+            typer.echo(
+                f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
+            )
+
+
+def _pairs(
+    trained: Trained, files: list[Path], split: str, count: int
+) -> list[tuple[str, str]]:
+    task = trained.settings.task if trained.settings else trained.manifest.get("task")
+    if not files and task in TASKS:
+        if split not in SPLITS[1:]:
+            raise typer.BadParameter(f"--split must be one of {', '.join(SPLITS[1:])}")
+        return list(TASKS[task].pairs(split, count, seed=0))
+    if len(files) != 2:
+        raise typer.BadParameter("name two files: the sources and their targets")
+    return list(read_pairs(*files))
+
+
+def _of_pairs(
+    trained: Trained, pairs: list[tuple[str, str]], decode: Any, *, with_bleu: bool
+) -> dict[str, Any]:
+    sources, targets = (list(texts) for texts in zip(*pairs, strict=True))
+    for texts in (sources, targets):
+        check_lines(trained, texts, first=1)
+    vocabulary, device = trained.vocabulary, next(trained.model.parameters()).device
+    batches = (b.to(device) for b in pairs_in_order(vocabulary, pairs))
+    loss = mean_loss(trained.model, batches)
+    written = translate(
+        trained.model,
+        vocabulary,
+        sources,
+        max_len=longest_target(trained),
+        decode=decode,
+    )
+    right = sum(map(str.__eq__, written, targets))
+    result: dict[str, Any] = {
+        "pairs": len(pairs),
+        "exact_match": right / len(pairs),
+        "loss": loss.loss,
+        "perplexity": loss.perplexity,
+    }
+    if with_bleu:
+        result["bleu"], result["signature"] = bleu(written, targets)
+    return result
+
+
+def _of_text(trained: Trained, files: list[Path]) -> dict[str, Any]:
+    if len(files) != 1:
+        raise typer.BadParameter("name one file: the text to evaluate on")
+    try:
+        ids = trained.vocabulary.encode(read_text(files[0]))
+    except ValueError as error:
+        raise RunError(f"{files[0]}: {error}") from error
+    context = trained.model.config.max_len
+    if len(ids) <= context:
+        raise RunError(f"{files[0]} has {len(ids)} tokens: too few for {context}")
+    batches = windows_in_order(ids, context, len(ids))
+    device = next(trained.model.parameters()).device
+    loss = mean_loss(trained.model, (batch.to(device) for batch in batches))
+    rows = (row for batch in batches for row in batch.targets.tolist())
+    size = sum(len(trained.vocabulary.decode(row).encode()) for row in rows)
+    return {
+        "tokens": loss.tokens,
+        "loss": loss.loss,
+        "perplexity": loss.perplexity,
+        "bits_per_byte": bits_per_byte(loss.loss * loss.tokens, size),
+    }
+    # --8<-- [end:evaluate]

@@ -1,0 +1,83 @@
+"""`tformer generate`: let a trained language model write on."""
+
+# --8<-- [start:imports]
+from typing import Annotated
+
+import torch
+import typer
+
+from tformer.cli.options import Device, Model
+from tformer.cli.translate import check_kind
+from tformer.data.text_files import clean_text
+from tformer.distributed import setup
+from tformer.gpt import GPT
+from tformer.runs.folder import RunError
+from tformer.runs.trained import load_trained
+from tformer.sampling import sample
+
+# --8<-- [end:imports]
+
+
+# --8<-- [start:generate]
+def generate(
+    model: Model,
+    prompt: Annotated[str, typer.Option(help="The text to go on from.")] = "\n",
+    tokens: Annotated[int, typer.Option(min=1, help="Write at most so many.")] = 500,
+    temperature: Annotated[
+        float, typer.Option(help="Above 0; below 1 the likely become likelier.")
+    ] = 0.8,
+    top_k: Annotated[int | None, typer.Option(help="Of the k likeliest.")] = None,
+    top_p: Annotated[
+        float | None, typer.Option(help="Of the fewest whose shares sum to p.")
+    ] = None,
+    min_p: Annotated[
+        float | None, typer.Option(help="Of those with p of the likeliest's share.")
+    ] = None,
+    stop: Annotated[
+        list[str] | None, typer.Option(help="End at this character or token.")
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, help="How many texts.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same texts.")] = 0,
+    device: Device = "auto",
+) -> None:
+    """Let a model write on from a prompt, token by token, drawn at random.
+
+    tformer generate runs/book --prompt "Once upon" --temperature 0.7 --top-p 0.9
+    """
+    trained = load_trained(model)
+    check_kind(trained, GPT, "generate")
+    vocabulary = trained.vocabulary
+    try:
+        ids = vocabulary.encode(clean_text(prompt))
+        stops = [
+            _one_token(trained.vocabulary.encode(text), text) for text in stop or []
+        ]
+    except ValueError as error:
+        raise RunError(str(error)) from error
+    if not ids:
+        raise RunError("--prompt must hold at least one character")
+    chosen = setup(device)
+    context = trained.model.config.max_len
+    written = sample(
+        trained.model.to(chosen),
+        torch.tensor([ids[-context:]] * count, device=chosen),
+        max_len=tokens,
+        eos_id=[vocabulary.eos_id, *stops],
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        min_p=min_p,
+        generator=torch.Generator(chosen).manual_seed(seed),
+        window=max(1, context // 2),
+    )
+    for number, row in enumerate(written.tolist(), 1):
+        if count > 1:
+            typer.echo(f"--- {number}")
+        typer.echo(prompt + vocabulary.decode(row))
+
+
+def _one_token(ids: list[int], text: str) -> int:
+    if len(ids) != 1:
+        raise ValueError(f"--stop {text!r} must be one token, and is {len(ids)}")
+    return ids[0]
+    # --8<-- [end:generate]

@@ -1,0 +1,108 @@
+"""`tformer info`: what is here, and what a run or a model is."""
+
+# --8<-- [start:imports]
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+
+import tformer
+from tformer.pretrained import pretrained_names
+from tformer.runs.folder import RunFolder, read_json
+from tformer.runs.metrics import read_metrics
+from tformer.runs.settings import PRESETS, RunSettings
+from tformer.runs.state import saved_states
+from tformer.runs.trained import load_trained
+from tformer.tasks import TASKS
+
+# --8<-- [end:imports]
+
+
+# --8<-- [start:info]
+def info(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            help="A run, a .safetensors file, a model of the package, or a task; "
+            "without it, what there is.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Say what there is: tasks and their presets, models, devices; or what a run is.
+
+    tformer info  ·  tformer info dates  ·  tformer info runs/dates
+    """
+    if what is None:
+        _everything()
+    elif Path(what).is_dir():
+        _run(RunFolder.open(what))
+    elif what in PRESETS and not what.endswith(".safetensors"):
+        _task(what)
+        if what in pretrained_names():
+            _model(what)
+    else:
+        _model(what)
+
+
+def _everything() -> None:
+    typer.echo(f"tformer {tformer.__version__}, torch {torch.__version__}")
+    devices = ["cpu"] + ["mps"] * torch.backends.mps.is_available()
+    devices += [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    typer.echo(f"devices: {', '.join(devices)}")
+    typer.echo(f"models of the package: {', '.join(pretrained_names())}")
+    typer.echo("tasks:")
+    for task in PRESETS:
+        typer.echo(f"  {task:13} {_described(task)}")
+
+
+def _described(task: str) -> str:
+    own = {
+        "text": "your own text file, for a language model",
+        "pairs": "your own two parallel files, for translation",
+    }
+    return own.get(task) or TASKS[task].description
+
+
+def _task(name: str) -> None:
+    typer.echo(f"task {name}: {_described(name)}")
+    files = {"text": ("…",), "pairs": ("…", "…")}.get(name, ())
+    _settings(RunSettings.of(name, files=files))
+
+
+def _settings(settings: RunSettings) -> None:
+    for name, value in dataclasses.asdict(settings).items():
+        if name not in ("task", "files") and value not in (None, ()):
+            typer.echo(f"  {name.replace('_', '-'):18} {value}")
+
+
+def _run(folder: RunFolder) -> None:
+    settings = folder.settings()
+    typer.echo(f"run {folder.path}: {settings.task}")
+    _settings(settings)
+    made = [x for x in _metrics(folder) if "loss" in x]
+    typer.echo(f"steps made: {made[-1]['step'] if made else 0} of {settings.steps}")
+    states = ", ".join(path.name for path in saved_states(folder.checkpoints))
+    typer.echo(f"checkpoints: {states or 'none'}")
+    if folder.result.exists():
+        for name, value in read_json(folder.result).items():
+            typer.echo(f"  {name} {value}")
+    else:
+        typer.echo(f"not finished: tformer train --resume {folder.path}")
+
+
+def _metrics(folder: RunFolder) -> list[dict[str, float]]:
+    return read_metrics(folder.metrics) if folder.metrics.exists() else []
+
+
+def _model(name: str) -> None:
+    trained = load_trained(name)
+    parameters = sum(p.numel() for p in trained.model.parameters())
+    kind = type(trained.model).__name__
+    typer.echo(f"model {name}: a {kind} of {parameters:,} parameters")
+    for field, value in trained.manifest["config"].items():
+        typer.echo(f"  {field:18} {value}")
+    typer.echo(f"  {'vocabulary':18} {len(trained.vocabulary)} tokens")
+    # --8<-- [end:info]

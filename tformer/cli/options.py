@@ -1,0 +1,94 @@
+"""Options that commands share, and those that come from the settings of a run."""
+
+# --8<-- [start:imports]
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from tformer.runs.settings import RunSettings
+
+# --8<-- [end:imports]
+
+# --8<-- [start:shared]
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="The folder of a run, a .safetensors file, or a model that comes with the "
+        "package: dates.",
+    ),
+]
+Device = Annotated[
+    str, typer.Option(help="auto (CUDA, MPS or CPU, the first that is there), or one.")
+]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="Threads of the CPU; torch chooses by itself.")
+]
+# --8<-- [end:shared]
+
+# --8<-- [start:settings]
+PANELS = {
+    "Model": "model d_model num_heads num_layers d_ff max_len dropout bias norm_first "
+    "without",
+    "Data": "examples vocabulary vocab_size batch_size batch_tokens",
+    "Training": "steps accumulate learning_rate schedule warmup_steps weight_decay "
+    "beta2 clip_norm smoothing precision compile seed",
+    "Watching": "evaluate_every evaluate_examples save_every keep test_examples",
+}
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each setting of a run but its task and its files.
+
+    What a setting means is written once, in the docstring of `RunSettings`. An option
+    that is not given is None: then the preset of the task stands.
+    """
+    signature = inspect.signature(command)
+    own = [p for p in signature.parameters.values() if p.kind != p.VAR_KEYWORD]
+    kinds, told = typing.get_type_hints(RunSettings), _descriptions()
+    added = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                _optional(kinds[name]),
+                typer.Option(help=told[name], rich_help_panel=panel),
+            ],
+        )
+        for panel, names in PANELS.items()
+        for name in names.split()
+    ]
+    command.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*own, *added]
+    )
+    return command
+
+
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    """Keep the options that were given."""
+    lists = {n: tuple(v) for n, v in options.items() if isinstance(v, list) and v}
+    plain = {n: v for n, v in options.items() if not isinstance(v, list)}
+    return {n: v for n, v in {**plain, **lists}.items() if v is not None}
+
+
+def _optional(kind: Any) -> Any:
+    if kind == tuple[str, ...]:
+        return list[str] | None
+    return kind if isinstance(kind, types.UnionType) else kind | None
+
+
+def _descriptions() -> dict[str, str]:
+    """Read what RunSettings says of each setting."""
+    text = inspect.cleandoc(RunSettings.__doc__ or "").split("Args:")[1]
+    found = re.findall(r"^    (\w+): (.+?)(?=^    \w|\Z|^\w)", text, re.M | re.S)
+    return {
+        name: (words := " ".join(said.split()))[0].upper() + words[1:]
+        for name, said in found
+    }
+    # --8<-- [end:settings]

@@ -1,0 +1,132 @@
+"""`tformer train`: begin a run, or go on with one."""
+
+# --8<-- [start:imports]
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+
+from tformer.cli.errors import INTERRUPTED
+from tformer.cli.options import Device, Threads, given, with_settings
+from tformer.distributed import running
+from tformer.processes import num_processes, process_rank, wait_for_all
+from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.run import Run, Stopped
+from tformer.runs.settings import OWN_FILES, PRESETS, RunSettings
+
+# --8<-- [end:imports]
+
+
+# --8<-- [start:train]
+@with_settings
+def train(
+    task: Annotated[
+        str | None,
+        typer.Argument(
+            help=f"What to learn: {', '.join(PRESETS)}. `tformer info` says more.",
+            show_default=False,
+        ),
+    ] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="One text file for text; two for pairs, of which line n of the first "
+            "is translated by line n of the second.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The folder of the run, new or empty."),
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on with the run in this folder.")
+    ] = None,
+    device: Device = "auto",
+    strategy: Annotated[
+        str,
+        typer.Option(
+            help="With several processes under torchrun: ddp (each holds the model) or "
+            "fsdp (each holds a part of it)."
+        ),
+    ] = "ddp",
+    threads: Threads = None,
+    quiet: Annotated[bool, typer.Option(help="Show no progress.")] = False,
+    **settings: Any,
+) -> None:
+    """Train a model. The run is a folder: settings, metrics, checkpoints, the model.
+
+    tformer train dates --out runs/dates
+
+    tformer train text book.txt --out runs/book --vocabulary bpe
+
+    tformer train pairs text.de text.en --out runs/de-en --max-len 200
+
+    tformer train --resume runs/dates
+
+    torchrun --nproc-per-node 2 -m tformer train dates --out runs/dates
+    """
+    if (resume is None) == (task is None):
+        raise typer.BadParameter("name a task to begin with, or a run to --resume")
+    changes = given(settings)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    with running(device) as chosen:
+        if resume is not None:
+            folder = _resumed(resume, changes, out)
+        else:
+            folder = _begun(task or "", files or [], changes, out)
+        several = num_processes() > 1
+        run = Run(
+            folder,
+            device=chosen,
+            strategy=strategy if several else "none",
+            progress=not quiet,
+        )
+        try:
+            result = run.train()
+        except Stopped as stop:
+            if process_rank() == 0:
+                how = f"tformer train --resume {folder.path}"
+                typer.echo(f"{stop}; go on with: {how}", err=True)
+            raise SystemExit(INTERRUPTED) from None
+    if process_rank() == 0:
+        for name, value in result.items():
+            if name.startswith("test_"):
+                typer.echo(f"{name} {value}")
+        typer.echo(f"run {folder.path}")
+
+
+def _begun(
+    task: str, files: list[Path], changes: dict[str, Any], out: Path | None
+) -> RunFolder:
+    if out is None:
+        raise typer.BadParameter("--out must name the folder of the run")
+    wanted = OWN_FILES.get(task, 0)
+    if task in PRESETS and len(files) != wanted:
+        raise typer.BadParameter(
+            f"the task {task} reads {wanted} files, not {len(files)}"
+        )
+    for file in files:
+        if not file.is_file():
+            raise RunError(f"{file}: no such file")
+    names = tuple(str(file.resolve()) for file in files)
+    try:
+        settings = RunSettings.of(task, files=names, **changes)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    if process_rank() == 0:
+        RunFolder.create(out, settings)
+    wait_for_all()
+    return RunFolder.open(out)
+
+
+def _resumed(path: Path, changes: dict[str, Any], out: Path | None) -> RunFolder:
+    if changes or out is not None:
+        name = next(iter(changes), "out").replace("_", "-")
+        raise typer.BadParameter(
+            f"--{name} cannot be given with --resume: a run goes on as it began"
+        )
+    return RunFolder.open(path)
+    # --8<-- [end:train]

@@ -1,0 +1,118 @@
+"""`tformer translate`: from texts to what a trained encoder-decoder writes."""
+
+# --8<-- [start:imports]
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from torch import Tensor
+
+from tformer.beam import beam_search
+from tformer.cli.options import Device, Model
+from tformer.data.text_files import clean_text, read_text
+from tformer.decoding import greedy
+from tformer.decoding import translate as translate_texts
+from tformer.distributed import setup
+from tformer.runs.folder import RunError
+from tformer.runs.trained import Trained, load_trained
+from tformer.tasks import TASKS
+from tformer.transformer import Transformer
+
+# --8<-- [end:imports]
+
+
+# --8<-- [start:translate]
+def translate(
+    model: Model,
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(help="Texts; lines of the standard input if none is given."),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="Read a line a text from this file.")
+    ] = None,
+    beams: Annotated[
+        int, typer.Option(min=1, help="Beam search with so many; 1 is greedy.")
+    ] = 1,
+    length_penalty: Annotated[
+        float, typer.Option(help="Of beam search: larger favours longer texts.")
+    ] = 0.6,
+    max_len: Annotated[
+        int | None, typer.Option(min=1, help="Write at most so many tokens for each.")
+    ] = None,
+    batch_size: Annotated[int, typer.Option(min=1)] = 64,
+    device: Device = "auto",
+) -> None:
+    """Write what a model makes of each text, a line each.
+
+    tformer translate dates "jeudi 3 mai 1979" "May 3, 1979"
+
+    tformer translate runs/de-en --file new.de --beams 4 > new.en
+    """
+    trained = load_trained(model)
+    check_kind(trained, Transformer, "translate")
+    if texts and file:
+        raise typer.BadParameter("give texts or --file, not both")
+    lines = texts or _lines(file)
+    trained.model.to(setup(device))
+    for first in range(0, len(lines), batch_size):
+        part = [clean_text(line).strip() for line in lines[first : first + batch_size]]
+        check_lines(trained, part, first=first + 1)
+        for written in translate_texts(
+            trained.model,
+            trained.vocabulary,
+            part,
+            max_len=max_len or longest_target(trained),
+            decode=decoder(beams, length_penalty),
+        ):
+            typer.echo(written)
+
+
+def _lines(file: Path | None) -> list[str]:
+    text = sys.stdin.read() if file is None else read_text(file)
+    return text.removesuffix("\n").split("\n") if text else []
+    # --8<-- [end:translate]
+
+
+# --8<-- [start:asking]
+def decoder(beams: int, length_penalty: float) -> Callable[..., Tensor]:
+    """Return greedy decoding, or the best of a beam search."""
+    if beams == 1:
+        return greedy
+
+    def best(*args: Any, **kwargs: Any) -> Tensor:
+        found = beam_search(
+            *args, num_beams=beams, length_penalty=length_penalty, **kwargs
+        )
+        return found.ids[:, 0]
+
+    return best
+
+
+def longest_target(trained: Trained) -> int:
+    """Say how many tokens a target of this model may have, the end token included."""
+    task = trained.settings.task if trained.settings else trained.manifest.get("task")
+    if task in TASKS:
+        return TASKS[task].max_target_len + 1
+    return int(trained.model.config.max_len)
+
+
+def check_kind(trained: Trained, kind: type, command: str) -> None:
+    """Raise unless a model is of the kind that a command is for."""
+    if not isinstance(trained.model, kind):
+        name = type(trained.model).__name__
+        raise RunError(f"{trained.name} is a {name}: {command} is not for it")
+
+
+def check_lines(trained: Trained, lines: list[str], *, first: int) -> None:
+    """Raise if a line is empty or has an unknown character, and name the line."""
+    for number, line in enumerate(lines, first):
+        if not line:
+            raise RunError(f"line {number} is empty")
+        try:
+            trained.vocabulary.encode(line)
+        except ValueError as error:
+            raise RunError(f"line {number}: {error}") from error
+            # --8<-- [end:asking]

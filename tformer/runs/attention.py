@@ -1,0 +1,151 @@
+"""The attention of a trained model on a text, as a drawing."""
+
+# --8<-- [start:imports]
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
+from tformer.decoding import evaluating, translate
+from tformer.drawing import attention_map
+from tformer.extras import require
+from tformer.runs.folder import RunError
+from tformer.runs.trained import Trained
+from tformer.transformer import Transformer
+
+# --8<-- [end:imports]
+
+KINDS = ("cross", "encoder", "decoder")
+FORMATS = (".svg", ".png", ".pdf")
+MOST_TOKENS = 100  # more cannot be read in a drawing
+
+
+# --8<-- [start:attention_of]
+def attention_of(
+    trained: Trained, text: str, *, kind: str | None = None, target: str | None = None
+) -> tuple[tuple[Tensor, ...], list[str], list[str]]:
+    """Ask a model for its attention weights on a text.
+
+    Args:
+        trained: the model.
+        text: what it reads.
+        kind: of a Transformer "cross" (if not given), "encoder" or "decoder".
+        target: what a Transformer writes; its own greedy answer if not given.
+
+    Returns:
+        The weights of each layer (H, T, S), and the tokens of the T rows and the S
+        columns.
+
+    Raises:
+        RunError: an unknown character or kind, an empty text, or too long a one.
+    """
+    model, vocabulary = trained.model, trained.vocabulary
+    translates = isinstance(model, Transformer)
+    if kind is not None and (not translates or kind not in KINDS):
+        allowed = (
+            f"one of {', '.join(KINDS)}" if translates else "left out for this model"
+        )
+        raise RunError(f"kind ({kind!r}) must be {allowed}")
+    if target is not None and not translates:
+        raise RunError("target is for a model that translates")
+    if not text:
+        raise RunError("the text is empty")
+    try:
+        source = vocabulary.encode(text, eos=translates)
+        if translates and target is None:
+            longest = min(model.config.max_len, 2 * len(source) + 20)
+            target = translate(model, vocabulary, [text], max_len=longest)[0]
+        written = vocabulary.encode(target or "", bos=True)
+    except ValueError as error:
+        raise RunError(str(error)) from error
+    limit = MOST_TOKENS if translates else min(MOST_TOKENS, model.config.max_len)
+    if max(len(source), len(written)) > limit:
+        raise RunError(f"the text has more than {limit} tokens")
+    read, wrote = labels(vocabulary, source), labels(vocabulary, written)
+    with evaluating(model), torch.no_grad():
+        if not translates:
+            _, layers = model(torch.tensor([source]), return_weights=True)
+            return tuple(w[0] for w in layers), read, read
+        _, weights = model(
+            torch.tensor([source]), torch.tensor([written]), return_weights=True
+        )
+    layers = getattr(weights, kind or "cross")
+    rows, columns = {"encoder": (read, read), "decoder": (wrote, wrote)}.get(
+        kind or "cross", (wrote, read)
+    )
+    return tuple(w[0] for w in layers), rows, columns
+
+
+def labels(vocabulary: Vocabulary, ids: list[int]) -> list[str]:
+    """Name each token, so that it can be told apart in a drawing."""
+    special = {vocabulary.bos_id: "⟨start⟩", vocabulary.eos_id: "⟨end⟩"}
+    named = {"\n": "⏎", "\t": "⇥"}
+    piece: Any = (
+        (lambda i: vocabulary.decode([i]))
+        if isinstance(vocabulary, CharacterVocabulary)
+        else vocabulary.piece  # type: ignore[attr-defined]
+    )
+    texts = [special.get(i) or piece(i) for i in ids]
+    return [named.get(text, text) for text in texts]
+    # --8<-- [end:attention_of]
+
+
+# --8<-- [start:draw_attention]
+def draw_attention(
+    trained: Trained,
+    text: str,
+    out: Path,
+    *,
+    kind: str | None = None,
+    target: str | None = None,
+    layer: int | None = None,
+    head: int | None = None,
+) -> None:
+    """Draw the weights: a row of maps for each layer, a map for each head.
+
+    Args:
+        trained: the model.
+        text: what it reads.
+        out: the file, .svg, .png or .pdf.
+        kind: as `attention_of` takes it.
+        target: as `attention_of` takes it.
+        layer: only this one; the first is 1.
+        head: only this one; the first is 1.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+        RunError: as `attention_of`; or there is no such layer or head, or the drawing
+            cannot be of this format, or not be written.
+    """
+    if out.suffix not in FORMATS:
+        raise RunError(f"{out} must end in one of {', '.join(FORMATS)}")
+    layers, rows, columns = attention_of(trained, text, kind=kind, target=target)
+    chosen = _choose("layer", layer, len(layers))
+    heads = _choose("head", head, len(layers[0]))
+    width, height = 0.9 + 0.22 * len(columns), 1.0 + 0.22 * len(rows)
+    figure = require("matplotlib.figure").Figure(
+        figsize=(width * len(heads), height * len(chosen)), layout="constrained"
+    )
+    axes = figure.subplots(len(chosen), len(heads), squeeze=False)
+    for row, i in enumerate(chosen):
+        for column, j in enumerate(heads):
+            title = f"layer {i + 1}, head {j + 1}"
+            attention_map(
+                layers[i][j], rows, columns, ax=axes[row][column], title=title
+            )
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(out, dpi=150)
+    except OSError as error:
+        raise RunError(f"{out} cannot be written: {error.strerror}") from error
+
+
+def _choose(name: str, wanted: int | None, count: int) -> list[int]:
+    if wanted is None:
+        return list(range(count))
+    if not 1 <= wanted <= count:
+        raise RunError(f"{name} ({wanted}) must be in [1, {count}]")
+    return [wanted - 1]
+    # --8<-- [end:draw_attention]
