@@ -14,5 +14,5 @@ def main() -> None:
     from tformer.cli.app import app
 
     with explained():
-        app()
+        app(prog_name="tformer")
     # --8<-- [end:main]

@@ -34,7 +34,7 @@ def generate(
         float | None, typer.Option(help="Of those with p of the likeliest's share.")
     ] = None,
     stop: Annotated[
-        list[str] | None, typer.Option(help="End at this character or token.")
+        list[str] | None, typer.Option(help="End after this character, or other token.")
     ] = None,
     count: Annotated[int, typer.Option(min=1, help="How many texts.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same texts.")] = 0,

@@ -14,9 +14,14 @@ from small_run import SMALL, small_settings, train_here, what_counts
 from tformer.runs.state import saved_states
 
 KILLS = 50
-# Processes are forked from a server that has imported all: they begin at once.
+# Processes are forked from a server that has imported all, so they begin at once.
+IMPORTED = (
+    *("tformer.runs.run", "safetensors.torch", "filelock", "tqdm"),
+    *("matplotlib.figure", "matplotlib.backends.backend_svg"),
+    "torch.distributed.checkpoint.state_dict",
+)
 server = multiprocessing.get_context("forkserver")
-server.set_forkserver_preload(["preloaded"])
+server.set_forkserver_preload([*IMPORTED])
 
 
 def start(path: Path):

@@ -1,0 +1,169 @@
+"""`tformer evaluate`, `translate`, `generate`, `attend` and `info`."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from tformer.checkpoint import load_checkpoint
+from tformer.decoding import translate
+
+
+def test_translate_writes_what_the_model_writes(tformer, runs):
+    checkpoint = load_checkpoint(runs["reverse"] / "model.safetensors")
+    texts = ["abc", "dog", "emu"]
+    said = tformer("translate", runs["reverse"], *texts)
+    expected = translate(*checkpoint[:2], texts, max_len=17)
+    assert said.out.split("\n")[:-1] == expected
+
+
+def test_the_model_of_the_package_writes_dates(tformer, monkeypatch, tmp_path):
+    dates = ["jeudi 3 mai 1979", "12 March 2024"]
+    assert tformer("translate", "dates", *dates).out == "1979-05-03\n2024-03-12\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(dates)))
+    said = tformer("translate", "dates", "--beams", 3, "--batch-size", 1)
+    assert said.out == "1979-05-03\n2024-03-12\n"
+    (tmp_path / "a.txt").write_text("jeudi 3 mai 1979\r\n")
+    assert tformer("translate", "dates", "--file", tmp_path / "a.txt").out == (
+        "1979-05-03\n"
+    )
+
+
+def test_evaluate_a_task_gives_the_numbers_of_the_run(tformer, runs):
+    said = tformer("evaluate", runs["reverse"], "--count", 13, "--json")
+    ours = json.loads(said.out)
+    result = json.loads((runs["reverse"] / "result.json").read_text())
+    assert ours["exact_match"] == result["test_exact_match"]
+    assert ours["loss"] == pytest.approx(result["test_loss"], rel=1e-5)
+
+
+def test_evaluate_a_text_gives_bits_per_byte(tformer, runs):
+    said = tformer("evaluate", runs["gpt"], runs["text"])
+    values = dict(line.split() for line in said.out.splitlines())
+    assert 0 < float(values["bits_per_byte"]) < 8
+    bits = float(values["loss"]) / 0.6931471805599453  # a token is a byte here
+    assert float(values["bits_per_byte"]) == pytest.approx(bits, rel=1e-4)
+
+
+def test_evaluate_pairs_prints_bleu_with_its_signature(tformer, runs):
+    said = tformer("evaluate", runs["pairs"], runs["sources"], runs["targets"])
+    assert "exact_match " in said.out
+    assert "bleu " in said.out
+    assert "signature nrefs:1|case:mixed|eff:no|tok:13a" in said.out
+
+
+def test_generate_goes_on_and_repeats_itself(tformer, runs):
+    words = ["generate", runs["gpt"], "--prompt", "To be", "--tokens", 30]
+    one, two = tformer(*words), tformer(*words)
+    assert one.out == two.out
+    assert one.out.startswith("To be")
+    assert len("To be") + 1 < len(one.out) <= len("To be") + 30 + 1
+    assert tformer(*words, "--seed", 1).out != one.out
+    several = tformer(*words, "--count", 2)
+    assert several.out.startswith("--- 1\nTo be")
+    assert "--- 2\n" in several.out
+    stop = one.out[len("To be")]
+    assert tformer(*words, "--stop", stop).out == f"To be{stop}\n"
+    assert tformer("generate", runs["bpe"], "--prompt", "be", "--top-k", 3).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "ending"),
+    [
+        (["reverse", "abc"], "svg"),
+        (["reverse", "abc", "--kind", "encoder", "--layer", 1, "--head", 2], "png"),
+        (["reverse", "abc", "--kind", "decoder", "--target", "cba"], "pdf"),
+        (["gpt", "To be"], "svg"),
+        (["bert", "To be"], "svg"),
+        (["bpe", "be\n"], "svg"),
+    ],
+)
+def test_attend_draws(tformer, runs, tmp_path, words, ending):
+    out = tmp_path / f"maps/drawing.{ending}"
+    said = tformer("attend", runs[words[0]], *words[1:], "--out", out)
+    assert said == (0, f"{out}\n", "")
+    start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[ending]
+    assert out.read_bytes().startswith(start)
+
+
+def test_info_tells_tasks_runs_and_models(tformer, runs):
+    said = tformer("info").out
+    assert "number-words" in said
+    assert "your own text file" in said
+    assert "learning-rate" in tformer("info", "copy").out
+    of_run = tformer("info", runs["reverse"]).out
+    assert "steps made: 21 of 21" in of_run
+    assert "test_exact_match" in of_run
+    assert "a Transformer of" in tformer("info", "dates").out
+    file = runs["gpt"] / "model.safetensors"
+    assert "a GPT of" in tformer("info", file).out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["translate", "nowhere", "x"], 1, "neither the folder of a run"),
+        (["translate", "RUN:gpt", "x"], 1, "is a GPT: translate is not for it"),
+        (["translate", "dates", "☃"], 1, "line 1: '☃' (U+2603)"),
+        (["translate", "dates", ""], 1, "line 1 is empty"),
+        (["translate", "dates", "x", "--file", "y"], 2, "texts or --file, not both"),
+        (["translate", "dates", "--file", "no.txt"], 1, "no.txt: no such file"),
+        (["translate", "dates", "x", "--beams", "0"], 2, "greater than or equal to 1"),
+        (["generate", "dates"], 1, "is a Transformer: generate is not for it"),
+        (["generate", "RUN:gpt", "--prompt", "☃"], 1, "'☃' (U+2603)"),
+        (["generate", "RUN:gpt", "--prompt", ""], 1, "at least one character"),
+        (["generate", "RUN:gpt", "--temperature", "0"], 1, "temperature (0.0)"),
+        (["generate", "RUN:gpt", "--top-p", "2"], 1, "top_p (2.0)"),
+        (["generate", "RUN:gpt", "--stop", "ab"], 1, "--stop 'ab' must be one token"),
+        (["evaluate", "RUN:gpt"], 2, "name one file"),
+        (["evaluate", "RUN:pairs"], 2, "name two files"),
+        (["evaluate", "RUN:bert"], 1, "is a BERT: evaluate is not for it"),
+        (["evaluate", "dates", "--split", "train"], 2, "--split must be one of"),
+        (["attend", "dates", "1 May 2000", "--out", "x.txt"], 1, "must end in one of"),
+        (["attend", "dates", "1 May 2000", "--layer", "3"], 1, "layer (3) must be in"),
+        (["attend", "dates", "1 May 2000", "--kind", "odd"], 1, "kind ('odd') must be"),
+        (["attend", "RUN:gpt", "be", "--kind", "cross"], 1, "left out for this model"),
+        (["attend", "RUN:gpt", "be", "--target", "x"], 1, "that translates"),
+        (["attend", "RUN:gpt", "be" * 50], 1, "has more than 17 tokens"),
+        (["attend", "dates", ""], 1, "the text is empty"),
+        (["info", "nothing"], 1, "neither the folder of a run"),
+        (["info", "."], 1, "has no run in it"),
+        (["fly"], 2, "No such command 'fly'"),
+    ],
+)
+def test_mistakes_are_named(tformer, runs, tmp_path, monkeypatch, words, code, message):
+    monkeypatch.chdir(tmp_path)
+    words = [runs[w[4:]] if w.startswith("RUN:") else w for w in words]
+    said = tformer(*words)
+    assert message in said.err
+    assert said.code == code
+
+
+def test_an_unfinished_run_says_how_to_go_on(tformer, runs, tmp_path):
+    run = tmp_path / "run"
+    (run / "checkpoints/step-00000006").mkdir(parents=True)
+    (run / "config.json").write_bytes((runs["reverse"] / "config.json").read_bytes())
+    said = tformer("translate", run, "abc")
+    assert said.code == 1
+    assert "newest checkpoint is step-00000006" in said.err
+    assert f"tformer train --resume {run}" in said.err
+    assert "not finished" in tformer("info", run).out
+
+
+def test_help_teaches(tformer):
+    said = tformer("--help")
+    for command in ("train", "evaluate", "translate", "generate", "attend", "info"):
+        assert command in said.out
+        example = tformer(command, "--help").out
+        assert f"tformer {command}" in example
+    assert "Exit codes" in said.out
+
+
+def test_a_pickle_is_not_opened(tformer, tmp_path):
+    """A file that would run code, if it were unpickled, under a model's name."""
+    bad = tmp_path / "model.safetensors"
+    bad.write_bytes(b"cos\nsystem\n(S'touch " + str(tmp_path).encode() + b"/ran'\ntR.")
+    (tmp_path / "model.json").write_bytes(bad.read_bytes())
+    assert tformer("info", bad).code == 1
+    assert not (tmp_path / "ran").exists()

@@ -1,0 +1,144 @@
+"""`tformer train`: what it makes, how it goes on, and what it refuses."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+
+def test_a_run_says_what_came_of_it(tformer, small, tmp_path):
+    said = tformer("train", "copy", *small(examples=90), "-o", tmp_path / "run")
+    assert said.code == 0
+    assert "test_exact_match" in said.out
+    assert f"run {tmp_path / 'run'}" in said.out
+    assert "21/21" in said.err
+    assert "tokens/s" in said.err
+    config = json.loads((tmp_path / "run/config.json").read_text())
+    assert (config["task"], config["d_ff"], config["examples"]) == ("copy", 14, 90)
+    quiet = tformer("train", "copy", *small(), "-o", tmp_path / "b", "--quiet")
+    assert quiet.err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["chess", "-o", "x"], 2, "task ('chess') must be one of copy, reverse"),
+        (["copy"], 2, "--out must name the folder"),
+        ([], 2, "name a task to begin with, or a run to --resume"),
+        (["copy", "--resume", "x"], 2, "name a task to begin with, or a run to"),
+        (["text", "-o", "x"], 2, "reads 1 files, not 0"),
+        (["pairs", "a", "-o", "x"], 2, "reads 2 files, not 1"),
+        (["text", "no.txt", "-o", "x"], 1, "error: no.txt: no such file"),
+        (["copy", "-o", "x", "--steps", "0"], 2, "steps (0)"),
+        (["copy", "-o", "x", "--steps", "many"], 2, "should be a valid integer"),
+        (["copy", "-o", "x", "--colour", "red"], 2, "No such option: --colour"),
+        (["copy", "-o", "x", "--dropout", "1.5"], 2, "dropout (1.5)"),
+        (["copy", "-o", "x", "--device", "toaster"], 1, "device ('toaster')"),
+        (["copy", "-o", "x", "--d-model", "9"], 1, "d_model (9)"),
+        (["copy", "-o", "x", "--precision", "fp16"], 1, "not for CPUs: take 'bf16'"),
+        (["copy", "-o", "x", "--without", "hope"], 2, "without ('hope')"),
+        (["--resume", "nowhere"], 1, "has no run in it"),
+        (["--resume", "r", "--steps", "9"], 2, "--steps cannot be given with --resume"),
+        (["--resume", "r", "-o", "x"], 2, "--out cannot be given with --resume"),
+    ],
+)
+def test_mistakes_are_named(tformer, tmp_path, monkeypatch, words, code, message):
+    monkeypatch.chdir(tmp_path)
+    said = tformer("train", *words)
+    assert message in said.err
+    assert said.code == code
+
+
+def test_a_run_is_not_overwritten(tformer, small, runs):
+    said = tformer("train", "copy", *small(), "-o", runs["reverse"])
+    assert said.code == 1
+    assert "go on with --resume" in said.err
+
+
+def test_a_finished_run_only_says_its_result_again(tformer, runs):
+    said = tformer("train", "--resume", runs["reverse"])
+    assert said.code == 0
+    assert "test_exact_match" in said.out
+
+
+@pytest.mark.parametrize(
+    ("sources", "targets", "message"),
+    [
+        (b"a b\nc d\n", b"x\n", "a.txt has 2 lines but b.txt has 1"),
+        (b"a b\n\nc\n", b"x\ny\nz\n", "a.txt, line 2 is empty"),
+        (b"ab\nc\xffd\n", b"x\ny\n", "a.txt, line 2: byte 2 (0xff) is not UTF-8"),
+        (b"", b"x\n", "a.txt is empty"),
+        (b"a\n" * 60, b"x\n" * 59 + b"y" * 99 + b"\n", "line 60 has 100 tokens"),
+        (b"a\n", b"x\n", "too few to leave some for the validation"),
+    ],
+)
+def test_faulty_files_are_named_by_file_and_line(
+    tformer, small, tmp_path, monkeypatch, sources, targets, message
+):
+    monkeypatch.chdir(tmp_path)
+    many = b"".join(b"%d\n" % i for i in range(200))
+    if b"y" * 99 in targets:  # otherwise all is fine
+        sources, targets = many + sources, many + targets
+        message = "line 260 has 100 tokens"
+    (tmp_path / "a.txt").write_bytes(sources)
+    (tmp_path / "b.txt").write_bytes(targets)
+    said = tformer("train", "pairs", "a.txt", "b.txt", *small(max_len=20), "-o", "run")
+    assert said.code == 1
+    assert message in said.err.replace(f"{tmp_path}/", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "is empty"),
+        (b"abc\nde\xe9\n", "line 2: byte 3 (0xe9) is not UTF-8"),
+        (b"abc\n" * 5, "too few for windows of 17"),
+        (b"ab\0c\n" * 99, "line 1: byte 3 (NUL)"),
+    ],
+)
+def test_faulty_texts_are_named(tformer, small, tmp_path, text, message):
+    file = tmp_path / "book.txt"
+    file.write_bytes(text)
+    said = tformer("train", "text", file, *small(max_len=17), "-o", tmp_path / "run")
+    assert said.code == 1
+    assert message in said.err
+
+
+def test_files_that_change_stop_a_run_that_goes_on(tformer, small, tmp_path, runs):
+    sources = tmp_path / "a.txt"
+    sources.write_bytes(runs["sources"].read_bytes())
+    options = [*small(max_len=41), "-o", tmp_path / "run", "--quiet"]
+    assert tformer("train", "pairs", sources, runs["targets"], *options).code == 0
+    (tmp_path / "run/result.json").unlink()
+    sources.write_text(sources.read_text().replace("one", "two"))
+    said = tformer("train", "--resume", tmp_path / "run")
+    assert said.code == 1
+    assert "has changed since the run" in said.err
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path, small):
+    """A real process, as a user would stop it."""
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "tformer", "train", "copy", *small(steps=100_000)]
+    process = subprocess.Popen(
+        [*command, "--out", run, "--quiet"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    metrics = run / "metrics.jsonl"
+    for _ in range(600):
+        if metrics.exists() and metrics.stat().st_size > 500:
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"go on with: tformer train --resume {run}" in err
+    assert "Traceback" not in err
+    step = int(err.split("stopped after step ")[1].split(";")[0])
+    assert (run / "checkpoints" / f"step-{step:08d}/state.json").exists()
