@@ -151,8 +151,11 @@ def distribute(model: nn.Module, strategy: str = "none") -> nn.Module:
     if strategy == "none" or not dist.is_initialized():
         return model
     if strategy == "ddp":
-        # Gradients live in the buffers that are sent, so that they exist once.
-        return DistributedDataParallel(model, gradient_as_bucket_view=True)
+        # Gradients live in what is sent, so that they exist once. Buffers, which are
+        # tables of positions here, never change, and need not be sent at each step.
+        return DistributedDataParallel(
+            model, gradient_as_bucket_view=True, broadcast_buffers=False
+        )
     return _shard(model)
 
 

@@ -7,6 +7,9 @@ it holds, for models that no process could hold whole. Neither file is a pickle.
 
 # --8<-- [start:imports]
 import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +119,8 @@ def save_shards(
         shutil.rmtree(beside, ignore_errors=True)
     _wait()
     writer = HuggingFaceStorageWriter(str(beside), save_distributed=True)
-    save(_state(model, optimizer), storage_writer=writer)  # all wait for all
+    with _quietly():
+        save(_state(model, optimizer), storage_writer=writer)  # all wait for all
     if process_rank() == 0:
         beside.rename(folder)
     _wait()
@@ -158,7 +162,8 @@ def load_shards(
     of_another = _difference(state, {name: t.size for name, t in saved.items()})
     if of_another:
         raise ValueError(f"{folder} is of another model: {of_another}")
-    load(state, storage_reader=reader)
+    with _quietly():
+        load(state, storage_reader=reader)
     _set(model, optimizer, state)
     # --8<-- [end:sharded]
 
@@ -235,6 +240,14 @@ def _difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
         if shapes[0] != shapes[1]:
             return f"{name} is {shapes[1]}, not {shapes[0]}"
     return None
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without torch's warning that there is one process, where that is meant."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+        yield
 
 
 def _wait() -> None:

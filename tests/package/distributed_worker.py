@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import torch
@@ -16,6 +17,8 @@ import torch.distributed.checkpoint.state_dict
 import torch.distributed.fsdp
 from safetensors.torch import load_file, save_file
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from tformer import GPT, GPTConfig, Transformer, TransformerConfig
 from tformer.data.batch import PairBatch, TextBatch
@@ -26,6 +29,7 @@ from tformer.shards import full_state, load_full_state, load_shards, save_shards
 from tformer.training import train_step
 
 STEPS, SAVED_AT, ROWS, PAD, LEARNING_RATE = 5, 3, 11, 0, 1e-2
+LAST = range(STEPS - 1, STEPS)
 
 RESUMED = [  # saved by, resumed by, the road between
     ("fsdp", "fsdp", "shards"),
@@ -88,6 +92,21 @@ def train(
     return {"losses": losses, "norms": norms, "gradient": gradient}
 
 
+class Sent(TorchDispatchMode):
+    """Counts the bytes that collective operations are given, by operation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, operation, types, arguments=(), options=None):
+        if str(operation).startswith("c10d"):
+            tensors = [x for x in tree_leaves(arguments) if isinstance(x, torch.Tensor)]
+            size = max(x.numel() * x.element_size() for x in tensors)
+            self.bytes[str(operation).split(".")[1]] += size
+        return operation(*arguments, **(options or {}))
+
+
 def whole(tensor: torch.Tensor) -> torch.Tensor:
     return (tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor).clone()
 
@@ -109,8 +128,14 @@ def job_train(folder: Path, size: int) -> None:
         keep(folder, f"{strategy}{size}", model, train("transformer", model, optimizer))
 
         model, optimizer = make("transformer", strategy)
-        curves = train("transformer", model, optimizer, accumulate=2)
+        curves = train("transformer", model, optimizer, range(STEPS - 1), accumulate=2)
+        with Sent() as sent:
+            more = train("transformer", model, optimizer, LAST, accumulate=2)
+        curves = {key: curves[key] + more[key] for key in ("losses", "norms")} | {
+            "gradient": curves["gradient"]
+        }
         keep(folder, f"{strategy}{size}-accumulated", model, curves)
+        (folder / f"sent-{strategy}{size}").write_text(json.dumps(sent.bytes))
 
         if size == 2:
             model, optimizer = make("gpt", strategy)

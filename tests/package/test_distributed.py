@@ -129,6 +129,20 @@ def test_three_rows_on_four(four, strategy):
     assert_equal(read(four, f"{strategy}4-few-rows"), expected)
 
 
+@pytest.mark.parametrize("n", [2, 4])
+def test_a_step_in_parts_sends_gradients_once(folder, n):
+    """Without that, the numbers would be the same, and the time twice as long."""
+    model = worker.make_model("transformer")
+    size = sum(p.numel() * p.element_size() for p in model.parameters())
+    loss = 8
+    sent = json.loads((folder / f"sent-ddp{n}").read_text())
+    assert sent == {"allreduce_": size + loss}
+    sent = json.loads((folder / f"sent-fsdp{n}").read_text())
+    assert size <= sent["_reduce_scatter_base_"] < 1.2 * size  # rows are filled up
+    # Both parts, forward and backward; but the embedding stays for the backward.
+    assert 3 * size < sent["_allgather_base_"] < 4.6 * size
+
+
 def test_fsdp_holds_each_number_once(two, four):
     total = sum(p.numel() for p in worker.make_model("transformer").parameters())
     for n, folder in ((2, two), (4, four)):
