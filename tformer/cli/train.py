@@ -91,11 +91,11 @@ def train(
                 how = f"tformer train --resume {folder.path}"
                 typer.echo(f"{stop}; go on with: {how}", err=True)
             raise SystemExit(INTERRUPTED) from None
-    if process_rank() == 0:
-        for name, value in result.items():
-            if name.startswith("test_"):
-                typer.echo(f"{name} {value}")
-        typer.echo(f"run {folder.path}")
+        if process_rank() == 0:
+            for name, value in result.items():
+                if name.startswith("test_"):
+                    typer.echo(f"{name} {value}")
+            typer.echo(f"run {folder.path}")
 
 
 def _begun(
