@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := docs
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test build outputs lint format model benchmark address clean
+.PHONY: help serve test build outputs lint format model results benchmark address clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -71,6 +71,9 @@ format: ready  ## let ruff format the code and mend what it can
 
 model: ready  ## train the model of the last chapter, about 5 minutes on a CPU
 	$(PY) -m tformer.pretrained $(ARGS)
+
+results: ready  ## keep the results of RUNS="runs/*", and write their page
+	$(PY) -m engine results $(RUNS)
 
 benchmark: ready  ## time the modules against torch's own, in one run
 	$(PY) tests/benchmarks/against_torch.py $(ARGS)

@@ -24,8 +24,16 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_argument(
             "pages", nargs="*", type=Path, help="all, if none is given"
         )
+    does = "keep the results of runs, and write the page of results"
+    results = commands.add_parser("results", help=does, description=does)
+    results.add_argument("runs", nargs="*", type=Path, help="folders of runs")
     options = parser.parse_args(arguments)
     project = Project.find(Path.cwd())
+    if options.command == "results":
+        from engine.results import write
+
+        write(project.docs, options.runs)
+        return 0
     pages = [path.resolve() for path in options.pages] or None
     for path in pages or []:
         if path not in project.pages:

@@ -15,12 +15,12 @@ from tformer.runs.ablations import ABLATIONS
 # --8<-- [start:presets]
 # What differs from the defaults of RunSettings. Each ends well on a CPU in minutes.
 PRESETS: dict[str, dict[str, Any]] = {
-    "copy": {"steps": 1500, "examples": 50_000},
-    "reverse": {"steps": 1500, "examples": 50_000},
-    "sort": {"steps": 1500, "examples": 50_000},
-    "addition": {"steps": 3000, "examples": 100_000},
+    "copy": {"steps": 1500},
+    "reverse": {"steps": 3000},
+    "sort": {"steps": 2000},
+    "addition": {"steps": 3000, "examples": 200_000},
     "number-words": {"steps": 4000, "examples": 200_000},
-    "dates": {"steps": 4000, "examples": 200_000},
+    "dates": {"steps": 4000, "examples": 200_000, "warmup_steps": 400},
     "text": {
         "model": "gpt",
         "d_model": 128,
@@ -28,7 +28,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "max_len": 64,
         "batch_size": 12,
         "steps": 2000,
-        "learning_rate": 1e-3,
         "warmup_steps": 100,
         "weight_decay": 0.1,
         "beta2": 0.99,
