@@ -111,7 +111,7 @@ _NAMES_OF = {
 }
 _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
 # Modules of which `import tformer` is enough: tformer.interop.from_torch(…).
-_MODULES = {*_NAMES_OF, "interop", "linear", "reference"}
+_MODULES = {*_NAMES_OF, "interop", "linear", "reference", "tasks"}
 
 
 def __getattr__(name: str) -> Any:

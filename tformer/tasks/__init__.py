@@ -31,4 +31,5 @@ _ALL: list[Task] = [
     DatesTask(),
 ]
 TASKS = {task.name: task for task in _ALL}
+"""Every task by its name: copy, reverse, sort, addition, number-words, dates."""
 # --8<-- [end:TASKS]
