@@ -116,14 +116,28 @@ def test_every_name_is_in_the_reference(site: Path) -> None:
     assert sorted(listed) == sorted(tformer.__all__)
 
 
+WHOLE = {"interop", "reference", "pretrained", "runs", "cli"}  # on one page each
+
+
 def test_every_module_has_a_page_in_the_reference() -> None:
-    modules = {path.stem for path in (ROOT / "tformer").rglob("[a-z]*.py")}
-    for whole in ("interop", "reference", "pretrained"):  # shown on one page
-        modules -= {path.stem for path in (ROOT / f"tformer/{whole}").glob("[a-z]*.py")}
-        modules |= {path.stem for path in (ROOT / "tformer").glob("[a-z]*.py")} | {
-            whole
-        }
+    modules = set()
+    for file in (ROOT / "tformer").rglob("*.py"):
+        *folders, _ = names = file.relative_to(ROOT / "tformer").parts
+        if not file.stem.startswith("__"):
+            modules.add(folders[0] if WHOLE & set(folders) else file.stem)
+        elif len(names) > 1 and folders[0] in WHOLE:
+            modules.add(folders[0])
     assert {Path(file).stem for file in REFERENCE} - {"index"} == modules
+
+
+@pytest.mark.parametrize("package", ["runs", "cli"])
+def test_every_module_of_a_package_is_on_its_page(package: str) -> None:
+    text = (ROOT / f"docs/reference/{package}.md").read_text("utf-8")
+    modules = {
+        f"tformer.{package}.{file.stem}"
+        for file in (ROOT / "tformer" / package).glob("[a-z]*.py")
+    }
+    assert set(re.findall(r"^::: (\S+)$", text, re.M)) >= modules - {"tformer.cli.app"}
 
 
 def test_every_tooltip_is_in_the_glossary() -> None:
