@@ -69,8 +69,9 @@ format: ready  ## let ruff format the code and mend what it can
 	$(PY) -m ruff check --fix
 	$(PY) -m ruff format
 
-model: ready  ## train the model of the last chapter, about 5 minutes on a CPU
-	$(PY) -m tformer.pretrained $(ARGS)
+model: ready  ## train the model of the chapter on dates again, 5 minutes on a CPU
+	$(PY) -m tformer train dates --threads 1 --out runs/dates $(ARGS)
+	$(PY) -m tformer.pretrained runs/dates
 
 results: ready  ## keep the results of RUNS="runs/*", and write their page
 	$(PY) -m engine results $(RUNS)

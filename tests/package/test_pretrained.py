@@ -5,15 +5,19 @@ import json
 import re
 from importlib.metadata import version
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
 import torch
 
-from tformer import TransformerConfig, load_pretrained
+from tformer import TransformerConfig, load_checkpoint, load_pretrained
 from tformer.decoding import translate
-from tformer.pretrained.__main__ import RECIPE, make_dates
-from tformer.tasks.dates import HELD_OUT, ISO_LEN, LOCALES, date_examples, exact_match
+from tformer.evaluation import exact_match
+from tformer.pretrained.__main__ import keep
+from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.run import Run
+from tformer.runs.settings import RunSettings
+from tformer.tasks import TASKS
+from tformer.tasks.dates import ISO_LEN, date_examples
 
 
 @pytest.fixture(scope="module")
@@ -37,33 +41,33 @@ def test_the_manifest_describes_this_file(manifest):
 def test_the_manifest_describes_this_model(dates, manifest):
     assert dates.manifest == manifest
     expected = TransformerConfig.tiny(
-        vocab_size=len(dates.vocabulary), dropout=0.0, norm_first=True
+        vocab_size=len(dates.vocabulary), dropout=0.0, norm_first=True, max_len=256
     )
     assert dates.model.config == expected
     assert not dates.model.training
     assert next(dates.model.parameters()).dtype == torch.float32
 
 
-def test_the_model_was_made_by_the_recipe_of_this_package(manifest):
-    assert manifest["recipe"] == RECIPE
-    assert manifest["locales"] == list(LOCALES)
-    assert manifest["cpu_minutes"] < 10
+def test_the_model_was_made_by_the_preset_of_the_task(manifest):
+    assert RunSettings.from_json(manifest["settings"]) == RunSettings.of("dates")
+    assert manifest["result"]["cpu_seconds"] < 600
 
 
 def test_the_exact_match_of_the_manifest_is_true(dates, manifest):
     """On all 2,000 held-out dates; another Babel may write some in another way."""
-    assert manifest["held_out_examples"] == HELD_OUT == 2000
-    examples = date_examples(2000, seed=0, split="test")
+    result = manifest["result"]
+    assert result["test_pairs"] == 2000
+    pairs = TASKS["dates"].pairs("test", 2000, 0)
     if version("babel") == manifest["babel"]:
-        measured = exact_match(dates.model, dates.vocabulary, examples)
+        measured = exact_match(*dates[:2], pairs, max_len=ISO_LEN + 1)
         # Another processor may round one close decision in a thousand differently.
-        assert measured == pytest.approx(manifest["exact_match"], abs=0.001)
+        assert measured == pytest.approx(result["test_exact_match"], abs=0.001)
     else:
         known = set(dates.vocabulary.characters)
-        readable = [e for e in examples if set(e.text) <= known]
+        readable = [pair for pair in pairs if set(pair.source) <= known]
         assert len(readable) > 1900
-        assert exact_match(dates.model, dates.vocabulary, readable) > 0.97
-    assert manifest["exact_match"] >= 0.999
+        assert exact_match(*dates[:2], readable, max_len=ISO_LEN + 1) > 0.97
+    assert result["test_exact_match"] >= 0.999
 
 
 @pytest.mark.parametrize(
@@ -99,17 +103,19 @@ def test_an_unknown_name_is_named_with_those_that_there_are():
         load_pretrained("date")
 
 
-def test_the_recipe_runs_and_repeats_itself(tmp_path):
-    """Three steps of it, twice: the same weights, and a manifest that says so."""
-    recipe = {**RECIPE, "steps": 3, "warmup_steps": 1, "batch_size": 8, "examples": 400}
-    digests = []
-    for name in ("one", "two"):
-        path: Path = tmp_path / f"{name}.safetensors"
-        right = make_dates(recipe, path, held_out=20, progress=False)
-        manifest = json.loads(path.with_suffix(".json").read_text())
-        assert manifest["exact_match"] == right
-        assert manifest["recipe"] == recipe
-        digests.append(manifest["sha256"])
-    assert digests[0] == digests[1]
-    make_dates({**recipe, "seed": 1}, path, held_out=20, progress=False)
-    assert json.loads(path.with_suffix(".json").read_text())["sha256"] != digests[0]
+def test_the_model_of_a_run_is_kept(tmp_path):
+    few = {"steps": 3, "warmup_steps": 1, "batch_size": 8, "examples": 90}
+    settings = RunSettings.of("dates", evaluate_examples=5, test_examples=7, **few)
+    folder = RunFolder.create(tmp_path / "run", settings)
+    with pytest.raises(RunError, match="is not finished"):
+        keep(folder.path, tmp_path)
+    result = Run(folder, progress=False).train()
+    manifest = keep(folder.path, tmp_path / "out")
+    assert manifest["result"] == result
+    assert [look["step"] for look in manifest["validation"]] == [3]
+    kept = load_checkpoint(tmp_path / "out/dates.safetensors")
+    trained = load_checkpoint(folder.model)
+    for one, two in zip(
+        kept.model.parameters(), trained.model.parameters(), strict=True
+    ):
+        assert torch.equal(one, two)

@@ -15,10 +15,8 @@ from typing import NamedTuple
 from tformer.checks import check_positive
 from tformer.data.pairs import Pair
 from tformer.data.vocabulary import CharacterVocabulary
-from tformer.decoding import translate
 from tformer.extras import require
 from tformer.tasks.task import check_source, check_split
-from tformer.transformer import Transformer
 
 # --8<-- [end:imports]
 
@@ -182,32 +180,6 @@ def date_vocabulary(locales: Sequence[str] = LOCALES) -> CharacterVocabulary:
     cases = (texts, map(str.lower, texts), map(str.upper, texts))
     return CharacterVocabulary.of(_plain(text) for case in cases for text in case)
     # --8<-- [end:date_vocabulary]
-
-
-# --8<-- [start:exact_match]
-def exact_match(
-    model: Transformer, vocabulary: CharacterVocabulary, examples: Sequence[DateExample]
-) -> float:
-    """Compute the share of examples whose date the model writes without any mistake.
-
-    Args:
-        model: the Transformer.
-        vocabulary: the characters that it was trained with.
-        examples: at least one.
-
-    Returns:
-        From 0 to 1.
-
-    Raises:
-        ValueError: there is no example, or one has an unknown character.
-    """
-    if not examples:
-        raise ValueError("examples must hold at least one")
-    texts = [example.text for example in examples]
-    written = translate(model, vocabulary, texts, max_len=ISO_LEN + 1)  # + end token
-    right = sum(w == e.iso for w, e in zip(written, examples, strict=True))
-    return right / len(examples)
-    # --8<-- [end:exact_match]
 
 
 # --8<-- [start:DatesTask]

@@ -62,8 +62,9 @@ def test_the_result_is_that_of_the_saved_model(whole):
     model, vocabulary, manifest = load_checkpoint(whole / "model.safetensors")
     assert manifest["architecture"] == "Transformer"
     pairs = TASKS["reverse"].pairs("test", 13, 0)
-    assert exact_match(model, vocabulary, pairs, max_len=17) == (
-        result["test_exact_match"]
+    assert (
+        exact_match(model, vocabulary, pairs, max_len=17)
+        == (result["test_exact_match"])
     )
     assert result["parameters"] == sum(p.numel() for p in model.parameters())
     assert 0 < result["test_loss"] < 2 * math.log(len(vocabulary))

@@ -5,21 +5,15 @@ import unicodedata
 from collections import Counter, defaultdict
 
 import pytest
-import torch
 
-from tformer import Transformer, TransformerConfig
-from tformer.data.vocabulary import CharacterVocabulary
 from tformer.tasks.dates import (
     FIRST_DAY,
     HELD_OUT,
-    ISO_LEN,
     LAST_DAY,
     LOCALES,
-    DateExample,
     date_examples,
     date_patterns,
     date_vocabulary,
-    exact_match,
     split_days,
     write_date,
 )
@@ -152,29 +146,3 @@ def test_the_vocabulary_has_every_character_that_comes_up():
 def test_bad_input_is_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         date_examples(**{"count": 5, "seed": 0, **arguments})
-
-
-def test_exact_match_counts_whole_dates():
-    """A model that always writes one date is right where that is the answer."""
-    vocabulary = CharacterVocabulary("0123456789-abc")
-
-    class Parrot(Transformer):
-        phrase = "1979-05-03"
-
-        def decode(self, tgt, memory, *, memory_key_mask=None):
-            answer = vocabulary.encode(self.phrase, eos=True)
-            logits = torch.zeros(*tgt.shape, len(vocabulary))
-            logits[:, -1, answer[tgt.shape[1] - 1]] = 1.0
-            return logits
-
-    model = Parrot(TransformerConfig.tiny(vocab_size=len(vocabulary)))
-    isos = ["1979-05-03", "1979-05-04", "1979-05-03", "2079-05-03"]
-    examples = [DateExample("abc", iso, "xx") for iso in isos]
-    assert exact_match(model, vocabulary, examples) == 0.5
-    model.phrase = "1979-05-037"  # does not know when to end
-    assert exact_match(model, vocabulary, examples) == 0.0
-    assert ISO_LEN == 10
-    with pytest.raises(ValueError, match="at least one"):
-        exact_match(model, vocabulary, [])
-    with pytest.raises(ValueError, match="'d'"):
-        exact_match(model, vocabulary, [DateExample("d", isos[0], "xx")])
