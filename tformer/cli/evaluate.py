@@ -2,13 +2,16 @@
 
 # --8<-- [start:imports]
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from tformer.bert import BERT
 from tformer.cli.options import Device, Model
-from tformer.cli.translate import check_kind, check_lines, decoder, longest_target
+from tformer.cli.translate import check_lines, decoder, longest_target
+from tformer.data.batches import Batch
 from tformer.data.pairs import read_pairs
 from tformer.data.text_files import read_text
 from tformer.decoding import translate
@@ -16,11 +19,10 @@ from tformer.distributed import setup
 from tformer.evaluation import bits_per_byte, bleu, mean_loss
 from tformer.gpt import GPT
 from tformer.runs.folder import RunError
-from tformer.runs.own_files import windows_in_order
+from tformer.runs.own_files import hidden_windows, windows_in_order
 from tformer.runs.run_data import pairs_in_order
 from tformer.runs.trained import Trained, load_trained
 from tformer.tasks import SPLITS, TASKS
-from tformer.transformer import Transformer
 
 # --8<-- [end:imports]
 
@@ -31,8 +33,8 @@ def evaluate(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="A text for a GPT; sources and targets, line by line, for a model "
-            "that translates. For a model of a task none: its test is drawn.",
+            help="A text for a GPT or BERT; sources and targets, line by line, for a "
+            "model that translates. For a model of a task none: its test is drawn.",
             show_default=False,
         ),
     ] = None,
@@ -56,8 +58,9 @@ def evaluate(
     decode = decoder(beams, length_penalty)
     if isinstance(trained.model, GPT):
         result = _of_text(trained, files or [])
+    elif isinstance(trained.model, BERT):
+        result = _of_hidden(trained, files or [])
     else:
-        check_kind(trained, Transformer, "evaluate")
         pairs = _pairs(trained, files or [], split, count)
         result = _of_pairs(trained, pairs, decode, with_bleu=bool(files))
     if as_json:
@@ -88,9 +91,9 @@ def _of_pairs(
     sources, targets = (list(texts) for texts in zip(*pairs, strict=True))
     for texts in (sources, targets):
         check_lines(trained, texts, first=1)
-    vocabulary, device = trained.vocabulary, next(trained.model.parameters()).device
-    batches = (b.to(device) for b in pairs_in_order(vocabulary, pairs))
-    loss = mean_loss(trained.model, batches)
+    vocabulary = trained.vocabulary
+    batches = pairs_in_order(vocabulary, pairs)
+    loss = mean_loss(trained.model, _on_device(trained, batches))
     written = translate(
         trained.model,
         vocabulary,
@@ -111,6 +114,33 @@ def _of_pairs(
 
 
 def _of_text(trained: Trained, files: list[Path]) -> dict[str, Any]:
+    ids, context = _ids(trained, files), trained.model.config.max_len
+    batches = windows_in_order(ids, context, len(ids))
+    loss = mean_loss(trained.model, _on_device(trained, batches))
+    rows = (row for batch in batches for row in batch.targets.tolist())
+    size = sum(len(trained.vocabulary.decode(row).encode()) for row in rows)
+    return {
+        "tokens": loss.tokens,
+        "loss": loss.loss,
+        "perplexity": loss.perplexity,
+        "bits_per_byte": bits_per_byte(loss.loss * loss.tokens, size),
+    }
+
+
+def _of_hidden(trained: Trained, files: list[Path]) -> dict[str, Any]:
+    """Of a BERT: the loss of tokens that are hidden by chance, always the same ones."""
+    ids, context = _ids(trained, files), trained.model.config.max_len
+    windows = max(1, len(ids) // context)
+    batches = hidden_windows(ids, trained.vocabulary, context, windows)
+    loss = mean_loss(trained.model, _on_device(trained, batches))
+    return {
+        "hidden_tokens": loss.tokens,
+        "loss": loss.loss,
+        "perplexity": loss.perplexity,
+    }
+
+
+def _ids(trained: Trained, files: list[Path]) -> list[int]:
     if len(files) != 1:
         raise typer.BadParameter("name one file: the text to evaluate on")
     try:
@@ -120,15 +150,10 @@ def _of_text(trained: Trained, files: list[Path]) -> dict[str, Any]:
     context = trained.model.config.max_len
     if len(ids) <= context:
         raise RunError(f"{files[0]} has {len(ids)} tokens: too few for {context}")
-    batches = windows_in_order(ids, context, len(ids))
+    return ids
+
+
+def _on_device(trained: Trained, batches: Iterable[Batch]) -> Iterator[Batch]:
     device = next(trained.model.parameters()).device
-    loss = mean_loss(trained.model, (batch.to(device) for batch in batches))
-    rows = (row for batch in batches for row in batch.targets.tolist())
-    size = sum(len(trained.vocabulary.decode(row).encode()) for row in rows)
-    return {
-        "tokens": loss.tokens,
-        "loss": loss.loss,
-        "perplexity": loss.perplexity,
-        "bits_per_byte": bits_per_byte(loss.loss * loss.tokens, size),
-    }
+    return (batch.to(device) for batch in batches)
     # --8<-- [end:evaluate]

@@ -90,27 +90,41 @@ def windows_in_order(stream: Any, context: int, most: int) -> list[TextBatch]:
 def _masked_data(
     s: RunSettings, vocabulary: Vocabulary, train: Any, rest: Any
 ) -> RunData:
-    size = len(vocabulary)
-    common: dict[str, Any] = {
-        "context": s.max_len,
-        "mask_id": size,  # a token more than the vocabulary has
-        "vocab_size": size,
-        "special_ids": (vocabulary.pad_id, vocabulary.bos_id, vocabulary.eos_id),
-    }
-
-    def held_out(windows: int) -> Sequence[Batch]:
-        batches = masked_batches(rest, batch_size=WINDOWS_IN_A_BATCH, seed=0, **common)
-        return list(itertools.islice(batches, max(1, windows // WINDOWS_IN_A_BATCH)))
-
     return RunData(
         vocabulary=vocabulary,
-        vocab_size=size + 1,
+        vocab_size=len(vocabulary) + 1,
         batches=lambda start: masked_batches(
-            train, batch_size=s.batch_size, seed=s.seed, start=start, **common
+            train,
+            batch_size=s.batch_size,
+            context=s.max_len,
+            seed=s.seed,
+            start=start,
+            **_hiding(vocabulary),
         ),
-        validation=held_out(s.evaluate_examples),
-        test=held_out(s.test_examples),
+        validation=hidden_windows(rest, vocabulary, s.max_len, s.evaluate_examples),
+        test=hidden_windows(rest, vocabulary, s.max_len, s.test_examples),
     )
+
+
+def hidden_windows(
+    stream: Any, vocabulary: Vocabulary, context: int, count: int
+) -> list[Batch]:
+    """Draw about so many windows of a text with hidden tokens, always the same ones."""
+    batches = masked_batches(
+        np.asarray(stream),
+        batch_size=WINDOWS_IN_A_BATCH,
+        context=context,
+        seed=0,
+        **_hiding(vocabulary),
+    )
+    return list(itertools.islice(batches, max(1, count // WINDOWS_IN_A_BATCH)))
+
+
+def _hiding(vocabulary: Vocabulary) -> dict[str, Any]:
+    size = len(vocabulary)
+    special = (vocabulary.pad_id, vocabulary.bos_id, vocabulary.eos_id)
+    # What hides a token is one more than the vocabulary has.
+    return {"mask_id": size, "vocab_size": size, "special_ids": special}
     # --8<-- [end:text_data]
 
 

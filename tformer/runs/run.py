@@ -16,15 +16,17 @@ from tformer.distributed import distribute, unwrap
 from tformer.evaluation import bits_per_byte, exact_match, mean_loss
 from tformer.precision import Precision
 from tformer.processes import process_rank, sum_over_processes
+from tformer.runs.attention import draw_attention
 from tformer.runs.build import build_model, build_optimizer, build_schedule
 from tformer.runs.data import run_data
 from tformer.runs.drawings import draw_curves
-from tformer.runs.folder import RunFolder, read_json, write_json
+from tformer.runs.folder import RunError, RunFolder, read_json, write_json
 from tformer.runs.machine import describe_machine
 from tformer.runs.metrics import Metrics
 from tformer.runs.run_data import RunData
 from tformer.runs.signals import stop_signals
 from tformer.runs.state import clean_up, load_state, save_state, saved_states
+from tformer.runs.trained import Trained
 from tformer.shards import full_state
 from tformer.training import StepReport, train
 
@@ -225,8 +227,25 @@ class Run:
                 facts={"settings": dataclasses.asdict(self.settings)},
             )
             draw_curves(self.folder)
+            self._draw_attention(model.eval())
             write_json(self.folder.result, result)
         self._metrics.close()
         return result
-        # --8<-- [end:finish]
+
+    def _draw_attention(self, model: Any) -> None:
+        """Draw attention.svg: on the first source of the test, or the first words."""
+        vocabulary, s = self.data.vocabulary, self.settings
+        if self.data.test_pairs:
+            text = self.data.test_pairs[0][0]
+        else:
+            start = self.data.test[0].inputs[0][0, : min(24, s.max_len)]
+            text = vocabulary.decode(i for i in start.tolist() if i < len(vocabulary))
+        trained = Trained(
+            name=s.task, model=model, vocabulary=vocabulary, manifest={}, settings=s
+        )
+        try:
+            draw_attention(trained, text, self.folder.path / "attention.svg")
+        except RunError:  # a text too long to be drawn
+            return
+            # --8<-- [end:finish]
         # --8<-- [end:Run]

@@ -46,6 +46,14 @@ def test_evaluate_a_text_gives_bits_per_byte(tformer, runs):
     assert float(values["bits_per_byte"]) == pytest.approx(bits, rel=1e-4)
 
 
+def test_evaluate_a_bert_hides_tokens_of_a_text(tformer, runs):
+    one, two = (tformer("evaluate", runs["bert"], runs["text"]) for _ in range(2))
+    assert one == two
+    values = dict(line.split() for line in one.out.splitlines())
+    assert 0 < int(values["hidden_tokens"]) < 0.3 * runs["text"].stat().st_size
+    assert 0 < float(values["loss"]) < 5
+
+
 def test_evaluate_pairs_prints_bleu_with_its_signature(tformer, runs):
     said = tformer("evaluate", runs["pairs"], runs["sources"], runs["targets"])
     assert "exact_match " in said.out
@@ -118,7 +126,7 @@ def test_info_tells_tasks_runs_and_models(tformer, runs):
         (["generate", "RUN:gpt", "--stop", "ab"], 1, "--stop 'ab' must be one token"),
         (["evaluate", "RUN:gpt"], 2, "name one file"),
         (["evaluate", "RUN:pairs"], 2, "name two files"),
-        (["evaluate", "RUN:bert"], 1, "is a BERT: evaluate is not for it"),
+        (["evaluate", "RUN:bert"], 2, "name one file"),
         (["evaluate", "dates", "--split", "train"], 2, "--split must be one of"),
         (["attend", "dates", "1 May 2000", "--out", "x.txt"], 1, "must end in one of"),
         (["attend", "dates", "1 May 2000", "--layer", "3"], 1, "layer (3) must be in"),

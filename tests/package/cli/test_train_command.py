@@ -53,6 +53,12 @@ def test_mistakes_are_named(tformer, tmp_path, monkeypatch, words, code, message
     assert said.code == code
 
 
+@pytest.mark.parametrize("name", ["reverse", "gpt", "bert", "bpe", "pairs"])
+def test_every_run_draws_its_curves_and_its_attention(runs, name):
+    for drawing in ("loss", "learning_rate", "attention"):
+        assert (runs[name] / f"{drawing}.svg").read_bytes().startswith(b"<?xml")
+
+
 def test_a_run_is_not_overwritten(tformer, small, runs):
     said = tformer("train", "copy", *small(), "-o", runs["reverse"])
     assert said.code == 1

@@ -43,8 +43,8 @@ def stop_after(run: Run, step: int) -> Run:
 
 def test_a_run_leaves_all_that_it_promises(whole):
     names = {path.name for path in whole.iterdir()}
-    assert names >= {"config.json", "metrics.jsonl", "result.json", "loss.svg"}
-    assert names >= {"model.safetensors", "model.json", "learning_rate.svg"}
+    assert names >= {"config.json", "metrics.jsonl", "result.json", "attention.svg"}
+    assert names >= {"model.safetensors", "model.json", "learning_rate.svg", "loss.svg"}
     assert RunFolder.open(whole).settings() == small_settings()
     lines = what_counts(whole)
     steps = [x for x in lines if "loss" in x]
