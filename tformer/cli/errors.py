@@ -33,7 +33,11 @@ def explained() -> Iterator[None]:
     except Exception as error:
         if os.environ.get("TFORMER_TRACEBACK") or not _can_be_put_right(error):
             raise
-        sys.stderr.write(f"error: {error}\n")
+        message = str(error)
+        if _of_the_compiler(error):
+            first = message.partition("\n")[0]
+            message = f"torch.compile failed: {first}. Train without --compile"
+        sys.stderr.write(f"error: {message}\n")
         raise SystemExit(FAILED) from error
 
 
@@ -45,5 +49,11 @@ def _can_be_put_right(error: Exception) -> bool:
     from tformer.runs.folder import RunError
 
     kinds = (RunError, ProcessLostError, FloatingPointError, OSError, ImportError)
-    return isinstance(error, (*kinds, ValueError, torch.OutOfMemoryError))
+    kinds = (*kinds, ValueError, torch.OutOfMemoryError)
+    return isinstance(error, kinds) or _of_the_compiler(error)
+
+
+def _of_the_compiler(error: Exception) -> bool:
+    """Tell an error of torch.compile, such as that no C++ compiler is there."""
+    return type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
     # --8<-- [end:explained]

@@ -148,3 +148,21 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, small):
     assert "Traceback" not in err
     step = int(err.split("stopped after step ")[1].split(";")[0])
     assert (run / "checkpoints" / f"step-{step:08d}/state.json").exists()
+
+
+def test_a_missing_compiler_is_named(tmp_path, small):
+    command = [sys.executable, "-m", "tformer", "train", "copy", *small(), "--compile"]
+    done = subprocess.run(
+        [*command, "--out", tmp_path / "run", "--quiet"],
+        capture_output=True,
+        text=True,
+        env={
+            **os.environ,
+            "CXX": "/no/such/compiler",
+            "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"),
+        },
+    )
+    assert done.returncode == 1
+    assert "error: torch.compile failed: " in done.stderr
+    assert "without --compile" in done.stderr
+    assert "Traceback" not in done.stderr
