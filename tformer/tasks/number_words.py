@@ -69,7 +69,7 @@ class NumberWordsTask(HashSplitTask):
     name = "number-words"
 
     def __init__(
-        self, *, languages: Sequence[str] = LANGUAGES, max_digits: int = 6
+        self, *, languages: Sequence[str] = LANGUAGES, max_digits: int = 4
     ) -> None:
         check_positive(max_digits=max_digits)
         if max_digits > 6:
