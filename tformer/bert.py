@@ -38,8 +38,7 @@ class BERTConfig:
         num_layers: number of layers N.
         d_ff: inner width of the feed-forward networks; 4 · D if None.
         max_len: the longest text that the model can see.
-        num_segments: kinds of text that one input may join, such as a question and the
-            text that answers it.
+        num_segments: kinds of text in one input, such as a question and its answer.
         dropout: probability in [0, 1): of the embedded text, of the attention weights
             and of each sub-layer's output.
         activation: "relu", "gelu" or "gelu_tanh".
@@ -96,8 +95,8 @@ class BERT(nn.Module):
 
     Devlin et al. 2019: the encoder of the Transformer with learned positions, GELU, a
     norm after the embeddings, and a head for masked tokens. Left out is the guess
-    whether two sentences belong together, which RoBERTa (arXiv:1907.11692, section
-    4.2) trains better without.
+    whether two sentences belong together: RoBERTa (arXiv:1907.11692, section 4.2)
+    does as well or better without.
 
     Args:
         config: sizes and choices.
