@@ -49,8 +49,8 @@ def _can_be_put_right(error: Exception) -> bool:
     from tformer.runs.folder import RunError
 
     kinds = (RunError, ProcessLostError, FloatingPointError, OSError, ImportError)
-    kinds = (*kinds, ValueError, torch.OutOfMemoryError)
-    return isinstance(error, kinds) or _of_the_compiler(error)
+    known = isinstance(error, (*kinds, ValueError, torch.OutOfMemoryError))
+    return known or _of_the_compiler(error)
 
 
 def _of_the_compiler(error: Exception) -> bool:

@@ -126,12 +126,20 @@ class RunSettings:
 
     @classmethod
     def of(cls, task: str, **changes: Any) -> "RunSettings":
-        """Begin with the preset of a task, and change what is named."""
+        """Begin with the preset of a task, and change what is named.
+
+        If the number of steps is changed and the warm-up is not, the warm-up takes at
+        most a fifth of them.
+        """
         _one_of("task", task, PRESETS)
         unknown = changes.keys() - {field.name for field in dataclasses.fields(cls)}
         if unknown:
             raise ValueError(f"there is no setting {sorted(unknown)[0]!r}")
-        return cls(**{"task": task, **PRESETS[task], **changes})
+        values = {"warmup_steps": cls.warmup_steps, **PRESETS[task], **changes}
+        if "warmup_steps" not in changes:  # a shorter training warms up more shortly
+            steps = values.get("steps", cls.steps)
+            values["warmup_steps"] = min(values["warmup_steps"], max(steps, 0) // 5)
+        return cls(task=task, **values)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "RunSettings":

@@ -131,15 +131,17 @@ def _characters(languages: tuple[str, ...], max_digits: int) -> tuple[str, int]:
     """Collect the characters of number words, and measure the longest.
 
     A number is so many thousand and so many: every word, and the longest of each kind,
-    comes up where the two are the same, 000 000 to 999 999.
+    comes up where the two are the same, 000 000 to 999 999, and in few thousands with
+    what is long. A test compares with all numbers.
     """
-    numbers = {number for n in range(1000) for number in (n, 1001 * n)}
-    words = {
-        write_number(number, language)
-        for language in languages
-        for number in numbers
-        if number < 10**max_digits
-    }
+    words: set[str] = set()
+    for language in languages:
+        hundreds = [write_number(n, language) for n in range(min(1000, 10**max_digits))]
+        longest = sorted(range(len(hundreds)), key=lambda n: len(hundreds[n]))[-3:]
+        thousands = {1001 * n for n in range(1, 1000)}
+        thousands |= {1000 * a + b for a in range(1, 10) for b in (0, 1, 100, *longest)}
+        words.update(hundreds)
+        words.update(write_number(n, language) for n in thousands if n < 10**max_digits)
     vocabulary = CharacterVocabulary.of([*words, "0123456789"])
     return vocabulary.characters, max(map(len, words))
     # --8<-- [end:characters]

@@ -262,6 +262,9 @@ def test_every_setting_reaches_the_training(whole, tmp_path, changes):
 def test_settings_begin_with_the_preset_of_their_task():
     settings = RunSettings.of("dates", steps=500)
     assert (settings.steps, settings.examples) == (500, 200_000)
+    assert settings.warmup_steps == 100  # a fifth, where the preset has 400
+    assert RunSettings.of("dates").warmup_steps == 400
+    assert RunSettings.of("dates", steps=500, warmup_steps=7).warmup_steps == 7
     assert RunSettings.from_json(dataclasses.asdict(settings)) == settings
 
 
@@ -278,7 +281,11 @@ def test_settings_begin_with_the_preset_of_their_task():
         ("copy", {"without": ("nothing",)}, r"without \('nothing'\)"),
         ("copy", {"vocabulary": "bpe"}, "for own files"),
         ("copy", {"steps": 0}, r"steps \(0\)"),
-        ("copy", {"steps": 200}, r"warmup_steps \(200\) must be below steps \(200\)"),
+        (
+            "copy",
+            {"steps": 200, "warmup_steps": 200},
+            r"warmup_steps \(200\) must be below steps \(200\)",
+        ),
         ("copy", {"dropout": 1.0}, r"dropout \(1.0\)"),
         ("copy", {"learning_rate": 0.0}, r"learning_rate \(0.0\) must be above 0"),
         ("copy", {"weight_decay": -1.0}, r"weight_decay \(-1.0\)"),

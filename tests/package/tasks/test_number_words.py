@@ -57,6 +57,16 @@ def test_lengths_and_languages_come_up_as_often():
     assert sum(pair.source.isascii() for pair in pairs) == pytest.approx(3000, abs=200)
 
 
+@pytest.mark.parametrize("language", ["en", "de", "pl"])
+def test_the_task_has_every_character_and_the_longest_words(language):
+    """Against all 10,000 numbers: few are looked at to find them."""
+    task = NumberWordsTask(languages=[language])
+    words = [write_number(number, language) for number in range(10_000)]
+    letters = set().union(*words) | set("0123456789")
+    assert set(task.vocabulary().characters) == letters
+    assert task.max_source_len == max(map(len, words))
+
+
 def test_no_words_are_longer_than_the_task_says():
     task = NumberWordsTask(max_digits=6)
     assert task.max_source_len == LONGEST
