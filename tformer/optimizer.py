@@ -37,6 +37,9 @@ def adamw(
         {"params": [p for p in parameters if p.ndim > 1], "weight_decay": weight_decay},
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
     ]
-    # fused: one pass over the memory for all parameters together.
-    return torch.optim.AdamW(groups, lr=1.0, betas=betas, eps=eps, fused=True)
+    # fused: one pass over the memory for all parameters together. The decay is that of
+    # the groups; torch checks it here, and not there.
+    return torch.optim.AdamW(
+        groups, lr=1.0, betas=betas, eps=eps, weight_decay=weight_decay, fused=True
+    )
     # --8<-- [end:adamw]
