@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := docs
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test build outputs lint format model results benchmark address clean
+.PHONY: help serve test nightly build outputs lint format model results benchmark address clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -46,6 +46,10 @@ test: export OMP_NUM_THREADS := 1
 test: ready  ## run every test: package, chapters, engine, site, links
 	$(PY) -m pytest -n 2 tests $(ARGS)
 	$(PY) -m pytest -n 2 docs README.md .github $(or $(ARGS),$(COVERAGE))
+
+nightly: export OMP_NUM_THREADS := 1
+nightly: ready  ## run the tests that take many minutes
+	$(PY) -m pytest -n 2 tests -m nightly $(ARGS)
 
 build: ready  ## build the site into site/
 	$(PY) -m mkdocs build --strict $(ARGS)

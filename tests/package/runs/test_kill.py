@@ -13,7 +13,6 @@ from small_run import SMALL, small_settings, train_here, what_counts
 
 from tformer.runs.state import saved_states
 
-KILLS = 50
 # Processes are forked from a server that has imported all, so they begin at once.
 IMPORTED = (
     *("tformer.runs.run", "safetensors.torch", "filelock", "tqdm"),
@@ -54,12 +53,13 @@ def undisturbed(tmp_path_factory) -> tuple[Path, float]:
     return paths[-1], time.perf_counter() - began
 
 
-def test_a_run_killed_many_times_ends_as_one_that_was_not(undisturbed, tmp_path):
+@pytest.mark.parametrize("kills", [50, pytest.param(500, marks=pytest.mark.nightly)])
+def test_a_run_killed_many_times_ends_as_one_that_was_not(undisturbed, tmp_path, kills):
     undisturbed, seconds = undisturbed
     chance = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID", "kills"))
-    kills = finished = 0
+    done = finished = 0
     killed_at = set()
-    while kills < KILLS:
+    while done < kills:
         path = tmp_path / f"run-{finished}"
         step = 0
         while True:
@@ -68,7 +68,7 @@ def test_a_run_killed_many_times_ends_as_one_that_was_not(undisturbed, tmp_path)
             if process.exitcode is None:
                 process.kill()
                 process.join()
-                kills += 1
+                done += 1
             now = newest_step(path)
             assert now >= step, "a checkpoint was lost"
             step = now
