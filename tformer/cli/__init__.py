@@ -10,9 +10,9 @@ from tformer.extras import require
 # --8<-- [start:main]
 def main() -> None:
     """Run the command that the command line names."""
-    require("typer")
-    from tformer.cli.app import app
-
     with explained():
+        require("typer")
+        from tformer.cli.app import app
+
         app(prog_name="tformer")
     # --8<-- [end:main]

@@ -175,3 +175,13 @@ def test_a_pickle_is_not_opened(tformer, tmp_path):
     (tmp_path / "model.json").write_bytes(bad.read_bytes())
     assert tformer("info", bad).code == 1
     assert not (tmp_path / "ran").exists()
+
+
+def test_without_its_packages_it_says_what_to_install(tformer, monkeypatch):
+    monkeypatch.setitem(sys.modules, "typer", None)
+    said = tformer("--help")
+    assert said.code == 1
+    assert (
+        said.err
+        == "error: this needs the package typer: pip install 'tformer[train]'\n"
+    )
