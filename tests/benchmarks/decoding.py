@@ -27,6 +27,7 @@ from tformer import (
     beam_search,
     greedy,
 )
+from tformer.decoding import turn_weights
 
 try:
     from transformers import GPT2Config, GPT2LMHeadModel, MarianConfig, MarianMTModel
@@ -76,7 +77,7 @@ def encoder_decoder(batch: int, tokens: int, beams: int, dtype) -> Iterator[Pair
     """Time the paper's base model, with 32,000 tokens and a source of 32."""
     V = 32_000
     config = TransformerConfig.base(vocab_size=V, dropout=0.0)
-    ours = Transformer(config).to(dtype).eval()
+    ours = turn_weights(Transformer(config).to(dtype).eval())
     theirs = (
         MarianMTModel(
             MarianConfig(
@@ -111,7 +112,7 @@ def encoder_decoder(batch: int, tokens: int, beams: int, dtype) -> Iterator[Pair
 
 def gpt(name: str, config: GPTConfig, batch: int, tokens: int, beams: int, dtype):
     """Time a GPT with a prompt of 16."""
-    ours = GPT(config).to(dtype).eval()
+    ours = turn_weights(GPT(config).to(dtype).eval())
     theirs = (
         GPT2LMHeadModel(
             GPT2Config(

@@ -6,7 +6,7 @@ from torch import nn
 
 from tformer import Transformer, TransformerConfig, greedy
 from tformer.data.vocabulary import CharacterVocabulary
-from tformer.decoding import translate
+from tformer.decoding import translate, turn_weights
 
 BOS, EOS, PAD = 1, 2, 0
 
@@ -180,6 +180,23 @@ def test_learned_positions_can_be_used_to_the_last():
     model = make_model(positions="learned", max_len=5)
     out = greedy(model, sources(), bos_id=BOS, eos_id=12, max_len=5)
     assert out.shape[1] <= 5
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_turned_weights_write_the_same(tied):
+    model = make_model(tie_embeddings=tied)
+    options = {"bos_id": BOS, "eos_id": EOS, "max_len": 9}
+    before = greedy(model, sources(), **options)
+    weights = {name: w.clone() for name, w in model.state_dict().items()}
+    for _ in range(2):
+        assert turn_weights(model) is model
+        assert torch.equal(greedy(model, sources(), **options), before)
+        assert model.state_dict().keys() == weights.keys()
+        for name, weight in model.state_dict().items():
+            assert torch.equal(weight, weights[name])
+        turned = model.stacks.decoder.layers[0].feed_forward.linear1.weight
+        assert turned.stride() == (1, 22)
+        assert turned.requires_grad
 
 
 def test_translate_goes_from_text_to_text_whatever_the_batch():
