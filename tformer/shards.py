@@ -19,11 +19,9 @@ from torch import Tensor, nn
 
 from tformer.distributed import unwrap
 from tformer.extras import require
-from tformer.processes import num_processes, process_rank
+from tformer.processes import num_processes, process_rank, wait_for_all
 
 # --8<-- [end:imports]
-
-MODEL, OPTIMIZER = "model.", "optimizer."
 
 
 # --8<-- [start:gathered]
@@ -117,13 +115,13 @@ def save_shards(
     beside = folder.with_name(f"{folder.name}.new")
     if process_rank() == 0:  # what a killed save has left, of more processes than now
         shutil.rmtree(beside, ignore_errors=True)
-    _wait()
+    wait_for_all()
     writer = HuggingFaceStorageWriter(str(beside), save_distributed=True)
     with _quietly():
         save(_state(model, optimizer), storage_writer=writer)  # all wait for all
     if process_rank() == 0:
         beside.rename(folder)
-    _wait()
+    wait_for_all()
 
 
 def load_shards(
@@ -169,6 +167,9 @@ def load_shards(
 
 
 # --8<-- [start:state]
+MODEL, OPTIMIZER = "model.", "optimizer."  # before the names of tensors
+
+
 def _state(
     model: nn.Module, optimizer: torch.optim.Optimizer | None, *, gather: bool = False
 ) -> dict[str, Tensor]:
@@ -250,9 +251,4 @@ def _quietly() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         yield
-
-
-def _wait() -> None:
-    if num_processes() > 1:
-        dist.barrier()
         # --8<-- [end:state]

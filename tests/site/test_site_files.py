@@ -1,5 +1,6 @@
 """What the built site consists of: links, resources, chapters, names, addresses."""
 
+import itertools
 import json
 import re
 import subprocess
@@ -103,6 +104,16 @@ def test_a_chapter_has_its_header(site: Path, file: str) -> None:
         assert any(x.startswith(repository) and x.endswith(module) for x in links)
     assert f"../../notebooks/{name}.ipynb" in links
     assert any("colab" in x and x.endswith(f"/{name}.ipynb") for x in links)
+
+
+@pytest.mark.parametrize(
+    ("file", "following"), list(itertools.pairwise(CHAPTERS)), ids=str
+)
+def test_a_chapter_leads_to_the_next(file: str, following: str) -> None:
+    text = (ROOT / "docs" / file).read_text("utf-8")
+    nexts = re.findall(r"^Next: \[[^]]+\]\(([^)]+)\)", text, re.M)
+    if front_matter(file).get("goals"):  # the first page only says how to read
+        assert nexts == [Path(following).name]
 
 
 @pytest.mark.parametrize("file", MARKDOWN)
