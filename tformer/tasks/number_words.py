@@ -27,6 +27,7 @@ ALWAYS_IN_TRAINING = 100
 
 
 # --8<-- [start:write_number]
+@functools.lru_cache(maxsize=2**17)  # slow to make, and drawn again and again
 def write_number(number: int, language: str) -> str:
     """Write a number in words, in composed letters (NFC).
 
