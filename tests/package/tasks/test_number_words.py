@@ -89,6 +89,7 @@ def test_settings(raises):
 
 
 def test_a_missing_num2words_is_named(monkeypatch):
+    write_number.cache_clear()
     monkeypatch.setitem(sys.modules, "num2words", None)
     with pytest.raises(ImportError, match=r"num2words: pip install 'tformer\[train\]'"):
         write_number(1, "en")
