@@ -41,7 +41,7 @@ NAMES = {
     "reverse": "reverse letters",
     "sort": "sort letters",
     "addition": "addition",
-    "number-words": "number words up to 9,999, 10 languages",
+    "number-words": "number words up to 9,999, six languages",
     "dates": "dates, 24 locales",
 }
 PARTS = {

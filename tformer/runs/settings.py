@@ -19,7 +19,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "reverse": {"steps": 3000},
     "sort": {"steps": 2000},
     "addition": {"steps": 3000, "examples": 200_000},
-    "number-words": {"steps": 5000, "examples": 600_000},
+    "number-words": {"steps": 6000, "examples": 300_000},
     "dates": {"steps": 4000, "examples": 200_000, "warmup_steps": 400},
     "text": {
         "model": "gpt",

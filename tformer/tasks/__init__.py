@@ -27,7 +27,7 @@ _ALL: list[Task] = [
     SequenceTask("reverse"),
     SequenceTask("sort"),
     AdditionTask(),
-    NumberWordsTask(),
+    NumberWordsTask(languages=("en", "de", "es", "it", "ru", "uk")),
     DatesTask(),
 ]
 TASKS = {task.name: task for task in _ALL}
