@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 # --8<-- [end:imports]
 
+# --8<-- [start:attention_map]
 # A middle blue: three times as bright as a dark page, a third as bright as a white one.
 COLOUR = "#4a7fd4"
 
 
-# --8<-- [start:attention_map]
 def attention_map(
     weights: Tensor,
     query_tokens: Sequence[str],
@@ -80,8 +80,8 @@ def attention_map(
     if title is not None:
         ax.set_title(title)
     return ax
-    # --8<-- [end:attention_map]
 
 
 def _visible(token: str) -> str:
     return token.replace(" ", "␣")
+    # --8<-- [end:attention_map]

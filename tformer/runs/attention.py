@@ -2,7 +2,7 @@
 
 # --8<-- [start:imports]
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -12,19 +12,24 @@ from tformer.decoding import evaluating, translate
 from tformer.drawing import attention_map
 from tformer.extras import require
 from tformer.runs.folder import RunError
-from tformer.runs.trained import Trained
 from tformer.transformer import Transformer
+
+if TYPE_CHECKING:
+    from tformer.runs.trained import Trained
 
 # --8<-- [end:imports]
 
+# --8<-- [start:attention_of]
 KINDS = ("cross", "encoder", "decoder")
-FORMATS = (".svg", ".png", ".pdf")
 MOST_TOKENS = 100  # more cannot be read in a drawing
 
 
-# --8<-- [start:attention_of]
 def attention_of(
-    trained: Trained, text: str, *, kind: str | None = None, target: str | None = None
+    trained: "Trained",
+    text: str,
+    *,
+    kind: str | None = None,
+    target: str | None = None,
 ) -> tuple[tuple[Tensor, ...], list[str], list[str]]:
     """Ask a model for its attention weights on a text.
 
@@ -52,30 +57,37 @@ def attention_of(
         raise RunError("target is for a model that translates")
     if not text:
         raise RunError("the text is empty")
+    limit = MOST_TOKENS
+    if not translates or model.config.positions == "learned":
+        limit = min(limit, model.config.max_len)
     try:
         source = vocabulary.encode(text, eos=translates)
+        _check_length("text", source, limit)
         if translates and target is None:
-            longest = min(model.config.max_len, 2 * len(source) + 20)
+            longest = min(limit - 1, 2 * len(source) + 20)  # without the start token
             target = translate(model, vocabulary, [text], max_len=longest)[0]
         written = vocabulary.encode(target or "", bos=True)
+        _check_length("target", written, limit)
     except ValueError as error:
         raise RunError(str(error)) from error
-    limit = MOST_TOKENS if translates else min(MOST_TOKENS, model.config.max_len)
-    if max(len(source), len(written)) > limit:
-        raise RunError(f"the text has more than {limit} tokens")
     read, wrote = labels(vocabulary, source), labels(vocabulary, written)
+    device = next(model.parameters()).device
+    ids, so_far = (torch.tensor([row], device=device) for row in (source, written))
     with evaluating(model), torch.no_grad():
         if not translates:
-            _, layers = model(torch.tensor([source]), return_weights=True)
+            _, layers = model(ids, return_weights=True)
             return tuple(w[0] for w in layers), read, read
-        _, weights = model(
-            torch.tensor([source]), torch.tensor([written]), return_weights=True
-        )
+        _, weights = model(ids, so_far, return_weights=True)
     layers = getattr(weights, kind or "cross")
     rows, columns = {"encoder": (read, read), "decoder": (wrote, wrote)}.get(
         kind or "cross", (wrote, read)
     )
     return tuple(w[0] for w in layers), rows, columns
+
+
+def _check_length(name: str, ids: list[int], limit: int) -> None:
+    if len(ids) > limit:
+        raise RunError(f"the {name} has more than {limit} tokens")
 
 
 def labels(vocabulary: Vocabulary, ids: list[int]) -> list[str]:
@@ -93,8 +105,11 @@ def labels(vocabulary: Vocabulary, ids: list[int]) -> list[str]:
 
 
 # --8<-- [start:draw_attention]
+FORMATS = (".svg", ".png", ".pdf")
+
+
 def draw_attention(
-    trained: Trained,
+    trained: "Trained",
     text: str,
     out: Path,
     *,
