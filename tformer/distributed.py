@@ -5,10 +5,12 @@ each. Without torchrun there is one process, and every function here still works
 """
 
 # --8<-- [start:imports]
+import inspect
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -153,9 +155,11 @@ def distribute(model: nn.Module, strategy: str = "none") -> nn.Module:
     if strategy == "ddp":
         # Gradients live in what is sent, so that they exist once. Buffers, which are
         # tables of positions here, never change, and need not be sent at each step.
-        return DistributedDataParallel(
-            model, gradient_as_bucket_view=True, broadcast_buffers=False
-        )
+        known = inspect.signature(DistributedDataParallel).parameters
+        name = "forward_sync_buffers"  # its name from torch 2.13 on
+        name = name if name in known else "broadcast_buffers"
+        once: dict[str, Any] = {"gradient_as_bucket_view": True, name: False}
+        return DistributedDataParallel(model, **once)
     return _shard(model)
 
 
@@ -163,8 +167,9 @@ def _shard(model: nn.Module) -> nn.Module:
     from torch.distributed.device_mesh import init_device_mesh  # from torch 2.6
     from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 
-    for tensor in [*model.parameters(), *model.buffers()]:
-        dist.broadcast(tensor.detach(), src=0)
+    tensors = (x.detach() for x in [*model.parameters(), *model.buffers()])
+    for sending in [dist.broadcast(x, src=0, async_op=True) for x in tensors]:
+        sending.wait()
     mesh = init_device_mesh(next(model.parameters()).device.type, (num_processes(),))
     for layer in list(model.modules()):
         if isinstance(layer, EncoderLayer | DecoderLayer):

@@ -29,7 +29,6 @@ from tformer.shards import full_state, load_full_state, load_shards, save_shards
 from tformer.training import train_step
 
 STEPS, SAVED_AT, ROWS, PAD, LEARNING_RATE = 5, 3, 11, 0, 1e-2
-LAST = range(STEPS - 1, STEPS)
 
 RESUMED = [  # saved by, resumed by, the road between
     ("fsdp", "fsdp", "shards"),
@@ -45,8 +44,8 @@ def make_model(kind: str, seed: int = 0) -> nn.Module:
     sizes = {"vocab_size": 17, "d_model": 14, "num_heads": 7, "d_ff": 22}
     if kind == "gpt":
         return GPT(GPTConfig.tiny(**sizes, num_layers=2, pad_id=PAD)).double()
-    depth = {"num_encoder_layers": 1, "num_decoder_layers": 1}
-    return Transformer(TransformerConfig.tiny(**sizes, **depth, dropout=0.0)).double()
+    less = {"num_encoder_layers": 1, "num_decoder_layers": 1, "bias": False}
+    return Transformer(TransformerConfig.tiny(**sizes, **less, dropout=0.0)).double()
 
 
 def make_batch(kind: str, step: int, rows: int = ROWS) -> PairBatch | TextBatch:
@@ -88,7 +87,7 @@ def train(
         norms.append(norm)
         for name, p in unwrap(model).named_parameters():
             if step == 0:
-                gradient[f"gradient.{name}"] = whole(p.grad)
+                gradient[f"gradient.{name}"] = own_part(p.grad)
     return {"losses": losses, "norms": norms, "gradient": gradient}
 
 
@@ -107,17 +106,21 @@ class Sent(TorchDispatchMode):
         return operation(*arguments, **(options or {}))
 
 
-def whole(tensor: torch.Tensor) -> torch.Tensor:
-    return (tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor).clone()
+def own_part(tensor: torch.Tensor) -> torch.Tensor:
+    """Return what this process holds; nothing is sent, as that takes long."""
+    part = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+    return part.detach().clone()
 
 
 def keep(folder: Path, name: str, model: nn.Module, curves: dict[str, list]) -> None:
-    tensors = {n: whole(p) for n, p in unwrap(model).named_parameters()}
-    tensors |= curves["gradient"]
+    parameters = dict(unwrap(model).named_parameters())
+    tensors = {n: own_part(p) for n, p in parameters.items()} | curves["gradient"]
+    save_file(tensors, folder / f"{name}.{process_rank()}.st")
     if process_rank() == 0:
-        save_file({n: t.detach() for n, t in tensors.items()}, folder / f"{name}.st")
+        sharded = hasattr(next(iter(parameters.values())), "to_local")
         numbers = {key: curves[key] for key in ("losses", "norms")}
-        (folder / f"{name}.json").write_text(json.dumps(numbers))
+        facts = {**numbers, "sharded": sharded}
+        (folder / f"{name}.json").write_text(json.dumps(facts))
 
 
 def job_train(folder: Path, size: int) -> None:
@@ -128,9 +131,10 @@ def job_train(folder: Path, size: int) -> None:
         keep(folder, f"{strategy}{size}", model, train("transformer", model, optimizer))
 
         model, optimizer = make("transformer", strategy)
-        curves = train("transformer", model, optimizer, range(STEPS - 1), accumulate=2)
+        steps, last = range(SAVED_AT - 1), range(SAVED_AT - 1, SAVED_AT)
+        curves = train("transformer", model, optimizer, steps, accumulate=2)
         with Sent() as sent:
-            more = train("transformer", model, optimizer, LAST, accumulate=2)
+            more = train("transformer", model, optimizer, last, accumulate=2)
         curves = {key: curves[key] + more[key] for key in ("losses", "norms")} | {
             "gradient": curves["gradient"]
         }
