@@ -130,7 +130,7 @@ def _ablations(groups: list[list[dict[str, Any]]]) -> str:
         [
             PARTS[" ".join(g[0]["settings"]["without"])],
             _share(g),
-            _mean(g, "test_loss", ".4f"),
+            _mean(g, "test_loss", ".2g"),
             _count(g),
         ]
         for g in groups
