@@ -1,0 +1,102 @@
+"""The page of results is made from runs, and says what they say."""
+
+import copy
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from engine import results
+from engine.results_page import grouped
+from tformer.runs.folder import RunFolder
+from tformer.runs.run import Run
+from tformer.runs.settings import RunSettings
+
+DOCS = Path(results.__file__).parents[1]
+KEPT = results.kept_results(DOCS)
+
+
+def test_the_page_is_what_the_command_writes():
+    """Who edits a number by hand fails here."""
+    assert (DOCS / results.PAGE).read_text("utf-8") == results.page(DOCS)
+
+
+def test_every_task_was_run_with_three_seeds_at_least():
+    groups = grouped([{**k, "changes": results.changes(k["settings"])} for k in KEPT])
+    assert groups
+    for group in groups:
+        seeds = {run["settings"]["seed"] for run in group}
+        assert len(seeds) == len(group) >= 3, group[0]["settings"]
+
+
+@pytest.mark.parametrize(
+    ("task", "least"),
+    [
+        ("copy", 1.0),
+        ("reverse", 0.99),
+        ("addition", 0.99),
+        ("number-words", 0.999),
+        ("dates", 0.999),
+    ],
+)
+def test_the_goals_are_reached(task, least):
+    whole = [k for k in KEPT if k["settings"]["task"] == task]
+    whole = [k for k in whole if not results.changes(k["settings"])]
+    shares = [k["result"]["test_exact_match"] for k in whole]
+    assert sum(shares) / len(shares) >= least
+    assert all(k["result"]["test_pairs"] >= 2000 for k in whole)
+    if task == "dates":
+        assert all(k["result"]["cpu_seconds"] <= 600 for k in whole)
+
+
+def test_shakespeare_is_no_worse_than_nanogpt_says():
+    texts = [k for k in KEPT if k["settings"]["task"] == "text"]
+    sizes = {"num_layers": 4, "d_model": 128, "max_len": 64, "batch_size": 12}
+    for kept in texts:
+        assert {name: kept["settings"][name] for name in sizes} == sizes
+        assert kept["settings"]["steps"] == 2000
+        assert kept["result"]["test_loss"] <= 1.88
+
+
+def test_no_path_of_a_machine_is_kept():
+    for kept in KEPT:
+        for file in kept["settings"]["files"]:
+            assert Path(file).name == file
+
+
+def test_a_number_of_a_run_is_on_the_page(tmp_path):
+    """From the run to the page, with a run so small that it takes a second."""
+    sizes = {"d_model": 10, "num_heads": 2, "num_layers": 1, "d_ff": 14}
+    few = {"examples": 90, "steps": 12, "warmup_steps": 3, "evaluate_every": 4}
+    settings = RunSettings.of(
+        "copy", seed=5, test_examples=7, evaluate_examples=5, **sizes, **few
+    )
+    folder = RunFolder.create(tmp_path / "run", settings)
+    result = Run(folder, progress=False).train()
+    results.write(tmp_path, [tmp_path / "run"])
+    (file,) = (tmp_path / "results").iterdir()
+    kept = json.loads(file.read_text())
+    assert kept["result"] == result
+    assert [look["step"] for look in kept["looks"]] == [4, 8, 12]
+    assert results.changes(kept["settings"])["d_ff"] == 14
+    text = (tmp_path / "results.md").read_text()
+    command = next(line for line in text.splitlines() if line.startswith("tformer"))
+    assert "tformer train copy --d-model 10" in command
+    assert "--seed 5" in command
+    # The row of the table is there once the run is the preset's.
+    kept["settings"] = {**KEPT[0]["settings"], "task": "copy", "without": []}
+    plain = copy.deepcopy(kept)
+    preset = RunSettings.of("copy", seed=5)
+    plain["settings"] = json.loads(json.dumps(preset.__dict__))
+    plain["result"]["test_exact_match"] = 0.4321
+    file.write_text(json.dumps(plain))
+    assert "43.21 %" in results.page(tmp_path)
+
+
+def test_the_picture_is_drawn_from_the_numbers_beside_it():
+    text = (DOCS / results.PAGE).read_text("utf-8")
+    code = re.search(r"```python\n(.*?)```", text, re.S).group(1)
+    numbers = {k["settings"]["task"] for k in KEPT if k["result"].get("test_pairs")}
+    for task in numbers:
+        assert f"curves[{task!r}]" in code
