@@ -77,6 +77,9 @@ def attention_map(
     ax.set_yticks(range(T), [_visible(token) for token in query_tokens])
     ax.tick_params(length=0)
     ax.xaxis.tick_top()
+    for label in ax.get_xticklabels():
+        if len(label.get_text()) > 1:  # beside each other they would overlap
+            label.set_rotation(90)
     if title is not None:
         ax.set_title(title)
     return ax

@@ -1,5 +1,6 @@
 """The attention map shows the weights that it was given, where they belong."""
 
+import itertools
 import sys
 
 import matplotlib
@@ -38,6 +39,16 @@ def test_nothing_is_painted_where_nothing_is_attended_to():
     (image,) = ax.get_images()
     alpha = image.to_rgba(image.get_array())[..., 3]
     np.testing.assert_allclose(alpha, WEIGHTS.numpy(), atol=0.01)
+
+
+def test_long_names_of_columns_do_not_overlap():
+    ax = attention_map(WEIGHTS, ["a start", "9"], ["the", " ", "⟨end⟩"])
+    assert [label.get_rotation() for label in ax.get_xticklabels()] == [90, 0, 90]
+    ax.figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+    assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
+    assert all(box.y0 > ax.get_window_extent().y1 for box in boxes)
+    assert [label.get_rotation() for label in ax.get_yticklabels()] == [0, 0]
 
 
 def luminance(colour) -> float:
