@@ -147,9 +147,11 @@ def test_embedding(parity):
     ],
 )
 def test_arguments_are_those_of_the_original(twin, original):
-    assert list(inspect.signature(twin).parameters) == list(
-        inspect.signature(original).parameters
-    )
+    of_original = inspect.signature(original).parameters
+    for_cache = {"cache", "tgt_key_mask"}  # padding on the left, while a model writes
+    if original is tformer.Transformer.decode:
+        of_original = [name for name in of_original if name not in for_cache]
+    assert list(inspect.signature(twin).parameters) == list(of_original)
 
 
 @pytest.mark.parametrize(

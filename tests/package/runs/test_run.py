@@ -80,12 +80,12 @@ def test_a_run_that_is_done_is_not_trained_again(whole):
 
 @pytest.mark.parametrize("step", [1, 6, 20])
 def test_ctrl_c_saves_and_the_run_goes_on_as_if_never_stopped(whole, tmp_path, step):
-    path = tmp_path / "run"
+    path, before = tmp_path / "run", signal.getsignal(signal.SIGINT)
     with pytest.raises(Stopped, match=f"stopped after step {step}$"):
         stop_after(begin_or_resume(path, small_settings()), step).train()
     assert (path / "checkpoints" / f"step-{step:08d}").is_dir()
     assert (path / "loss.svg").exists()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
     train_here(path, small_settings())
     assert what_counts(path) == what_counts(whole)
     for name in ("model.safetensors", "model.json"):
