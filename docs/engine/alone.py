@@ -16,6 +16,7 @@ import linecache
 import os
 import subprocess
 import sys
+import tempfile
 import types
 from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec
@@ -24,11 +25,18 @@ from pathlib import Path
 
 def problem_of(package: str, file: Path) -> str | None:
     """Run a file in a process of its own; return what went wrong."""
-    command = [sys.executable, "-I", __file__, package, str(file)]
+    here = str(Path(__file__).resolve())
+    command = [sys.executable, "-I", here, package, str(file.resolve())]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # as the pages compute
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False
-    )
+    with tempfile.TemporaryDirectory() as folder:  # for what the code writes
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     return f"{file}: {done.stderr.strip()}" if done.returncode else None
 
 
