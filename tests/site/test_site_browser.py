@@ -130,7 +130,9 @@ def test_the_drawing_leads_to_every_chapter_by_keyboard(
             names.add(name)
             targets.add(target)
             tab.keyboard.press("Tab")
-        drawn = {url(file) for file in CHAPTERS[:-1]}
+        # The parts of the machine: the chapters up to the one that joins them.
+        last = CHAPTERS.index("chapters/transformer.md")
+        drawn = {url(file) for file in CHAPTERS[: last + 1]}
         assert targets == drawn
         assert all(names)
 
