@@ -11,6 +11,7 @@ import pytest
 from safetensors.torch import load_file
 from small_run import SMALL, small_settings, train_here, what_counts
 
+from tformer.runs.metrics import read_metrics
 from tformer.runs.state import saved_states
 
 # Processes are forked from a server that has imported all, so they begin at once.
@@ -53,6 +54,28 @@ def undisturbed(tmp_path_factory) -> tuple[Path, float]:
     return paths[-1], time.perf_counter() - began
 
 
+def wait_for_the_moment(process, path: Path, chance, seconds: float) -> None:
+    """Wait for a random moment of the run's time, or one after a random step.
+
+    A small run begins and ends for longer than it trains, the more so on a busy
+    machine: moments of its time alone would seldom fall between two checkpoints.
+    """
+    written = steps_written(path)
+    if written == SMALL["steps"] or chance.random() < 0.25:
+        process.join(timeout=chance.uniform(0.0, 1.5 * seconds))
+        return
+    step = chance.randint(written + 1, SMALL["steps"])
+    while process.is_alive() and steps_written(path) < step:
+        time.sleep(0.0005)
+    process.join(timeout=chance.uniform(0.0, 0.02))
+
+
+def steps_written(path: Path) -> int:
+    metrics = path / "metrics.jsonl"
+    lines = read_metrics(metrics) if metrics.exists() else []
+    return max((line["step"] for line in lines), default=0)
+
+
 @pytest.mark.parametrize("kills", [50, pytest.param(500, marks=pytest.mark.nightly)])
 def test_a_run_killed_many_times_ends_as_one_that_was_not(undisturbed, tmp_path, kills):
     undisturbed, seconds = undisturbed
@@ -64,7 +87,7 @@ def test_a_run_killed_many_times_ends_as_one_that_was_not(undisturbed, tmp_path,
         step = 0
         while True:
             process = start(path)
-            process.join(timeout=chance.uniform(0.0, 0.8 * seconds))
+            wait_for_the_moment(process, path, chance, seconds)
             if process.exitcode is None:
                 process.kill()
                 process.join()
@@ -80,6 +103,5 @@ def test_a_run_killed_many_times_ends_as_one_that_was_not(undisturbed, tmp_path,
         assert what_counts(path) == what_counts(undisturbed)
         for file in ("model.safetensors", "model.json"):
             assert (path / file).read_bytes() == (undisturbed / file).read_bytes()
-    # On a busy machine few checkpoints are made between two kills.
-    assert len(killed_at) > 2, "all kills came at about the same moment"
+    assert len(killed_at) > 5, "all kills came at about the same moment"
     assert SMALL["steps"] in killed_at
