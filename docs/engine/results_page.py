@@ -36,6 +36,8 @@ ALT = (
     "Curves that rise from 0 to 1, one a task: the share of right answers in the "
     "validation, against the step of the training."
 )
+RANGE = "lowest to highest"
+SPACE = "\u00a0"  # a line of a table is not broken here
 NAMES = {
     "copy": "copy letters",
     "reverse": "reverse letters",
@@ -107,30 +109,31 @@ def _tasks(groups: list[list[dict[str, Any]]]) -> str:
     rows = [
         [
             NAMES[g[0]["settings"]["task"]],
-            f"{g[0]['result']['parameters']:,}",
-            f"{g[0]['settings']['steps']:,}",
-            _share(g),
+            *_share(g),
             f"{g[0]['result']['test_pairs']:,}",
             _count(g),
+            f"{g[0]['settings']['steps']:,}",
             _minutes(g),
+            f"{g[0]['result']['parameters']:,}",
         ]
         for g in groups
     ]
-    head = ["task", "parameters", "steps", "exact match", "of", "seeds", "processor"]
+    head = ["task", "exact match", RANGE, "of", "seeds", "steps", "processor"]
+    head.append("parameters")
     text = (
         "\n## Tasks { #tasks }\n\nExact match is the share of test sources of which "
         "every character of the answer is right, written greedily. It is the mean over "
-        "the seeds, with the lowest and the highest.\n\n"
+        "the seeds.\n\n"
     )
-    return text + _table(head, rows, right=range(1, 7)) + _machines(groups)
+    return text + _table(head, rows, right=range(1, 8)) + _machines(groups)
 
 
 def _ablations(groups: list[list[dict[str, Any]]]) -> str:
     rows = [
         [
             PARTS[" ".join(g[0]["settings"]["without"])],
-            _share(g),
-            _mean(g, "test_loss", ".2g"),
+            *_share(g),
+            *_mean(g, "test_loss", "#.2g"),
             _count(g),
         ]
         for g in groups
@@ -143,36 +146,38 @@ def _ablations(groups: list[list[dict[str, Any]]]) -> str:
         "it: without the mask the model reads the answer off, its loss says that all "
         "is well, and what it writes itself is worthless.\n\n"
     )
-    head = ["trained without", "exact match", "loss, teacher-forced", "seeds"]
-    return text + _table(head, rows, right=range(1, 4))
+    head = ["trained without", "exact match", RANGE, "loss", RANGE, "seeds"]
+    return text + _table(head, rows, right=range(1, 6))
 
 
 def _texts(groups: list[list[dict[str, Any]]]) -> str:
-    rows = [
-        [
-            ", ".join(g[0]["settings"]["files"]),
-            f"{s['num_layers']} × {s['d_model']}, context {s['max_len']}",
-            f"{g[0]['result']['parameters']:,}",
-            f"{s['steps']:,} × {s['batch_size']}",
-            f"{s['learning_rate']:g}",
-            _mean(g, "test_loss", ".3f"),
-            _mean(g, "test_bits_per_byte", ".3f"),
-            _count(g),
-            _minutes(g),
-        ]
-        for g in groups
-        for s in [g[0]["settings"]]
-    ]
-    head = ["text", "layers × width", "parameters", "steps × batch", "learning rate"]
-    head += ["loss", "bits a byte", "seeds", "processor"]
     text = (
         "\n## A text, character by character { #text }\n\nA GPT of the size that "
         "nanoGPT's readme gives for a laptop's CPU, and as many steps; the readme says "
         "1.88 for it, with a third of this learning rate. The loss, in nats a "
         "character, is that of the last tenth of the text, all of it, cut into windows "
-        "side by side.\n\n"
+        "side by side.\n"
     )
-    return text + _table(head, rows, right=range(2, 9))
+    return text + "".join(map(_text, groups))
+
+
+def _text(group: list[dict[str, Any]]) -> str:
+    s, result = group[0]["settings"], group[0]["result"]
+    loss, losses = _mean(group, "test_loss", ".3f")
+    bits, many_bits = _mean(group, "test_bits_per_byte", ".3f")
+    rows = [
+        ["loss", f"{loss} ({losses})"],
+        ["bits a byte", f"{bits} ({many_bits})"],
+        ["seeds", _count(group)],
+        ["processor", _minutes(group)],
+        ["layers, width", f"{s['num_layers']}, {s['d_model']}"],
+        ["context", f"{s['max_len']}"],
+        ["parameters", f"{result['parameters']:,}"],
+        ["steps of a batch", f"{s['steps']:,} of {s['batch_size']} windows"],
+        ["learning rate", f"{s['learning_rate']:g}"],
+    ]
+    head = [f"{', '.join(s['files'])}", f"mean ({RANGE})"]
+    return "\n" + _table(head, rows, right=range(1, 2))
 
 
 def _curves(groups: list[list[dict[str, Any]]]) -> str:
@@ -245,19 +250,30 @@ def _count(group: list[dict[str, Any]]) -> str:
     return str(len(group))
 
 
-def _share(group: list[dict[str, Any]]) -> str:
+def _share(group: list[dict[str, Any]]) -> list[str]:
     shares = [100 * run["result"]["test_exact_match"] for run in group]
-    mean = statistics.mean(shares)
-    if min(shares) == max(shares):
-        return f"{mean:.2f} %"
-    return f"{mean:.2f} % ({min(shares):.2f} to {max(shares):.2f})"
+    return [f"{statistics.mean(shares):.2f}{SPACE}%", _range(shares, ".2f")]
 
 
-def _mean(group: list[dict[str, Any]], name: str, form: str) -> str:
+def _mean(group: list[dict[str, Any]], name: str, form: str) -> list[str]:
     values = [run["result"][name] for run in group]
-    low, high = min(values), max(values)
-    return f"{statistics.mean(values):{form}} ({low:{form}} to {high:{form}})"
+    return [_number(statistics.mean(values), form), _range(values, form)]
+
+
+def _range(values: list[float], form: str) -> str:
+    low, high = _number(min(values), form), _number(max(values), form)
+    return low if low == high else f"{low}{SPACE}to{SPACE}{high}"
+
+
+def _number(value: float, form: str) -> str:
+    """Write a number as people do: 9.0e-06 is 9.0 × 10⁻⁶."""
+    digits, _, power = f"{value:{form}}".partition("e")
+    if not power:
+        return digits
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{digits}{SPACE}×{SPACE}10{raised}"
 
 
 def _minutes(group: list[dict[str, Any]]) -> str:
-    return f"{statistics.mean(r['result']['cpu_seconds'] for r in group) / 60:.1f} min"
+    seconds = statistics.mean(run["result"]["cpu_seconds"] for run in group)
+    return f"{seconds / 60:.1f}{SPACE}min"

@@ -91,7 +91,7 @@ def test_a_number_of_a_run_is_on_the_page(tmp_path):
     plain["settings"] = json.loads(json.dumps(preset.__dict__))
     plain["result"]["test_exact_match"] = 0.4321
     file.write_text(json.dumps(plain))
-    assert "43.21 %" in results.page(tmp_path)
+    assert "43.21\u00a0%" in results.page(tmp_path)
 
 
 def test_the_picture_is_drawn_from_the_numbers_beside_it():
