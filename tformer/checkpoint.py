@@ -5,8 +5,6 @@ Neither can run code when it is opened, which a pickle can.
 
 # --8<-- [start:imports]
 import dataclasses
-import hashlib
-import json
 import os
 import platform
 from collections.abc import Mapping
@@ -22,6 +20,13 @@ from tformer.architectures import Model, ModelConfig, make_config, make_model
 from tformer.data.saved_vocabulary import vocabulary_from_json, vocabulary_to_json
 from tformer.data.vocabulary import Vocabulary
 from tformer.extras import require
+from tformer.files import (
+    beside,
+    read_json,
+    sha256_of,
+    wait_for_disk,
+    write_json_beside,
+)
 
 # --8<-- [end:imports]
 
@@ -75,7 +80,7 @@ def save_checkpoint(
             the manifest uses itself.
     """
     weights_path, manifest_path = _paths(path)
-    new_weights, new_manifest = _new(weights_path), _new(manifest_path)
+    new_weights, new_manifest = beside(weights_path), beside(manifest_path)
     safetensors = require("safetensors.torch")
     weights_path.parent.mkdir(parents=True, exist_ok=True)
     _finish_killed_save(weights_path, manifest_path)
@@ -86,7 +91,7 @@ def save_checkpoint(
             "format": FORMAT,
             "weights": weights_path.name,
             "bytes": new_weights.stat().st_size,
-            "sha256": _sha256(new_weights),
+            "sha256": sha256_of(new_weights),
             "architecture": type(model).__name__,
             "config": dataclasses.asdict(model.config),
             "vocabulary": (
@@ -101,12 +106,9 @@ def save_checkpoint(
         if taken := manifest.keys() & (facts or {}).keys():
             raise ValueError(f"facts must leave {sorted(taken)} to the manifest")
         manifest.update(facts or {})
-        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-        new_manifest.write_text(text, encoding="utf-8")
-        for file in (new_weights, new_manifest):
-            file.chmod(0o644)  # safetensors makes files that only their owner can read
-            with file.open("rb+") as written:
-                os.fsync(written.fileno())  # on the disk, not only promised to be
+        new_weights.chmod(0o644)  # safetensors lets only the owner read
+        wait_for_disk(new_weights)
+        write_json_beside(manifest_path, manifest)
     except BaseException:
         new_weights.unlink(missing_ok=True)
         new_manifest.unlink(missing_ok=True)
@@ -162,7 +164,7 @@ def _matching_manifest(
     weights_path: Path, manifest_path: Path
 ) -> tuple[dict[str, Any], Path]:
     """Find the manifest of these weights: beside them, or where a kill has left it."""
-    digest, pending = _sha256(weights_path), _new(manifest_path)
+    digest, pending = sha256_of(weights_path), beside(manifest_path)
     if pending.exists():
         with suppress(ValueError):  # the kill came while it was being written
             manifest = _read_manifest(pending)
@@ -182,18 +184,7 @@ def _matching_manifest(
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # of JSON or of UTF-8
-        raise ValueError(f"{path} is not JSON, or truncated: {error}") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a {FORMAT}")
-    for name, kind in MANIFEST_TYPES.items():
-        if name not in manifest:
-            raise ValueError(f"{path} lacks {name!r}")
-        if not isinstance(manifest[name], kind):
-            raise ValueError(f"{path}: {name} ({manifest[name]!r}) has a wrong type")
-    return manifest
+    return read_json(path, format=FORMAT, types=MANIFEST_TYPES)
 
 
 def _fill(model: "Model | None", config: ModelConfig, path: Path) -> Model:
@@ -241,12 +232,3 @@ def _paths(path: str | Path) -> tuple[Path, Path]:
     if path.suffix != ".safetensors":
         raise ValueError(f"path ({str(path)!r}) must end in '.safetensors'")
     return path, path.with_suffix(".json")
-
-
-def _new(path: Path) -> Path:
-    return path.with_name(f"{path.name}.new")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -12,7 +12,7 @@ from tformer.data.batch import Batch
 from tformer.data.vocabulary import Vocabulary
 from tformer.decoding import evaluating, translate
 from tformer.extras import require
-from tformer.training import batch_loss
+from tformer.training import batch_loss, pad_id_of
 from tformer.transformer import Transformer
 
 # --8<-- [end:imports]
@@ -47,11 +47,11 @@ def mean_loss(model: nn.Module, batches: Iterable[Batch]) -> MeanLoss:
     Raises:
         ValueError: there is no token.
     """
-    pad_id = getattr(model, "module", model).config.pad_id  # type: ignore[union-attr]
+    pad_id = pad_id_of(model)
     total, tokens = 0.0, 0
     with evaluating(model), torch.no_grad():
         for batch in batches:
-            count = batch.num_tokens(pad_id)  # type: ignore[arg-type]
+            count = batch.num_tokens(pad_id)
             total += batch_loss(model, batch).item() * count
             tokens += count
     if not tokens:

@@ -60,11 +60,12 @@ def batch_loss(model: nn.Module, batch: Batch, *, smoothing: float = 0.0) -> Ten
     """
     logits = model(*batch.inputs)  # (B, T, V)
     return label_smoothed_cross_entropy(
-        logits, batch.targets, smoothing=smoothing, pad_id=_pad_id(model)
+        logits, batch.targets, smoothing=smoothing, pad_id=pad_id_of(model)
     )
 
 
-def _pad_id(model: nn.Module) -> int | None:
+def pad_id_of(model: nn.Module) -> int | None:
+    """Tell which token a model takes for padding, if any."""
     config: Any = getattr(model, "module", model).config  # DDP wraps the model
     return None if config.pad_id is None else int(config.pad_id)
     # --8<-- [end:batch_loss]
@@ -107,7 +108,7 @@ def train_step(
             was. In fp16 a gradient that overflows is no error: the step is left out.
     """
     precision = Precision() if precision is None else precision
-    scaler, pad_id = precision.scaler, _pad_id(model)
+    scaler, pad_id = precision.scaler, pad_id_of(model)
     tokens = batch.num_tokens(pad_id)
     optimizer.zero_grad(set_to_none=True)
     losses = []

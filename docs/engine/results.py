@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.results_page import render
-from tformer.runs.folder import RunFolder, read_json
+from tformer.runs.folder import RunFolder, read_own_json
 from tformer.runs.metrics import read_metrics
 from tformer.runs.settings import RunSettings
 
@@ -41,7 +41,7 @@ def summary(folder: RunFolder) -> dict[str, Any]:
     """
     settings = folder.settings()
     files = tuple(Path(file).name for file in settings.files)
-    result = read_json(folder.result)
+    result = read_own_json(folder.result)
     looks = [line for line in read_metrics(folder.metrics) if "validation_loss" in line]
     return {
         "settings": dataclasses.asdict(dataclasses.replace(settings, files=files)),

@@ -10,22 +10,12 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
+from small_models import SIZES, V, small_bert
 from tformer import BERT, BERTConfig
 from tformer.interop import from_torch
 
-B, S, V, D, H, N = 2, 7, 61, 15, 3, 2
-SIZES = {
-    "vocab_size": V,
-    "d_model": D,
-    "num_heads": H,
-    "num_layers": N,
-    "d_ff": 23,
-    "max_len": 11,
-}
-
-
-def make(**changes):
-    return BERT(BERTConfig.tiny(**{**SIZES, **changes}))
+B, S = 2, 7
+D, H, N = (SIZES[name] for name in ("d_model", "num_heads", "num_layers"))
 
 
 def loud(model):
@@ -69,7 +59,7 @@ class TestKnownNumbers:
 
 
 def test_first_weights():
-    model = make(d_model=150, vocab_size=501, max_len=211, num_segments=50)
+    model = small_bert(d_model=150, vocab_size=501, max_len=211, num_segments=50)
     for name, parameter in model.named_parameters():
         if parameter.ndim == 1:
             assert (parameter == (0 if name.endswith("bias") else 1)).all(), name
@@ -85,7 +75,9 @@ def test_first_weights():
 def test_equals_torchs_encoder_between_torchs_parts(ids, bias, tie_embeddings, given):
     layer = nn.TransformerEncoderLayer(D, H, 23, 0.0, "gelu", 1e-3, True, bias=bias)
     theirs = nn.TransformerEncoder(layer, N, enable_nested_tensor=False)
-    model = loud(make(bias=bias, tie_embeddings=tie_embeddings, eps=1e-3)).double()
+    model = loud(
+        small_bert(bias=bias, tie_embeddings=tie_embeddings, eps=1e-3)
+    ).double()
     loud(theirs)
     model.stack.load_state_dict(from_torch(theirs).state_dict())
 
@@ -117,7 +109,7 @@ def test_equals_torchs_encoder_between_torchs_parts(ids, bias, tie_embeddings, g
 
 @pytest.mark.parametrize("at", range(S))
 def test_every_token_is_seen_from_both_sides(ids, at):
-    model = loud(make())
+    model = loud(small_bert())
     changed = ids.clone()
     changed[:, at] = changed[:, at] % (V - 1) + 1
     difference = (model(ids) - model(changed)).abs().amax(dim=-1)
@@ -125,17 +117,17 @@ def test_every_token_is_seen_from_both_sides(ids, at):
 
 
 def test_padding_is_not_seen(ids):
-    model = loud(make())
+    model = loud(small_bert())
     padded = F.pad(ids, (0, 3))
     assert_close(model(padded)[:, :S], model(ids))
     read = model(padded, key_mask=torch.ones_like(padded, dtype=torch.bool))
     assert (read[:, :S] - model(ids)).abs().max() > 1e-3
-    other = loud(make(pad_id=5))
+    other = loud(small_bert(pad_id=5))
     assert_close(other(F.pad(ids * 0 + 7, (0, 3), value=5))[:, :S], other(ids * 0 + 7))
 
 
 def test_segments(ids):
-    model = loud(make(num_segments=3))
+    model = loud(small_bert(num_segments=3))
     plain = model(ids)
     assert_close(model(ids, segments=torch.zeros_like(ids)), plain)
     for number in (1, 2):
@@ -169,12 +161,12 @@ def test_every_option_changes_the_output(ids, changes):
     outputs = []
     for options in ({}, changes):
         torch.manual_seed(1)
-        outputs.append(loud(make(**options))(ids)[..., :V])
+        outputs.append(loud(small_bert(**options))(ids)[..., :V])
     assert (outputs[0] - outputs[1]).abs().max() > 1e-5
 
 
 def test_every_option_reaches_its_place():
-    model = make(dropout=0.25, num_kv_heads=1, eps=0.5, bias=False, d_ff=None)
+    model = small_bert(dropout=0.25, num_kv_heads=1, eps=0.5, bias=False, d_ff=None)
     assert model.dropout.p == 0.25
     assert model.norm.eps == model.head_norm.eps == 0.5
     assert model.stack.norm is None
@@ -193,7 +185,7 @@ def test_every_option_reaches_its_place():
 
 
 def test_weights_of_every_layer(ids):
-    model = loud(make())
+    model = loud(small_bert())
     ids[1, 5:] = 0
     logits, weights = model(ids, return_weights=True)
     assert_close(logits, model(ids))
@@ -207,21 +199,21 @@ def test_weights_of_every_layer(ids):
 
 def test_logits_of_some_positions_only(ids):
     """Training asks for 15 % of the positions: the rest need no logits."""
-    model = loud(make())
+    model = loud(small_bert())
     asked = torch.rand(B, S) < 0.5
     x = model.stack(model.embed(ids), key_mask=ids != 0)
     assert_close(model.logits(x[asked]), model(ids)[asked])
 
 
 def test_dropout_is_for_training(ids):
-    model = make(dropout=0.5)
+    model = small_bert(dropout=0.5)
     assert not torch.allclose(model(ids), model(ids))
     model.eval()
     assert torch.equal(model(ids), model(ids))
 
 
 def test_copies_compute_the_same(ids):
-    model, other = loud(make()), loud(make())
+    model, other = loud(small_bert()), loud(small_bert())
     assert not torch.allclose(other(ids), model(ids))
     other.load_state_dict(model.state_dict())
     for twin in (other, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):

@@ -5,21 +5,11 @@ import dataclasses
 import pytest
 import torch
 
-from tformer import BERT, BERTConfig
+from small_models import SIZES, V, small_bert
+from tformer import BERTConfig
 
-B, S, V, D, H, N = 2, 7, 61, 15, 3, 2
-SIZES = {
-    "vocab_size": V,
-    "d_model": D,
-    "num_heads": H,
-    "num_layers": N,
-    "d_ff": 23,
-    "max_len": 11,
-}
-
-
-def make(**changes):
-    return BERT(BERTConfig.tiny(**{**SIZES, **changes}))
+B, S = 2, 7
+D, H, N = (SIZES[name] for name in ("d_model", "num_heads", "num_layers"))
 
 
 @pytest.fixture
@@ -73,21 +63,21 @@ class TestBadInput:
     def test_segments(self, raises, ids):
         message = "segments must have the shape of ids, (2, 7), not (1, 7)"
         with raises(ValueError, message):
-            make()(ids, segments=ids[:1])
+            small_bert()(ids, segments=ids[:1])
         message = "ids must be in [0, vocab_size = 2), but they reach from 2 to 2"
         with raises(ValueError, message):
-            make()(ids, segments=torch.full_like(ids, 2))
+            small_bert()(ids, segments=torch.full_like(ids, 2))
 
     def test_length(self, raises):
         message = (
             "x needs positions up to 12 but max_len is 11: x is (2, 12, 15), start is 0"
         )
         with raises(ValueError, message):
-            make()(torch.ones(B, 12, dtype=torch.long))
+            small_bert()(torch.ones(B, 12, dtype=torch.long))
 
     def test_ids_and_masks(self, raises, ids):
         with raises(TypeError, "ids must be int64 or int32, not torch.float32"):
-            make()(ids.float())
+            small_bert()(ids.float())
         message = "key_mask must be torch.bool (True = a real token), not torch.int64"
         with raises(TypeError, message):
-            make()(ids, key_mask=ids)
+            small_bert()(ids, key_mask=ids)

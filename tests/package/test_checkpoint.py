@@ -220,9 +220,9 @@ def edit(path: Path, **changes) -> None:
 
 def seal(path: Path) -> None:
     """Make the manifest describe the file as it is."""
-    from tformer.checkpoint import _sha256
+    from tformer.files import sha256_of
 
-    edit(path, sha256=_sha256(path), bytes=path.stat().st_size)
+    edit(path, sha256=sha256_of(path), bytes=path.stat().st_size)
 
 
 def truncate(path: Path) -> None:
@@ -286,7 +286,7 @@ def config_with(**changes):
         ),
         (without("src_embedding.weight"), r"model\.safetensors lacks src_embedding"),
         (half_a_manifest, r"model\.json is not JSON, or truncated"),
-        (lambda p: edit(p, format="other"), r"model\.json is not a tformer checkpoint"),
+        (lambda p: edit(p, format="other"), r"model\.json: format \(.other.\) must be"),
         (lambda p: edit(p, sha256=...), r"model\.json lacks 'sha256'"),
         (lambda p: edit(p, config=...), r"model\.json lacks 'config'"),
         (lambda p: edit(p, config=3), r"model\.json: config \(3\) has a wrong"),

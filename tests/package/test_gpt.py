@@ -10,22 +10,12 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
+from small_models import SIZES, V, small_gpt
 from tformer import GPT, GPTConfig
 from tformer.interop import from_torch
 
-B, T, V, D, H, N = 2, 7, 61, 15, 3, 2
-SIZES = {
-    "vocab_size": V,
-    "d_model": D,
-    "num_heads": H,
-    "num_layers": N,
-    "d_ff": 23,
-    "max_len": 11,
-}
-
-
-def make(**changes):
-    return GPT(GPTConfig.tiny(**{**SIZES, **changes}))
+B, T = 2, 7
+D, H, N = (SIZES[name] for name in ("d_model", "num_heads", "num_layers"))
 
 
 @pytest.fixture
@@ -81,7 +71,7 @@ class TestKnownNumbers:
 
 
 def test_first_weights():
-    model = make(d_model=150, vocab_size=501, max_len=211, num_layers=8)
+    model = small_gpt(d_model=150, vocab_size=501, max_len=211, num_layers=8)
     for name, parameter in model.named_parameters():
         if parameter.ndim == 1:
             assert (parameter == (0 if name.endswith("bias") else 1)).all(), name
@@ -109,7 +99,7 @@ def test_equals_torchs_encoder_between_two_embeddings(
         layer, N, nn.LayerNorm(D, 1e-3, bias=bias), enable_nested_tensor=False
     )
     theirs = randomised(theirs)
-    model = make(bias=bias, tie_embeddings=tie_embeddings, eps=1e-3)
+    model = small_gpt(bias=bias, tie_embeddings=tie_embeddings, eps=1e-3)
     model.stack.load_state_dict(from_torch(theirs).state_dict())
     tokens, positions = model.embedding.weight, model.positions.weight
     mask = nn.Transformer.generate_square_subsequent_mask(T)
@@ -126,7 +116,7 @@ def test_equals_torchs_encoder_between_two_embeddings(
 
 @pytest.mark.parametrize("at", range(T))
 def test_the_future_leaves_the_past_alone(ids, at):
-    model = make().eval()
+    model = small_gpt().eval()
     later = ids.clone()
     later[:, at] = (later[:, at] + 1) % V
     before, after = model(ids), model(later)
@@ -159,7 +149,7 @@ def test_every_option_changes_the_output(ids, changes):
     outputs = []
     for options in ({}, changes):
         torch.manual_seed(1)
-        model = make(**options)
+        model = small_gpt(**options)
         with torch.no_grad():
             for p in model.parameters():  # biases too, larger than at first
                 p.copy_(torch.randn(p.shape) / 4 + (p.ndim == 1))
@@ -168,7 +158,7 @@ def test_every_option_changes_the_output(ids, changes):
 
 
 def test_every_option_reaches_its_place():
-    model = make(dropout=0.25, num_kv_heads=1, eps=0.5, bias=False, d_ff=None)
+    model = small_gpt(dropout=0.25, num_kv_heads=1, eps=0.5, bias=False, d_ff=None)
     assert model.dropout.p == 0.25
     assert model.stack.norm.eps == 0.5
     assert len(model.stack.layers) == N
@@ -187,7 +177,7 @@ def test_every_option_reaches_its_place():
 
 
 def test_tied_and_untied(ids):
-    tied, untied = make(), make(tie_embeddings=False)
+    tied, untied = small_gpt(), small_gpt(tie_embeddings=False)
     assert tied.output is None
     assert isinstance(untied.output, nn.Linear)
     assert untied.output.bias is None
@@ -199,7 +189,7 @@ def test_tied_and_untied(ids):
 
 @pytest.mark.parametrize("num_kv_heads", [None, 1])
 def test_weights_of_every_layer(ids, num_kv_heads):
-    model = make(num_kv_heads=num_kv_heads).eval()
+    model = small_gpt(num_kv_heads=num_kv_heads).eval()
     logits, weights = model(ids, return_weights=True)
     assert_close(logits, model(ids))
     assert len(weights) == N
@@ -211,14 +201,14 @@ def test_weights_of_every_layer(ids, num_kv_heads):
 
 
 def test_dropout_is_for_training(ids):
-    model = make(dropout=0.5)
+    model = small_gpt(dropout=0.5)
     assert not torch.allclose(model(ids), model(ids))
     model.eval()
     assert torch.equal(model(ids), model(ids))
 
 
 def test_copies_compute_the_same(ids):
-    model, other = make(), make()
+    model, other = small_gpt(), small_gpt()
     assert not torch.allclose(other(ids), model(ids))
     other.load_state_dict(model.state_dict())
     for twin in (other, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
@@ -228,7 +218,7 @@ def test_copies_compute_the_same(ids):
 def test_learns_to_count():
     """Loss nearly 0 on a text in which the next token is certain."""
     torch.manual_seed(0)
-    model = make(max_len=16)
+    model = small_gpt(max_len=16)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     for _ in range(120):
         starts = torch.randint(V, (32, 1))

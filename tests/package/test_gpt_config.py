@@ -5,21 +5,11 @@ import dataclasses
 import pytest
 import torch
 
-from tformer import GPT, GPTConfig
+from small_models import SIZES, V, small_gpt
+from tformer import GPTConfig
 
-B, T, V, D, H, N = 2, 7, 61, 15, 3, 2
-SIZES = {
-    "vocab_size": V,
-    "d_model": D,
-    "num_heads": H,
-    "num_layers": N,
-    "d_ff": 23,
-    "max_len": 11,
-}
-
-
-def make(**changes):
-    return GPT(GPTConfig.tiny(**{**SIZES, **changes}))
+B, T = 2, 7
+D, H, N = (SIZES[name] for name in ("d_model", "num_heads", "num_layers"))
 
 
 @pytest.fixture
@@ -86,16 +76,16 @@ class TestBadInput:
             "x needs positions up to 12 but max_len is 11: x is (2, 12, 15), start is 0"
         )
         with raises(ValueError, message):
-            make()(torch.zeros(B, 12, dtype=torch.long))
+            small_gpt()(torch.zeros(B, 12, dtype=torch.long))
 
     def test_empty(self, raises):
         message = "ids must be (batch, length) and not empty, not (2, 0)"
         with raises(ValueError, message):
-            make()(torch.zeros(B, 0, dtype=torch.long))
+            small_gpt()(torch.zeros(B, 0, dtype=torch.long))
 
     def test_ids(self, raises, ids):
         with raises(TypeError, "ids must be int64 or int32, not torch.float32"):
-            make()(ids.float())
+            small_gpt()(ids.float())
         message = "ids must be in [0, vocab_size = 61), but they reach from 5 to 61"
         with raises(ValueError, message):
-            make()(torch.tensor([[5, V]]))
+            small_gpt()(torch.tensor([[5, V]]))

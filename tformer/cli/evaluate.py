@@ -75,7 +75,7 @@ def evaluate(
 def _pairs(
     trained: Trained, files: list[Path], split: str, count: int
 ) -> list[tuple[str, str]]:
-    task = trained.settings.task if trained.settings else trained.manifest.get("task")
+    task = trained.task
     if not files and task in TASKS:
         if split not in SPLITS[1:]:
             raise typer.BadParameter(f"--split must be one of {', '.join(SPLITS[1:])}")

@@ -10,7 +10,7 @@ import typer
 
 import tformer
 from tformer.pretrained import pretrained_names
-from tformer.runs.folder import RunFolder, read_json
+from tformer.runs.folder import RunFolder, read_own_json
 from tformer.runs.metrics import read_metrics
 from tformer.runs.settings import PRESETS, RunSettings
 from tformer.runs.state import saved_states
@@ -87,7 +87,7 @@ def _run(folder: RunFolder) -> None:
     states = ", ".join(path.name for path in saved_states(folder.checkpoints))
     typer.echo(f"checkpoints: {states or 'none'}")
     if folder.result.exists():
-        for name, value in read_json(folder.result).items():
+        for name, value in read_own_json(folder.result).items():
             typer.echo(f"  {name} {value}")
     else:
         typer.echo(f"not finished: tformer train --resume {folder.path}")

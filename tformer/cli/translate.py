@@ -93,7 +93,7 @@ def decoder(beams: int, length_penalty: float) -> Callable[..., Tensor]:
 
 def longest_target(trained: Trained) -> int:
     """Say how many tokens a target of this model may have, the end token included."""
-    task = trained.settings.task if trained.settings else trained.manifest.get("task")
+    task = trained.task
     if task in TASKS:
         return TASKS[task].max_target_len + 1
     return int(trained.model.config.max_len)

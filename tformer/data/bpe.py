@@ -11,10 +11,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from tformer.checks import check_positive
+from tformer.data.vocabulary import encode_padded
 from tformer.extras import require
 
 # --8<-- [end:imports]
@@ -127,12 +127,7 @@ class BytePairVocabulary:
         Raises:
             ValueError: there is no text.
         """
-        if not texts:
-            raise ValueError("texts must hold at least one text")
-        rows = [self.encode(text, bos=bos, eos=eos) for text in texts]
-        longest = max(map(len, rows))
-        padded = [row + [self.pad_id] * (longest - len(row)) for row in rows]
-        return torch.tensor(padded, dtype=torch.int64)  # (B, L)
+        return encode_padded(self, texts, bos=bos, eos=eos)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into text, up to the first end token, without padding and start.

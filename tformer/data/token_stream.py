@@ -6,7 +6,6 @@ of which vocabulary. The file is mapped, not loaded: what is not looked at is no
 
 # --8<-- [start:imports]
 import hashlib
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,13 @@ import numpy.typing as npt
 from tformer.data.saved_vocabulary import vocabulary_digest
 from tformer.data.text_files import read_pieces
 from tformer.data.vocabulary import Vocabulary
+from tformer.files import (
+    beside,
+    read_json,
+    sha256_of,
+    wait_for_disk,
+    write_json_beside,
+)
 
 # --8<-- [end:imports]
 
@@ -52,7 +58,7 @@ def write_token_stream(
             the file and, where it is one character or byte, the line.
     """
     path, header_path = _paths(path)
-    new, new_header = _new(path), _new(header_path)
+    new, new_header = beside(path), beside(header_path)
     name = "uint16" if len(vocabulary) <= 2**16 else "uint32"
     tokens, digest, line = 0, hashlib.sha256(), 1
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +74,7 @@ def write_token_stream(
                 file.write(data)
                 tokens += len(ids)
                 line += piece.count("\n")
-            _to_disk(file)
+        wait_for_disk(new)
         header = {
             "format": FORMAT,
             "tokens": tokens,
@@ -76,9 +82,7 @@ def write_token_stream(
             "vocabulary": vocabulary_digest(vocabulary),
             "sha256": digest.hexdigest(),
         }
-        with new_header.open("w", encoding="utf-8") as file:
-            file.write(json.dumps(header, indent=2) + "\n")
-            _to_disk(file)
+        write_json_beside(header_path, header)
         # No header may ever describe other ids: none is better, for a moment.
         header_path.unlink(missing_ok=True)
         os.replace(new, path)
@@ -133,26 +137,15 @@ def open_token_stream(
         raise ValueError(f"{path} is {wrong}: {size} bytes, not {expected}")
     if vocabulary is not None and vocabulary_digest(vocabulary) != header["vocabulary"]:
         raise ValueError(f"{path} was written with another vocabulary")
-    if verify:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != header["sha256"]:
-            raise ValueError(f"{path} was changed: its sha256 is {digest}")
+    if verify and (digest := sha256_of(path)) != header["sha256"]:
+        raise ValueError(f"{path} was changed: its sha256 is {digest}")
     return np.memmap(path, dtype=dtype, mode="r")
     # --8<-- [end:open_token_stream]
 
 
 # --8<-- [start:header]
 def _read_header(path: Path) -> dict[str, Any]:
-    try:
-        header = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # of JSON or of UTF-8
-        raise ValueError(f"{path} is not JSON, or truncated: {error}") from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a header of {FORMAT}")
-    for name, kind in HEADER_TYPES.items():
-        if type(header.get(name)) is not kind:
-            raise ValueError(f"{path}: {name} ({header.get(name)!r}) has a wrong type")
+    header = read_json(path, format=FORMAT, types=HEADER_TYPES)
     if header["dtype"] not in DTYPES or header["tokens"] < 1:
         raise ValueError(
             f"{path}: {header['tokens']} tokens of {header['dtype']!r} cannot be"
@@ -163,13 +156,4 @@ def _read_header(path: Path) -> dict[str, Any]:
 def _paths(path: str | Path) -> tuple[Path, Path]:
     path = Path(path)
     return path, path.with_name(f"{path.name}.json")
-
-
-def _new(path: Path) -> Path:
-    return path.with_name(f"{path.name}.new")
-
-
-def _to_disk(file: Any) -> None:
-    file.flush()
-    os.fsync(file.fileno())
     # --8<-- [end:header]

@@ -77,12 +77,7 @@ class CharacterVocabulary:
         Raises:
             ValueError: there is no text, or a character is not in the vocabulary.
         """
-        if not texts:
-            raise ValueError("texts must hold at least one text")
-        rows = [self.encode(text, bos=bos, eos=eos) for text in texts]
-        longest = max(map(len, rows))
-        padded = [row + [self.pad_id] * (longest - len(row)) for row in rows]
-        return torch.tensor(padded, dtype=torch.int64)  # (B, L)
+        return encode_padded(self, texts, bos=bos, eos=eos)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into text, up to the first end token, without padding and start.
@@ -131,3 +126,24 @@ class Vocabulary(Protocol):
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into text, up to the first end token, without padding and start."""
         # --8<-- [end:Vocabulary]
+
+
+# --8<-- [start:encode_padded]
+def encode_padded(
+    vocabulary: Vocabulary, texts: Sequence[str], *, bos: bool, eos: bool
+) -> Tensor:
+    """Encode texts with any vocabulary, and fill the shorter ones up with padding.
+
+    Returns:
+        int64 (B, L).
+
+    Raises:
+        ValueError: there is no text.
+    """
+    if not texts:
+        raise ValueError("texts must hold at least one text")
+    rows = [vocabulary.encode(text, bos=bos, eos=eos) for text in texts]
+    longest = max(map(len, rows))
+    padded = [row + [vocabulary.pad_id] * (longest - len(row)) for row in rows]
+    return torch.tensor(padded, dtype=torch.int64)  # (B, L)
+    # --8<-- [end:encode_padded]

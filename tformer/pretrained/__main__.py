@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tformer.checkpoint import save_checkpoint
-from tformer.runs.folder import RunError, read_json
+from tformer.runs.folder import RunError, read_own_json
 from tformer.runs.metrics import read_metrics
 from tformer.runs.trained import load_trained
 
@@ -36,7 +36,7 @@ def keep(run: Path, folder: Path) -> dict[str, Any]:
     lines = read_metrics(trained.folder.metrics)
     facts = {
         "settings": trained.manifest["settings"],
-        "result": read_json(trained.folder.result),
+        "result": read_own_json(trained.folder.result),
         "validation": [line for line in lines if "validation_loss" in line],
         "babel": version("babel"),
     }

@@ -3,9 +3,8 @@
 # --8<-- [start:imports]
 from pathlib import Path
 
-from tformer.data.batches import batches_of_pairs
 from tformer.runs.own_files import own_pairs_data, text_data
-from tformer.runs.run_data import RunData, pairs_in_order
+from tformer.runs.run_data import RunData, pairs_data
 from tformer.runs.settings import RunSettings
 from tformer.tasks import TASKS
 
@@ -45,22 +44,5 @@ def task_data(settings: RunSettings) -> RunData:
         "validation": task.pairs("validation", s.evaluate_examples, 0),
         "test": task.pairs("test", s.test_examples, 0),
     }
-    return RunData(
-        vocabulary=vocabulary,
-        vocab_size=len(vocabulary),
-        batches=lambda start: batches_of_pairs(
-            vocabulary,
-            drawn["train"],
-            batch_size=None if s.batch_tokens else s.batch_size,
-            batch_tokens=s.batch_tokens,
-            seed=s.seed,
-            start=start,
-        ),
-        validation=pairs_in_order(vocabulary, drawn["validation"]),
-        test=pairs_in_order(vocabulary, drawn["test"]),
-        validation_pairs=drawn["validation"],
-        test_pairs=drawn["test"],
-        max_target_len=task.max_target_len + 1,
-    )
-
+    return pairs_data(s, vocabulary, drawn, max_target_len=task.max_target_len + 1)
     # --8<-- [end:task_data]

@@ -2,7 +2,6 @@
 
 # --8<-- [start:imports]
 import dataclasses
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tformer.extras import require
+from tformer.files import beside, read_json, write_json
 from tformer.runs.settings import RunSettings
 
 # --8<-- [end:imports]
@@ -61,7 +61,7 @@ class RunFolder:
         try:
             folder.path.mkdir(parents=True, exist_ok=True)
             # What a kill has left of the writing of config.json is no hindrance.
-            (folder.path / "config.json.new").unlink(missing_ok=True)
+            beside(folder.config).unlink(missing_ok=True)
             if any(folder.path.iterdir()):
                 raise RunError(f"{path} is not empty: name another folder")
             write_json(folder.config, dataclasses.asdict(settings))
@@ -88,7 +88,7 @@ class RunFolder:
             RunError: config.json was changed by hand, and not well.
         """
         try:
-            return RunSettings.from_json(read_json(self.config))
+            return RunSettings.from_json(read_own_json(self.config))
         except (TypeError, KeyError, ValueError) as error:
             raise RunError(f"{self.config}: {error}") from error
 
@@ -114,42 +114,19 @@ class RunFolder:
             # --8<-- [end:RunFolder]
 
 
-# --8<-- [start:writing]
-def read_json(path: Path) -> dict[str, Any]:
-    """Read an object.
+# --8<-- [start:reading]
+def read_own_json(path: Path) -> dict[str, Any]:
+    """Read an object that a run has written.
 
     Raises:
         RunError: the file is missing, truncated, or holds something else.
     """
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        return read_json(path)
     except OSError as error:
         raise RunError(f"{path}: {error.strerror}") from error
-    except ValueError as error:  # of JSON or of UTF-8
-        raise RunError(f"{path} is not JSON, or truncated: {error}") from error
-    if not isinstance(values, dict):
-        raise RunError(f"{path} does not hold an object")
-    return values
-
-
-def write_json(path: Path, values: dict[str, Any]) -> None:
-    """Write an object to the side and rename it: a kill leaves the old file or this."""
-    new = path.with_name(f"{path.name}.new")
-    with new.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(values, indent=2, ensure_ascii=False) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
-    sync_folder(path.parent)
-
-
-def sync_folder(path: Path) -> None:
-    """Wait until the names in a folder are on the disk, renamed ones too."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    except ValueError as error:
+        raise RunError(str(error)) from error
 
 
 def remove_folder(path: Path) -> None:
@@ -158,4 +135,4 @@ def remove_folder(path: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
     os.replace(path, gone)
     shutil.rmtree(gone, ignore_errors=True)
-    # --8<-- [end:writing]
+    # --8<-- [end:reading]

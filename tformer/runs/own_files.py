@@ -1,7 +1,6 @@
 """The data of a run on somebody's own files: a text, or two parallel texts."""
 
 # --8<-- [start:imports]
-import hashlib
 import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tformer.data.batches import Batch, TextBatch, batches_of_pairs
+from tformer.data.batches import Batch, TextBatch
 from tformer.data.bpe import BytePairVocabulary
 from tformer.data.pairs import check_pairs, read_pairs, split_pairs
 from tformer.data.saved_vocabulary import vocabulary_from_json, vocabulary_to_json
@@ -18,9 +17,10 @@ from tformer.data.text_files import read_pieces, split_by_position
 from tformer.data.token_stream import open_token_stream, write_token_stream
 from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
 from tformer.data.windows import masked_batches, text_batches
+from tformer.files import sha256_of, write_json
 from tformer.processes import process_rank, wait_for_all
-from tformer.runs.folder import RunError, read_json, write_json
-from tformer.runs.run_data import RunData, pairs_in_order
+from tformer.runs.folder import RunError, read_own_json
+from tformer.runs.run_data import RunData, pairs_data
 from tformer.runs.settings import RunSettings
 
 # --8<-- [end:imports]
@@ -165,23 +165,8 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
         raise RunError(str(error)) from error
     validation = splits["validation"][: s.evaluate_examples]
     test = splits["test"][: s.test_examples]
-    return RunData(
-        vocabulary=vocabulary,
-        vocab_size=len(vocabulary),
-        batches=lambda start: batches_of_pairs(
-            vocabulary,
-            splits["train"],
-            batch_size=None if s.batch_tokens else s.batch_size,
-            batch_tokens=s.batch_tokens,
-            seed=s.seed,
-            start=start,
-        ),
-        validation=pairs_in_order(vocabulary, validation),
-        test=pairs_in_order(vocabulary, test),
-        validation_pairs=validation,
-        test_pairs=test,
-        max_target_len=s.max_len,
-    )
+    drawn = {"train": splits["train"], "validation": validation, "test": test}
+    return pairs_data(s, vocabulary, drawn, max_target_len=s.max_len)
     # --8<-- [end:own_pairs_data]
 
 
@@ -196,20 +181,15 @@ def _keep(vocabulary: Vocabulary, folder: Path, *, files: Sequence[str] = ()) ->
     """Write the vocabulary down, and what the files were like when it was made."""
     path = folder / "data/vocabulary.json"
     path.parent.mkdir(exist_ok=True)
-    digests = {file: _digest(file) for file in files}
+    digests = {file: sha256_of(file) for file in files}
     saved = vocabulary_to_json(vocabulary)
     write_json(path, {"vocabulary": saved, "sha256_of_files": digests})
 
 
 def _kept(folder: Path, *, files: Sequence[str] = ()) -> Vocabulary:
-    values = read_json(folder / "data/vocabulary.json")
+    values = read_own_json(folder / "data/vocabulary.json")
     for file in files:
-        if values["sha256_of_files"].get(file) != _digest(file):
+        if values["sha256_of_files"].get(file) != sha256_of(file):
             raise RunError(f"{file} has changed since the run in {folder} began")
     return vocabulary_from_json(values["vocabulary"])
-
-
-def _digest(file: str) -> str:
-    with Path(file).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
     # --8<-- [end:vocabulary]

@@ -3,7 +3,7 @@
 # --8<-- [start:imports]
 import dataclasses
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -14,13 +14,14 @@ from tformer.checkpoint import save_checkpoint
 from tformer.data.batches import Batch
 from tformer.distributed import distribute, unwrap
 from tformer.evaluation import bits_per_byte, exact_match, mean_loss
+from tformer.files import write_json
 from tformer.precision import Precision
 from tformer.processes import process_rank, sum_over_processes
 from tformer.runs.attention import draw_attention
 from tformer.runs.build import build_model, build_optimizer, build_schedule
 from tformer.runs.data import run_data
 from tformer.runs.drawings import draw_curves
-from tformer.runs.folder import RunError, RunFolder, read_json, write_json
+from tformer.runs.folder import RunError, RunFolder, read_own_json
 from tformer.runs.machine import describe_machine
 from tformer.runs.metrics import Metrics
 from tformer.runs.run_data import RunData
@@ -56,6 +57,8 @@ class Run:
         device: to train on.
         strategy: "none", "ddp" or "fsdp", as `distribute` takes it.
         progress: show a bar.
+        callback: gets the report of each step, after it was written down and before
+            anything is saved; it may call `stop`.
     """
 
     # --8<-- [start:init]
@@ -66,11 +69,13 @@ class Run:
         device: torch.device | str = "cpu",
         strategy: str = "none",
         progress: bool = True,
+        callback: Callable[[StepReport], object] | None = None,
     ) -> None:
         self.folder, self.settings = folder, folder.settings()
         self.device, self.strategy = torch.device(device), strategy
         self._main = process_rank() == 0  # writes for all
         self.progress = progress and self._main
+        self.callback, self._stop = callback, False
         self.data: RunData = run_data(self.settings, folder.path)
         model = self._new_model().to(self.device)
         self.model: nn.Module = distribute(model, strategy)
@@ -87,6 +92,10 @@ class Run:
     @property
     def _unwrapped(self) -> Any:
         return unwrap(self.model)
+
+    def stop(self) -> None:
+        """Ask for an end after this step, with all saved, as Ctrl-C does."""
+        self._stop = True
         # --8<-- [end:init]
 
     # --8<-- [start:train]
@@ -106,9 +115,10 @@ class Run:
             start = self._restore()
             s = self.settings
             if start == s.steps and self.folder.result.exists():
-                return read_json(self.folder.result)
+                return read_own_json(self.folder.result)
+            self._stop = False
             self._metrics = Metrics(self.folder.metrics, start, main=self._main)
-            with stop_signals() as self._stop_asked:
+            with stop_signals(self.stop):
                 train(
                     self.model,
                     self._batches(start),
@@ -147,11 +157,13 @@ class Run:
         """After each step: write it down, and when it is time, evaluate and save."""
         s, step = self.settings, report.step
         self._metrics.write({**report._asdict(), **self._metrics.seconds()})
+        if self.callback is not None:
+            self.callback(report)
         last = step == s.steps
         if step % s.evaluate_every == 0 or last:
             self._metrics.write({"step": step, **self._validate()})
         # All processes stop at the same step, whichever was asked to.
-        stop = torch.tensor(float(self._stop_asked()), device=self.device)
+        stop = torch.tensor(float(self._stop), device=self.device)
         stop_now = sum_over_processes(stop).item() > 0
         if step % s.save_every == 0 or stop_now or last:
             self._save(step)

@@ -1,11 +1,12 @@
 """What a run reads."""
 
 # --8<-- [start:imports]
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tformer.data.batches import Batch, PairBatch
+from tformer.data.batches import Batch, PairBatch, batches_of_pairs
 from tformer.data.vocabulary import Vocabulary
+from tformer.runs.settings import RunSettings
 
 # --8<-- [end:imports]
 
@@ -27,6 +28,43 @@ class RunData:
     max_target_len: int = 0  # tokens, the end token included
     test_bytes: int = 0  # of a text: how long its test is in UTF-8
     # --8<-- [end:RunData]
+
+
+# --8<-- [start:pairs_data]
+def pairs_data(
+    settings: RunSettings,
+    vocabulary: Vocabulary,
+    splits: Mapping[str, Pairs],
+    *,
+    max_target_len: int,
+) -> RunData:
+    """Make the data of a run from pairs.
+
+    Args:
+        settings: of the run.
+        vocabulary: of both sides.
+        splits: the pairs to train, to validate and to test with.
+        max_target_len: tokens of a target, the end token included.
+    """
+    s = settings
+    return RunData(
+        vocabulary=vocabulary,
+        vocab_size=len(vocabulary),
+        batches=lambda start: batches_of_pairs(
+            vocabulary,
+            splits["train"],
+            batch_size=None if s.batch_tokens else s.batch_size,
+            batch_tokens=s.batch_tokens,
+            seed=s.seed,
+            start=start,
+        ),
+        validation=pairs_in_order(vocabulary, splits["validation"]),
+        test=pairs_in_order(vocabulary, splits["test"]),
+        validation_pairs=splits["validation"],
+        test_pairs=splits["test"],
+        max_target_len=max_target_len,
+    )
+    # --8<-- [end:pairs_data]
 
 
 # --8<-- [start:pairs_in_order]

@@ -12,17 +12,15 @@ from types import FrameType
 
 # --8<-- [start:stop_signals]
 @contextmanager
-def stop_signals() -> Iterator[Callable[[], bool]]:
-    """Note SIGINT (Ctrl-C) and SIGTERM instead of dying of them; a second one kills.
+def stop_signals(stop: Callable[[], object]) -> Iterator[None]:
+    """Call `stop` at SIGINT (Ctrl-C) or SIGTERM, instead of dying; a second one kills.
 
-    Yields:
-        Says whether one has come.
+    Args:
+        stop: is called between two instructions of Python: it must only take a note.
     """
-    asked = False
 
     def note(_: int, __: FrameType | None) -> None:
-        nonlocal asked
-        asked = True
+        stop()
         for kind, handler in before.items():  # the next one does what it always does
             signal.signal(kind, handler)
 
@@ -31,7 +29,7 @@ def stop_signals() -> Iterator[Callable[[], bool]]:
         for kind in (signal.SIGINT, signal.SIGTERM):
             before[kind] = signal.signal(kind, note)
     try:
-        yield lambda: asked
+        yield
     finally:
         for kind, handler in before.items():
             signal.signal(kind, handler)

@@ -1,7 +1,6 @@
 """Checkpoints of a training: from any of them it goes on as if never stopped."""
 
 # --8<-- [start:imports]
-import hashlib
 import os
 import re
 import shutil
@@ -12,14 +11,9 @@ import torch
 from torch import nn
 
 from tformer.extras import require
+from tformer.files import read_json, sha256_of, wait_for_disk, write_json
 from tformer.processes import process_rank
-from tformer.runs.folder import (
-    RunError,
-    read_json,
-    remove_folder,
-    sync_folder,
-    write_json,
-)
+from tformer.runs.folder import RunError, remove_folder
 from tformer.shards import full_state, load_full_state, load_shards, save_shards
 
 # --8<-- [end:imports]
@@ -73,16 +67,15 @@ def save_state(
         if not sharded:
             require("safetensors.torch").save_file(tensors, new / TENSORS)
             (new / TENSORS).chmod(0o644)  # safetensors lets only the owner read
-            digest = _digest(new / TENSORS)
+            digest = sha256_of(new / TENSORS)
         for file in new.rglob("*.safetensors"):
-            with file.open("rb+") as written:
-                os.fsync(written.fileno())
+            wait_for_disk(file)
         own = {"format": FORMAT, "step": step, "sha256": digest}
         write_json(new / FACTS, {**own, **facts})
         if path.exists():  # made before the run went back to an older one
             remove_folder(path)
         os.replace(new, path)
-        sync_folder(folder)
+        wait_for_disk(folder)
     except (OSError, require("safetensors").SafetensorError) as error:
         shutil.rmtree(new, ignore_errors=True)
         raise RunError(
@@ -129,15 +122,13 @@ def load_state(
             message names it, and an older checkpoint if there is one.
     """
     try:
-        facts = read_json(path / FACTS)
-        if facts.get("format") != FORMAT:
-            raise RunError(f"{path / FACTS} is not a {FORMAT}")
+        facts = read_json(path / FACTS, format=FORMAT, types={"step": int})
         if (path / SHARDS).exists():
             load_shards(path / SHARDS, model, optimizer)
             return facts
         tensors = {}
         if process_rank() == 0:
-            if _digest(path / TENSORS) != facts["sha256"]:
+            if sha256_of(path / TENSORS) != facts["sha256"]:
                 raise RunError(f"{path / TENSORS} is truncated or changed")
             tensors = require("safetensors.torch").load_file(path / TENSORS)
         load_full_state(model, tensors, optimizer)
@@ -149,8 +140,3 @@ def load_state(
             message += f". Remove it to go on from {older[-1].name}, the one before it"
         raise RunError(message) from error
         # --8<-- [end:load_state]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -27,6 +27,12 @@ class Trained:
     manifest: dict[str, Any]
     settings: RunSettings | None  # of the run that made it
     folder: RunFolder | None = None  # of that run
+
+    @property
+    def task(self) -> str | None:
+        """What it was trained for, if a run made it: a name in TASKS, text or pairs."""
+        return None if self.settings is None else self.settings.task
+
     # --8<-- [end:Trained]
 
 

@@ -30,14 +30,12 @@ def whole(tmp_path_factory):
 
 def stop_after(run: Run, step: int) -> Run:
     """Let a signal come while a step is made."""
-    after = run._after
 
-    def and_stop(report):
+    def interrupt(report):
         if report.step == step:
             os.kill(os.getpid(), signal.SIGINT)
-        after(report)
 
-    run._after = and_stop
+    run.callback = interrupt
     return run
 
 
@@ -181,15 +179,13 @@ def test_a_checkpoint_of_another_model_is_named(stopped):
 def test_nan_stops_the_run_and_leaves_the_last_checkpoint(tmp_path):
     path = tmp_path / "run"
     run = begin_or_resume(path, small_settings())
-    after = run._after
 
-    def and_poison(report):
-        after(report)
+    def poison(report):
         if report.step == 10:
             with torch.no_grad():
                 next(run.model.parameters())[0] = math.nan
 
-    run._after = and_poison
+    run.callback = poison
     with pytest.raises(FloatingPointError, match=r"step 11: the loss is nan"):
         run.train()
     newest = max((path / "checkpoints").iterdir())

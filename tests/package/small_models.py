@@ -1,0 +1,21 @@
+"""A GPT and a BERT of odd sizes, so small that a test of them takes no time."""
+
+from tformer import BERT, GPT, BERTConfig, GPTConfig
+
+V = 61  # tokens
+SIZES = {
+    "vocab_size": V,
+    "d_model": 15,
+    "num_heads": 3,
+    "num_layers": 2,
+    "d_ff": 23,
+    "max_len": 11,
+}
+
+
+def small_gpt(**changes) -> GPT:
+    return GPT(GPTConfig.tiny(**{**SIZES, **changes}))
+
+
+def small_bert(**changes) -> BERT:
+    return BERT(BERTConfig.tiny(**{**SIZES, **changes}))

@@ -1,0 +1,108 @@
+"""Files that no kill can spoil: written beside the old ones, then renamed."""
+
+# --8<-- [start:imports]
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import UnionType
+from typing import Any
+
+# --8<-- [end:imports]
+
+
+# --8<-- [start:write]
+def beside(path: Path) -> Path:
+    """Name the file that is written first, to be renamed to `path` when it is whole."""
+    return path.with_name(f"{path.name}.new")
+
+
+def wait_for_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk and not on the way.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    folder = path.is_dir()
+    if folder and os.name == "nt":  # Windows opens no folders
+        return
+    handle = os.open(path, os.O_RDONLY if folder else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_json_beside(path: Path, values: Mapping[str, Any]) -> Path:
+    """Write an object under the name `beside(path)`, and wait until it is there.
+
+    Returns:
+        That name.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    new = beside(path)
+    text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+    new.write_text(text, encoding="utf-8")
+    wait_for_disk(new)
+    return new
+
+
+def write_json(path: Path, values: Mapping[str, Any]) -> None:
+    """Write an object: a kill leaves the old file or this one, and never a half.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    os.replace(write_json_beside(path, values), path)
+    wait_for_disk(path.parent)
+    # --8<-- [end:write]
+
+
+# --8<-- [start:read]
+def read_json(
+    path: Path,
+    *,
+    format: str | None = None,
+    types: Mapping[str, type | UnionType] | None = None,
+) -> dict[str, Any]:
+    """Read an object.
+
+    Args:
+        path: of the file.
+        format: what its "format" must be, if given.
+        types: what it must hold: names, and the types of their values.
+
+    Raises:
+        OSError: the file is missing, or cannot be read.
+        ValueError: it is truncated, or is something else. The message names it.
+    """
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # of JSON or of UTF-8
+        raise ValueError(f"{path} is not JSON, or truncated: {error}") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"{path} does not hold an object")
+    if format is not None and values.get("format") != format:
+        found = values.get("format")
+        raise ValueError(f"{path}: format ({found!r}) must be {format!r}")
+    for name, kind in (types or {}).items():
+        if name not in values:
+            raise ValueError(f"{path} lacks {name!r}")
+        value = values[name]
+        if not isinstance(value, kind) or isinstance(value, bool):  # no true for a 1
+            raise ValueError(f"{path}: {name} ({value!r}) has a wrong type")
+    return values
+
+
+def sha256_of(path: str | Path) -> str:
+    """Compute the SHA-256 of a file, in hexadecimal.
+
+    Raises:
+        OSError: it is missing, or cannot be read.
+    """
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+    # --8<-- [end:read]
