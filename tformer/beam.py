@@ -62,7 +62,8 @@ def beam_search(
 
     At each step every beam is continued by every token, and the best K stay. One that
     ends is put aside; the search goes on until nothing that still grows can beat the K
-    best that have ended. With one beam and α = 0 this is greedy decoding, and with
+    best that have ended. With one beam and α = 0 this is greedy decoding, but where
+    two tokens are so close that their sums with what was before them are equal. With
     enough beams it is an exhaustive search. Vaswani et al. took K = 4 and α = 0.6.
 
     Args:

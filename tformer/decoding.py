@@ -132,9 +132,34 @@ def translate(
     Raises:
         ValueError: a text has an unknown character, or a size is below 1.
     """
+    rows = translate_to_ids(
+        model,
+        vocabulary,
+        texts,
+        max_len=max_len,
+        batch_size=batch_size,
+        decode=decode,
+    )
+    return [vocabulary.decode(row) for row in rows]
+
+
+def translate_to_ids(
+    model: Transformer,
+    vocabulary: Vocabulary,
+    texts: Sequence[str],
+    *,
+    max_len: int,
+    batch_size: int = 500,
+    decode: Callable[..., Tensor] = greedy,
+) -> list[list[int]]:
+    """Decode texts as `translate` does, and return the ids that the model writes.
+
+    Returns:
+        A list for each text, up to the end token and with it, if it came.
+    """
     check_positive(batch_size=batch_size)
     device = model.src_embedding.weight.device
-    targets = []
+    written = []
     for start in range(0, len(texts), batch_size):
         batch = vocabulary.encode_batch(texts[start : start + batch_size], eos=True)
         ids = decode(
@@ -144,6 +169,10 @@ def translate(
             eos_id=vocabulary.eos_id,
             max_len=max_len,
         )
-        targets += [vocabulary.decode(row) for row in ids.tolist()]
-    return targets
+        for row in ids.tolist():
+            ends = (
+                row.index(vocabulary.eos_id) + 1 if vocabulary.eos_id in row else None
+            )
+            written.append(row[:ends])
+    return written
     # --8<-- [end:translate]

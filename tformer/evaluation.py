@@ -10,7 +10,7 @@ from torch import nn
 
 from tformer.data.batch import Batch
 from tformer.data.vocabulary import Vocabulary
-from tformer.decoding import evaluating, translate
+from tformer.decoding import evaluating, translate_to_ids
 from tformer.extras import require
 from tformer.training import batch_loss, pad_id_of
 from tformer.transformer import Transformer
@@ -28,7 +28,7 @@ class MeanLoss(NamedTuple):
     @property
     def perplexity(self) -> float:
         """e^loss: among so many tokens a guess at random would do as well."""
-        return math.exp(self.loss)
+        return math.exp(self.loss) if self.loss < 700 else math.inf  # no float is e^710
 
 
 def mean_loss(model: nn.Module, batches: Iterable[Batch]) -> MeanLoss:
@@ -100,8 +100,24 @@ def exact_match(
     if not pairs:
         raise ValueError("pairs must hold at least one")
     sources, targets = zip(*pairs, strict=True)
-    written = translate(model, vocabulary, sources, max_len=max_len)
-    return sum(map(str.__eq__, written, targets)) / len(pairs)
+    written = translate_to_ids(model, vocabulary, sources, max_len=max_len)
+    return matches(vocabulary, written, targets) / len(pairs)
+
+
+def matches(
+    vocabulary: Vocabulary, written: Sequence[Sequence[int]], targets: Sequence[str]
+) -> int:
+    """Count the answers, ids from `translate_to_ids`, that are right to the last token.
+
+    One that does not end is wrong, and so is one with padding or the start token in
+    it, even if the text that is left is the right one.
+    """
+    right = 0
+    for ids, target in zip(written, targets, strict=True):
+        ended = ids[-1] == vocabulary.eos_id
+        clean = not {vocabulary.pad_id, vocabulary.bos_id}.intersection(ids)
+        right += ended and clean and vocabulary.decode(ids) == target
+    return right
     # --8<-- [end:exact_match]
 
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from tformer.checks import check_positive
@@ -60,8 +61,8 @@ def top_p_filter(logits: Tensor, top_p: float) -> Tensor:
     if top_p == 1:
         return logits
     falling, order = logits.sort(dim=-1, descending=True)  # (B, V)
-    shares = falling.softmax(dim=-1)
-    before = shares.cumsum(dim=-1) - shares  # what the larger ones sum to
+    sums = falling.float().softmax(dim=-1).cumsum(dim=-1)
+    before = F.pad(sums[..., :-1], (1, 0))  # what the larger ones sum to
     kept = falling.masked_fill(before >= top_p, -math.inf)
     return torch.empty_like(logits).scatter(-1, order, kept)
     # --8<-- [end:top_p_filter]
@@ -156,7 +157,9 @@ def sample(
         )
 
     def choose(logits: Tensor) -> Tensor:
-        logits = logits.float() / temperature  # (B, V)
+        logits = logits.float()  # (B, V)
+        # No quotient overflows where the largest is 0, however small the temperature.
+        logits = (logits - logits.amax(-1, keepdim=True)) / max(temperature, 1e-30)
         if top_k is not None:
             logits = top_k_filter(logits, top_k)
         if top_p is not None:

@@ -188,7 +188,11 @@ def _state(
     state = {MODEL + n: x for n, x in of_model.items() if n in learned}
     if optimizer is not None:
         if not optimizer.state:  # torch fills it by a step of nothing, and counts that
+            gradients = [p.grad for p in model.parameters()]
+            optimizer.zero_grad()  # with gradients it would make no such step
             get_optimizer_state_dict(model, optimizer)
+            for p, gradient in zip(model.parameters(), gradients, strict=True):
+                p.grad = gradient
             for remembered in optimizer.state.values():
                 for x in remembered.values():
                     x.zero_()

@@ -125,9 +125,13 @@ def train_step(
     loss = sum_over_processes(torch.stack(losses).detach().sum())
     # One wait for the device, for both numbers.
     mean, length = torch.stack([loss, norm.to(loss)]).tolist()
-    _check_finite(model, mean, "loss")
-    if not scaler.is_enabled() or scaler.get_scale() < 1:
-        _check_finite(model, length, "gradient")
+    try:
+        _check_finite(model, mean, "loss")
+        if not scaler.is_enabled() or scaler.get_scale() < 1:
+            _check_finite(model, length, "gradient")
+    except FloatingPointError:
+        scaler.update()  # or it could not be used for another step
+        raise
     scaler.step(optimizer)
     scaler.update()
     return mean, length, tokens

@@ -71,7 +71,13 @@ class Writer:
             for name, value in (("bos_id", bos_id), ("src_key_mask", src_key_mask)):
                 if value is not None:
                     raise ValueError(f"{name} is for a Transformer; a GPT has a prompt")
-            prompts, late = _stack_prompts(model, given)
+            if window is not None:
+                check_positive(window=window)
+                if window > model.config.max_len:
+                    raise ValueError(
+                        f"window ({window}) must be at most {model.config.max_len}"
+                    )
+            prompts, late = _stack_prompts(model, given, window)
         self.late = late  # (B,): by how much each prompt is longer than the shortest
         begin = prompts.shape[1] - int(late.max())
         self.begin, self._rest = prompts[:, :begin], prompts[:, begin:]
@@ -92,10 +98,6 @@ class Writer:
                 f"model's learned positions ({limit}) end there"
             )
         self._room = min(room, limit)
-        if window is not None:
-            check_positive(window=window)
-            if window > limit:
-                raise ValueError(f"window ({window}) must be at most {limit}")
         self._window = window
         self._text = prompts[:, :0]  # all that was read, where a window needs it
         self._cache = model.new_cache(len(prompts), self._room)
@@ -164,17 +166,21 @@ class Writer:
 
 # --8<-- [start:prompts]
 def _stack_prompts(
-    model: GPT, given: Tensor | Sequence[Sequence[int]]
+    model: GPT, given: Tensor | Sequence[Sequence[int]], window: int | None
 ) -> tuple[Tensor, Tensor]:
     """Return prompts as ids (B, P), and by how much each is longer than the shortest.
 
-    The shorter ones are filled up; the filling is never read.
+    The shorter ones are filled up; the filling is never read. Of prompts that are
+    longer than the positions, only the window is: as of each would be alone.
     """
     device = model.embedding.weight.device
     rows = [torch.as_tensor(row, device=device) for row in given]
     if not rows or any(row.ndim != 1 or not len(row) for row in rows):
         shapes = [tuple(row.shape) for row in rows]
         raise ValueError(f"prompts must be (B, P) or a list of (P,), not {shapes}")
+    if window is not None:
+        most = model.config.max_len
+        rows = [row[-window:] if len(row) > most else row for row in rows]
     lengths = [len(row) for row in rows]
     prompts = nn.utils.rnn.pad_sequence(rows, batch_first=True)  # (B, P)
     late = torch.tensor(lengths, device=device) - min(lengths)  # (B,)

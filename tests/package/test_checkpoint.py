@@ -55,6 +55,17 @@ def test_the_same_model_comes_back(path, changes):
     assert torch.equal(loaded.model(src, tgt), model.eval()(src, tgt))
 
 
+def test_a_model_of_two_dtypes_comes_back(path):
+    model = make_model().bfloat16()
+    model.src_embedding.float()
+    save_checkpoint(path, model)
+    loaded = load_checkpoint(path).model
+    theirs = dict(loaded.named_parameters())
+    for name, parameter in model.named_parameters():
+        assert theirs[name].dtype == parameter.dtype
+        assert torch.equal(theirs[name], parameter)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_the_dtype_comes_back(path, dtype):
     model = make_model().to(dtype)

@@ -8,8 +8,15 @@ import torch
 from tformer import GPT, GPTConfig, Transformer, TransformerConfig
 from tformer.data.batches import PairBatch, TextBatch
 from tformer.data.vocabulary import CharacterVocabulary
-from tformer.decoding import translate
-from tformer.evaluation import bits_per_byte, bleu, exact_match, mean_loss
+from tformer.decoding import translate, translate_to_ids
+from tformer.evaluation import (
+    MeanLoss,
+    bits_per_byte,
+    bleu,
+    exact_match,
+    matches,
+    mean_loss,
+)
 
 VOCABULARY = CharacterVocabulary("abcdefg")
 
@@ -69,12 +76,34 @@ def test_bits_per_byte_counts_bytes_of_utf_8():
 
 def test_exact_match_wants_every_character(model):
     sources = ["abc", "de", "fgf", "g"]
-    written = translate(model, VOCABULARY, sources, max_len=5)
-    assert len(set(written)) > 1
-    pairs = list(zip(sources, written, strict=True))
-    assert exact_match(model, VOCABULARY, pairs, max_len=5) == 1.0
-    pairs[2] = (pairs[2][0], pairs[2][1] + "a")
-    assert exact_match(model, VOCABULARY, pairs, max_len=5) == 0.75
+    written = translate_to_ids(model, VOCABULARY, sources, max_len=5)
+    answers = [VOCABULARY.decode(ids) for ids in written]
+    assert answers == translate(model, VOCABULARY, sources, max_len=5)
+    pairs = list(zip(sources, answers, strict=True))
+    expected = matches(VOCABULARY, written, answers) / 4
+    assert exact_match(model, VOCABULARY, pairs, max_len=5) == expected
+
+
+@pytest.mark.parametrize(
+    ("ids", "right"),
+    [
+        ([3, 4, 2], True),
+        ([3, 4], False),  # it never ended
+        ([3, 4, 0, 0], False),
+        ([3, 0, 4, 2], False),
+        ([1, 3, 4, 2], False),
+        ([3, 4, 4, 2], False),
+        ([3, 2], False),
+    ],
+)
+def test_an_answer_is_right_to_the_last_token(ids, right):
+    assert matches(VOCABULARY, [ids], ["ab"]) == right
+    assert matches(VOCABULARY, [[3, 4, 2], ids], ["ab", "ab"]) == 1 + right
+
+
+def test_a_loss_beyond_all_numbers_has_a_perplexity():
+    assert MeanLoss(2.0, 3).perplexity == pytest.approx(math.exp(2))
+    assert MeanLoss(800.0, 3).perplexity == math.inf
 
 
 def test_bleu_is_that_of_sacrebleu():

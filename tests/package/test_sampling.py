@@ -147,9 +147,28 @@ def test_a_seed_repeats_and_another_does_not():
     assert not torch.equal(a, sample(model, prompts, max_len=8, temperature=3.0))
 
 
+@pytest.mark.parametrize(("n", "k"), [(10, 3), (10, 6), (20, 6), (1000, 37)])
+def test_top_p_keeps_no_token_too_many(n, k):
+    """Of even tokens the sum of k is no more than p = k / n: they must do."""
+    assert (top_p_filter(torch.zeros(1, n), k / n) == 0).sum() == k
+
+
+def test_top_p_sums_16_bit_logits_in_32():
+    logits = torch.randn(1, 5000).bfloat16()
+    kept = (top_p_filter(logits, 0.95) > -math.inf).sum()
+    assert kept == (top_p_filter(logits.float(), 0.95) > -math.inf).sum()
+
+
 @pytest.mark.parametrize(
     "options",
-    [{"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1.0}, {"temperature": 1e-4}],
+    [
+        {"top_k": 1},
+        {"top_p": 1e-6},
+        {"min_p": 1.0},
+        {"temperature": 1e-4},
+        {"temperature": 1e-39},
+        {"temperature": 1e-300},
+    ],
     ids=str,
 )
 def test_the_narrowest_filters_are_greedy(options):

@@ -80,6 +80,18 @@ def test_saving_before_the_first_step_changes_nothing():
         assert torch.equal(ours, theirs)
 
 
+def test_saving_between_backward_and_the_first_step_saves_all():
+    model, optimizer = trained(0)
+    loss = model(torch.arange(10)[None]).square().mean()
+    loss.backward()
+    before = [p.grad.clone() for p in model.parameters()]
+    names = full_state(model, optimizer).keys()
+    assert names == full_state(*trained(1)).keys()
+    assert any(name.startswith("optimizer.") for name in names)
+    for p, gradient in zip(model.parameters(), before, strict=True):
+        assert torch.equal(p.grad, gradient)
+
+
 def test_the_settings_of_the_optimizer_stay(saved):
     model, optimizer = fresh()
     optimizer.param_groups[0]["lr"] = 0.5

@@ -270,6 +270,19 @@ def test_a_parameter_that_is_nan_is_named():
         run(model)
 
 
+def test_after_a_loss_that_is_nan_a_scaler_can_be_used_again(poisoned):
+    precision = Precision()
+    precision.scaler = torch.amp.GradScaler("cpu", init_scale=2.0)
+    batch, optimizer = make_batch(), adamw(poisoned)
+    for number in range(1, 5):
+        if number == 3:
+            with pytest.raises(FloatingPointError, match="the loss is nan"):
+                train_step(poisoned, batch, optimizer, precision=precision)
+        else:
+            loss, *_ = train_step(poisoned, batch, optimizer, precision=precision)
+            assert math.isfinite(loss)
+
+
 def test_a_gradient_that_is_infinite_is_named():
     model = make_model()
     bias = model.stacks.encoder.layers[0].feed_forward.linear1.bias

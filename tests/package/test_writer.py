@@ -89,6 +89,18 @@ def test_a_window_goes_on_where_positions_end(prompts):
     assert ids.shape == (len(prompts), 20)
 
 
+@pytest.mark.parametrize("lengths", [(9, 12), (3, 20), (13, 2), (8, 9), (20, 20)])
+@pytest.mark.parametrize("window", [1, 4, 8])
+def test_a_prompt_beyond_the_positions_is_read_as_if_alone(lengths, window):
+    for seed in range(5):
+        model = tiny_gpt(seed, vocab_size=9, max_len=8)
+        prompts = [torch.randint(0, 9, (n,)).tolist() for n in lengths]
+        options = {"max_len": 9, "window": window}
+        together = greedy(model, prompts, **options).tolist()
+        alone = [greedy(model, [each], **options)[0].tolist() for each in prompts]
+        assert together == alone
+
+
 def test_a_narrow_window_reads_less_often():
     model = tiny_gpt(5, vocab_size=7, max_len=8)
     lengths = []

@@ -14,9 +14,9 @@ from tformer.cli.translate import check_lines, decoder, longest_target
 from tformer.data.batches import Batch
 from tformer.data.pairs import read_pairs
 from tformer.data.text_files import read_text
-from tformer.decoding import translate
+from tformer.decoding import translate_to_ids
 from tformer.distributed import setup
-from tformer.evaluation import bits_per_byte, bleu, mean_loss
+from tformer.evaluation import bits_per_byte, bleu, matches, mean_loss
 from tformer.gpt import GPT
 from tformer.runs.folder import RunError
 from tformer.runs.own_files import hidden_windows, windows_in_order
@@ -94,22 +94,22 @@ def _of_pairs(
     vocabulary = trained.vocabulary
     batches = pairs_in_order(vocabulary, pairs)
     loss = mean_loss(trained.model, _on_device(trained, batches))
-    written = translate(
+    written = translate_to_ids(
         trained.model,
         vocabulary,
         sources,
         max_len=longest_target(trained),
         decode=decode,
     )
-    right = sum(map(str.__eq__, written, targets))
     result: dict[str, Any] = {
         "pairs": len(pairs),
-        "exact_match": right / len(pairs),
+        "exact_match": matches(vocabulary, written, targets) / len(pairs),
         "loss": loss.loss,
         "perplexity": loss.perplexity,
     }
     if with_bleu:
-        result["bleu"], result["signature"] = bleu(written, targets)
+        texts = [vocabulary.decode(ids) for ids in written]
+        result["bleu"], result["signature"] = bleu(texts, targets)
     return result
 
 
@@ -118,7 +118,7 @@ def _of_text(trained: Trained, files: list[Path]) -> dict[str, Any]:
     batches = windows_in_order(ids, context, len(ids))
     loss = mean_loss(trained.model, _on_device(trained, batches))
     rows = (row for batch in batches for row in batch.targets.tolist())
-    size = sum(len(trained.vocabulary.decode(row).encode()) for row in rows)
+    size = sum(map(trained.vocabulary.num_bytes, rows))
     return {
         "tokens": loss.tokens,
         "loss": loss.loss,

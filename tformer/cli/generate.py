@@ -7,7 +7,7 @@ import torch
 import typer
 
 from tformer.cli.options import Device, Model
-from tformer.cli.translate import check_kind
+from tformer.cli.translate import check_kind, ready_to_write
 from tformer.data.text_files import clean_text
 from tformer.distributed import setup
 from tformer.gpt import GPT
@@ -57,9 +57,10 @@ def generate(
     if not ids:
         raise RunError("--prompt must hold at least one character")
     chosen = setup(device)
+    ready_to_write(trained, chosen)
     context = trained.model.config.max_len
     written = sample(
-        trained.model.to(chosen),
+        trained.model,
         torch.tensor([ids[-context:]] * count, device=chosen),
         max_len=tokens,
         eos_id=[vocabulary.eos_id, *stops],

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 import typer
 from torch import Tensor
 
 from tformer.beam import beam_search
 from tformer.cli.options import Device, Model
 from tformer.data.text_files import clean_text, read_text
-from tformer.decoding import greedy
+from tformer.decoding import greedy, turn_weights
 from tformer.decoding import translate as translate_texts
 from tformer.distributed import setup
 from tformer.runs.folder import RunError
@@ -56,7 +57,7 @@ def translate(
     if texts and file:
         raise typer.BadParameter("give texts or --file, not both")
     lines = texts or _lines(file)
-    trained.model.to(setup(device))
+    ready_to_write(trained, setup(device))
     for first in range(0, len(lines), batch_size):
         part = [clean_text(line).strip() for line in lines[first : first + batch_size]]
         check_lines(trained, part, first=first + 1)
@@ -77,6 +78,13 @@ def _lines(file: Path | None) -> list[str]:
 
 
 # --8<-- [start:asking]
+def ready_to_write(trained: Trained, device: torch.device) -> None:
+    """Put a model where it shall write, its matrices as they are read there fastest."""
+    trained.model.to(device)
+    if device.type == "cpu":
+        turn_weights(trained.model)
+
+
 def decoder(beams: int, length_penalty: float) -> Callable[..., Tensor]:
     """Return greedy decoding, or the best of a beam search."""
     if beams == 1:

@@ -148,6 +148,12 @@ class BytePairVocabulary:
         text: str = self._tokenizer.decode(pieces, skip_special_tokens=False)
         return text
 
+    def num_bytes(self, ids: Iterable[int]) -> int:
+        """Count the bytes of these ids, also where they begin or end in a character."""
+        # The tokenizer writes each byte as one character.
+        pieces = (i - SPECIALS for i in ids if i >= SPECIALS)
+        return sum(len(self._tokenizer.id_to_token(piece)) for piece in pieces)
+
     def piece(self, i: int) -> str:
         """Return the text of one id, to look at: U+FFFD where it is no whole character.
 

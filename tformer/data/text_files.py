@@ -63,7 +63,7 @@ def read_pieces(path: str | Path, *, piece_bytes: int = PIECE_BYTES) -> Iterator
             piece = b"".join((*waiting, before, newline))
             waiting = [after]
             yield _decoded(path, piece, line)
-            line += piece.count(b"\n")
+            line += sum(map(piece.count, (b"\n", b"\r"))) - piece.count(b"\r\n")
     rest = b"".join(waiting)
     if line == 1 and not rest.removeprefix(_BOM):
         raise ValueError(f"{path} is empty")

@@ -94,6 +94,10 @@ class CharacterVocabulary:
             if i > self.eos_id:
                 text.append(self.characters[i - 3])
         return "".join(text)
+
+    def num_bytes(self, ids: Iterable[int]) -> int:
+        """Count the bytes that these ids have as text in UTF-8."""
+        return len(self.decode(ids).encode())
         # --8<-- [end:CharacterVocabulary]
 
 
@@ -125,6 +129,9 @@ class Vocabulary(Protocol):
 
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into text, up to the first end token, without padding and start."""
+
+    def num_bytes(self, ids: Iterable[int]) -> int:
+        """Count the bytes that these ids have as text in UTF-8."""
         # --8<-- [end:Vocabulary]
 
 

@@ -140,7 +140,11 @@ def _characters(languages: tuple[str, ...], max_digits: int) -> tuple[str, int]:
         hundreds = [write_number(n, language) for n in range(min(1000, 10**max_digits))]
         longest = sorted(range(len(hundreds)), key=lambda n: len(hundreds[n]))[-3:]
         thousands = {1001 * n for n in range(1, 1000)}
-        thousands |= {1000 * a + b for a in range(1, 10) for b in (0, 1, 100, *longest)}
+        many = range(1, min(1000, 10 ** max(0, max_digits - 3)))
+        lengths = {a: len(write_number(1000 * a, language)) for a in many}
+        long = sorted(many, key=lengths.__getitem__)[-5:]
+        few = {*range(1, 10), *long}
+        thousands |= {1000 * a + b for a in few for b in (0, 1, 100, *longest)}
         words.update(hundreds)
         words.update(write_number(n, language) for n in thousands if n < 10**max_digits)
     vocabulary = CharacterVocabulary.of([*words, "0123456789"])

@@ -104,6 +104,14 @@ def test_half_a_character():
         VOCABULARY.encode("a\ud800b")
 
 
+@given(st.text(max_size=12), st.integers(0, 40), st.integers(0, 40))
+def test_bytes_are_counted_where_ids_are_cut(text, first, last):
+    ids = VOCABULARY.encode(text, bos=True, eos=True)
+    assert VOCABULARY.num_bytes(ids) == len(text.encode())
+    parts = ids[:first], ids[first : first + last], ids[first + last :]
+    assert sum(map(VOCABULARY.num_bytes, parts)) == len(text.encode())
+
+
 def test_bad_input_is_named(raises):
     with raises(
         ValueError,

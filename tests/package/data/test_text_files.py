@@ -82,6 +82,7 @@ def test_pieces_are_small(write):
             b"one\rtwo\xc3",
             "{}, line 2: byte 4 (0xc3) is not UTF-8 (unexpected end of data)",
         ),
+        (b"a\rb\r\nc\nd\r\ne\rf\ng\0\n", "{}, line 7: byte 2 (NUL): this is no text"),
         (b"one\nt\0wo\n", "{}, line 2: byte 2 (NUL): this is no text"),
         ("text".encode("utf-16"), "{} is UTF-16; it must be UTF-8"),
     ],

@@ -21,6 +21,7 @@ KNOWN = {
     "ru": "одна тысяча один",
     "uk": "одна тисяча один",
 }
+OTHERS = sorted(KNOWN.keys() - {"en"})
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -65,6 +66,16 @@ def test_the_task_has_every_character_and_the_longest_words(language):
     letters = set().union(*words) | set("0123456789")
     assert set(task.vocabulary().characters) == letters
     assert task.max_source_len == max(map(len, words))
+
+
+@pytest.mark.parametrize(
+    "language", ["en", *(pytest.param(x, marks=pytest.mark.nightly) for x in OTHERS)]
+)
+def test_all_numbers_of_five_digits_are_sources(language):
+    task = NumberWordsTask(languages=[language], max_digits=5)
+    words = [write_number(number, language) for number in range(100_000)]
+    assert task.max_source_len == max(map(len, words))
+    assert set(task.vocabulary().characters) == set().union(*words, "0123456789")
 
 
 def test_no_words_are_longer_than_the_task_says():
