@@ -80,8 +80,9 @@ model: ready  ## train the model of the chapter on dates again, 5 minutes on a C
 results: ready  ## keep the results of RUNS="runs/*", and write their page
 	$(PY) -m engine results $(RUNS)
 
-benchmark: ready  ## time the modules against torch's own, in one run
+benchmark: ready  ## time the modules against torch's own, the GPT against nanoGPT's style
 	$(PY) tests/benchmarks/against_torch.py $(ARGS)
+	$(PY) tests/benchmarks/gpt_training.py --preset shakespeare_cpu
 
 address: .venv/.packages  ## change addresses: make address REPO=https://… SITE=https://…
 	$(PY) tests/site/address.py "$(REPO)" "$(SITE)"
