@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,9 +20,9 @@ OPTIONS = [
 ]
 
 
-def start(processes: int, *words) -> subprocess.Popen:
+def start(processes: int, *words, meet=("--standalone",)) -> subprocess.Popen:
     """Begin a run under torchrun, with one thread a process."""
-    torchrun = ["-m", "torch.distributed.run", "--standalone"]
+    torchrun = ["-m", "torch.distributed.run", *meet]
     return subprocess.Popen(
         [
             *(sys.executable, *torchrun, f"--nproc-per-node={processes}"),
@@ -74,6 +75,23 @@ def test_the_run_is_that_of_one_process(alone, tmp_path, strategy, processes):
     newest.rename(tmp_path / "gone")
     train_here(path, small_settings(**SIZES))  # from step 9, alone
     assert losses(path) == pytest.approx(losses(alone), rel=1e-4)
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_two_launchers_make_one_run_as_on_two_machines(alone, tmp_path, strategy):
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        place = f"localhost:{free.getsockname()[1]}"
+    meet = ["--nnodes=2", "--rdzv-id=test", "--rdzv-backend=c10d"]
+    meet.append(f"--rdzv-endpoint={place}")
+    path = tmp_path / "run"
+    words = ["reverse", *OPTIONS, "-o", path, "--strategy", strategy]
+    launchers = [start(1, *words, meet=meet) for _ in range(2)]
+    written = [finish(launcher) for launcher in launchers]
+    assert [launcher.returncode for launcher in launchers] == [0, 0], written
+    assert sum(out.count("test_exact_match") for out, _ in written) == 1
+    assert losses(path) == pytest.approx(losses(alone), rel=1e-4)
+    assert json.loads((path / "result.json").read_text())["machine"]["processes"] == 2
 
 
 def test_a_killed_worker_stops_the_others_and_the_run_goes_on(alone, tmp_path):
