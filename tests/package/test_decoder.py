@@ -217,9 +217,9 @@ def test_number_of_parameters():
 def test_bad_input(raises):
     with raises(ValueError, "num_layers (0) must be at least 1"):
         Decoder(D, H, F, 0)
-    message = "DecoderLayer.__init__() got an unexpected keyword argument 'd_fff'"
+    message = "DecoderLayer.__init__() got an unexpected keyword argument 'wings'"
     with raises(TypeError, message):
-        Decoder(D, H, F, 1, d_fff=3)
+        Decoder(D, H, F, 1, wings=3)
     decoder, x = Decoder(D, H, F, 1), torch.randn(B, T, D)
     with raises(ValueError, "key is empty: its shape is (2, 3, 0, 7)"):
         decoder(x, torch.randn(B, 0, D))

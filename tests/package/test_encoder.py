@@ -199,9 +199,9 @@ class TestBadInput:
             Encoder(D, H, F, value)
 
     def test_options(self, raises):
-        message = "EncoderLayer.__init__() got an unexpected keyword argument 'd_fff'"
+        message = "EncoderLayer.__init__() got an unexpected keyword argument 'wings'"
         with raises(TypeError, message):
-            Encoder(D, H, F, 1, d_fff=3)
+            Encoder(D, H, F, 1, wings=3)
         with raises(ValueError, "d_model (21) must be divisible by num_heads (4)"):
             EncoderLayer(D, 4, F)
 
