@@ -141,6 +141,10 @@ def load_checkpoint(path: str | Path, model: "Model | None" = None) -> Checkpoin
     weights_path, manifest_path = _paths(path)
     if not weights_path.exists():
         raise FileNotFoundError(f"{weights_path}: no such file")
+    if not manifest_path.exists() and not beside(manifest_path).exists():
+        raise FileNotFoundError(
+            f"{manifest_path}: no such file; it says what the weights beside it are of"
+        )
     manifest, _ = _matching_manifest(weights_path, manifest_path)
     try:
         config = make_config(manifest["architecture"], manifest["config"])

@@ -4,16 +4,22 @@ T queries · S keys
 """
 
 # --8<-- [start:imports]
+import os
+import re
+import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from tformer.extras import require
+from tformer.files import beside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # --8<-- [end:imports]
 
@@ -77,6 +83,8 @@ def attention_map(
     ax.set_yticks(range(T), [_visible(token) for token in query_tokens])
     ax.tick_params(length=0)
     ax.xaxis.tick_top()
+    for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
+        label.set_parse_math(False)  # a $ is a token too, and no formula
     for label in ax.get_xticklabels():
         if len(label.get_text()) > 1:  # beside each other they would overlap
             label.set_rotation(90)
@@ -85,6 +93,47 @@ def attention_map(
     return ax
 
 
+# Control characters have no place in SVG, and few fonts have their pictures.
+UNSEEN = {i: f"\\x{i:02x}" for i in (*range(32), *range(127, 160))}
+UNSEEN |= {ord(" "): "␣", 0xFFFE: "\ufffd", 0xFFFF: "\ufffd"}
+
+
 def _visible(token: str) -> str:
-    return token.replace(" ", "␣")
+    return token.translate(UNSEEN)
     # --8<-- [end:attention_map]
+
+
+# --8<-- [start:save_figure]
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a drawing beside the one that is there, and put it in its place.
+
+    Of characters that the font lacks, which are drawn as boxes, one warning tells all.
+
+    Raises:
+        OSError: it cannot be written; what was there is as it was.
+    """
+    new = beside(path)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            figure.savefig(new, format=path.suffix[1:], dpi=150)
+        os.replace(new, path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+    lacking = []
+    for warning in caught:
+        glyph = re.match(r"Glyph (\d+) ", str(warning.message))
+        if glyph is None:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+        else:
+            lacking.append(chr(int(glyph[1])))
+    if lacking:
+        warnings.warn(
+            f"{path.name}: the font lacks {' '.join(dict.fromkeys(lacking))}; "
+            "matplotlib's setting font.family names others",
+            stacklevel=2,
+        )
+    # --8<-- [end:save_figure]

@@ -3,6 +3,7 @@
 # --8<-- [start:imports]
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,6 +23,7 @@ def explained() -> Iterator[None]:
 
     With TFORMER_TRACEBACK=1 in the environment, the traceback is shown as well.
     """
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     try:
         yield
     except BrokenPipeError:  # the reader of a pipe has seen enough
@@ -37,20 +39,28 @@ def explained() -> Iterator[None]:
         if _of_the_compiler(error):
             first = message.partition("\n")[0]
             message = f"torch.compile failed: {first}. Train without --compile"
+        if _of_memory(error):
+            message = f"there is not enough memory: {message.partition(chr(10))[0]}"
         sys.stderr.write(f"error: {message}\n")
         raise SystemExit(FAILED) from error
 
 
 def _can_be_put_right(error: Exception) -> bool:
     """Tell a user's mistake, or a full disk, from a mistake of ours."""
-    import torch
-
     from tformer.distributed import ProcessLostError
     from tformer.runs.folder import RunError
 
     kinds = (RunError, ProcessLostError, FloatingPointError, OSError, ImportError)
-    known = isinstance(error, (*kinds, ValueError, torch.OutOfMemoryError))
-    return known or _of_the_compiler(error)
+    known = isinstance(error, (*kinds, ValueError))
+    return known or _of_memory(error) or _of_the_compiler(error)
+
+
+def _of_memory(error: Exception) -> bool:
+    """Tell an error of a full memory; that of a CPU has no class of its own."""
+    import torch
+
+    full = isinstance(error, (MemoryError, torch.OutOfMemoryError))
+    return full or "can't allocate memory" in str(error)
 
 
 def _of_the_compiler(error: Exception) -> bool:

@@ -14,6 +14,7 @@ from tformer.cli.translate import check_lines, decoder, longest_target
 from tformer.data.batches import Batch
 from tformer.data.pairs import read_pairs
 from tformer.data.text_files import read_text
+from tformer.data.token_stream import unknown_character
 from tformer.decoding import translate_to_ids
 from tformer.distributed import setup
 from tformer.evaluation import bits_per_byte, bleu, matches, mean_loss
@@ -23,12 +24,14 @@ from tformer.runs.own_files import hidden_windows, windows_in_order
 from tformer.runs.run_data import pairs_in_order
 from tformer.runs.trained import Trained, load_trained
 from tformer.tasks import SPLITS, TASKS
+from tformer.transformer import Transformer
 
 # --8<-- [end:imports]
 
 
 # --8<-- [start:evaluate]
 def evaluate(
+    context: typer.Context,
     model: Model,
     files: Annotated[
         list[Path] | None,
@@ -54,6 +57,7 @@ def evaluate(
     tformer evaluate runs/book another-book.txt
     """
     trained = load_trained(model)
+    _check_used(context, trained, files or [])
     trained.model.to(setup(device))
     decode = decoder(beams, length_penalty)
     if isinstance(trained.model, GPT):
@@ -70,6 +74,21 @@ def evaluate(
             typer.echo(
                 f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
             )
+
+
+def _check_used(context: typer.Context, trained: Trained, files: list[Path]) -> None:
+    """Raise if an option was given that does nothing for this model or these files."""
+    drawn = trained.task in TASKS and not files
+    translates = isinstance(trained.model, Transformer)
+    for names, used, what in (
+        (("split", "count"), drawn, "the test of a task"),
+        (("beams", "length_penalty"), translates, "a model that translates"),
+    ):
+        for name in names:
+            source = context.get_parameter_source(name)
+            if source is not None and source.name == "COMMANDLINE" and not used:
+                option = name.replace("_", "-")
+                raise typer.BadParameter(f"--{option} is for {what}")
 
 
 def _pairs(
@@ -90,7 +109,7 @@ def _of_pairs(
 ) -> dict[str, Any]:
     sources, targets = (list(texts) for texts in zip(*pairs, strict=True))
     for texts in (sources, targets):
-        check_lines(trained, texts, first=1)
+        check_lines(trained, texts)
     vocabulary = trained.vocabulary
     batches = pairs_in_order(vocabulary, pairs)
     loss = mean_loss(trained.model, _on_device(trained, batches))
@@ -143,10 +162,11 @@ def _of_hidden(trained: Trained, files: list[Path]) -> dict[str, Any]:
 def _ids(trained: Trained, files: list[Path]) -> list[int]:
     if len(files) != 1:
         raise typer.BadParameter("name one file: the text to evaluate on")
+    text = read_text(files[0])
     try:
-        ids = trained.vocabulary.encode(read_text(files[0]))
-    except ValueError as error:
-        raise RunError(f"{files[0]}: {error}") from error
+        ids = trained.vocabulary.encode(text)
+    except ValueError:
+        raise unknown_character(trained.vocabulary, files[0], text) from None
     context = trained.model.config.max_len
     if len(ids) <= context:
         raise RunError(f"{files[0]} has {len(ids)} tokens: too few for {context}")

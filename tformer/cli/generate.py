@@ -9,6 +9,7 @@ import typer
 from tformer.cli.options import Device, Model
 from tformer.cli.translate import check_kind, ready_to_write
 from tformer.data.text_files import clean_text
+from tformer.data.vocabulary import Vocabulary
 from tformer.distributed import setup
 from tformer.gpt import GPT
 from tformer.runs.folder import RunError
@@ -37,7 +38,10 @@ def generate(
         list[str] | None, typer.Option(help="End after this character, or other token.")
     ] = None,
     count: Annotated[int, typer.Option(min=1, help="How many texts.")] = 1,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same texts.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, max=2**63 - 1, help="The same seed gives the same texts."),
+    ] = 0,
     device: Device = "auto",
 ) -> None:
     """Let a model write on from a prompt, token by token, drawn at random.
@@ -47,13 +51,10 @@ def generate(
     trained = load_trained(model)
     check_kind(trained, GPT, "generate")
     vocabulary = trained.vocabulary
-    try:
-        ids = vocabulary.encode(clean_text(prompt))
-        stops = [
-            _one_token(trained.vocabulary.encode(text), text) for text in stop or []
-        ]
-    except ValueError as error:
-        raise RunError(str(error)) from error
+    ids = _encoded(vocabulary, "--prompt", clean_text(prompt))
+    stops = [
+        _one_token(_encoded(vocabulary, "--stop", text), text) for text in stop or []
+    ]
     if not ids:
         raise RunError("--prompt must hold at least one character")
     chosen = setup(device)
@@ -77,8 +78,15 @@ def generate(
         typer.echo(prompt + vocabulary.decode(row))
 
 
+def _encoded(vocabulary: Vocabulary, option: str, text: str) -> list[int]:
+    try:
+        return vocabulary.encode(text)
+    except ValueError as error:
+        raise RunError(f"{option}: {error}") from error
+
+
 def _one_token(ids: list[int], text: str) -> int:
     if len(ids) != 1:
-        raise ValueError(f"--stop {text!r} must be one token, and is {len(ids)}")
+        raise RunError(f"--stop {text!r} must be one token, and is {len(ids)}")
     return ids[0]
     # --8<-- [end:generate]

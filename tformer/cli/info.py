@@ -2,6 +2,7 @@
 
 # --8<-- [start:imports]
 import dataclasses
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 
 import tformer
 from tformer.pretrained import pretrained_names
-from tformer.runs.folder import RunFolder, read_own_json
+from tformer.runs.folder import RunError, RunFolder, read_own_json
 from tformer.runs.metrics import read_metrics
 from tformer.runs.settings import PRESETS, RunSettings
 from tformer.runs.state import saved_states
@@ -43,8 +44,13 @@ def info(
         _task(what)
         if what in pretrained_names():
             _model(what)
-    else:
+    elif what in pretrained_names() or what.endswith(".safetensors"):
         _model(what)
+    else:
+        raise RunError(
+            f"{what} is neither a folder, a .safetensors file, a model of the package "
+            f"({', '.join(pretrained_names())}), nor a task ({', '.join(PRESETS)})"
+        )
 
 
 def _everything() -> None:
@@ -80,7 +86,7 @@ def _settings(settings: RunSettings) -> None:
 
 def _run(folder: RunFolder) -> None:
     settings = folder.settings()
-    typer.echo(f"run {folder.path}: {settings.task}")
+    typer.echo(f"run {folder.path}: {' '.join((settings.task, *settings.files))}")
     _settings(settings)
     made = [x for x in _metrics(folder) if "loss" in x]
     typer.echo(f"steps made: {made[-1]['step'] if made else 0} of {settings.steps}")
@@ -90,7 +96,8 @@ def _run(folder: RunFolder) -> None:
         for name, value in read_own_json(folder.result).items():
             typer.echo(f"  {name} {value}")
     else:
-        typer.echo(f"not finished: tformer train --resume {folder.path}")
+        path = shlex.quote(str(folder.path))
+        typer.echo(f"not finished: tformer train --resume {path}")
 
 
 def _metrics(folder: RunFolder) -> list[dict[str, float]]:

@@ -27,7 +27,8 @@ Device = Annotated[
     str, typer.Option(help="auto (CUDA, MPS or CPU, the first that is there), or one.")
 ]
 Threads = Annotated[
-    int | None, typer.Option(min=1, help="Threads of the CPU; torch chooses by itself.")
+    int | None,
+    typer.Option(min=1, max=1024, help="Threads of the CPU; torch chooses by itself."),
 ]
 # --8<-- [end:shared]
 

@@ -1,6 +1,7 @@
 """`tformer train`: begin a run, or go on with one."""
 
 # --8<-- [start:imports]
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,6 +70,8 @@ def train(
     """
     if (resume is None) == (task is None):
         raise typer.BadParameter("name a task to begin with, or a run to --resume")
+    if strategy not in ("ddp", "fsdp"):
+        raise typer.BadParameter(f"--strategy ({strategy}) must be ddp or fsdp")
     changes = given(settings)
     if threads is not None:
         torch.set_num_threads(threads)
@@ -78,17 +81,22 @@ def train(
         else:
             folder = _begun(task or "", files or [], changes, out)
         several = num_processes() > 1
-        run = Run(
-            folder,
-            device=chosen,
-            strategy=strategy if several else "none",
-            progress=not quiet,
-        )
+        try:
+            run = Run(
+                folder,
+                device=chosen,
+                strategy=strategy if several else "none",
+                progress=not quiet,
+            )
+        except Exception:
+            if resume is None and process_rank() == 0:
+                folder.discard()  # so that the same command, mended, finds room
+            raise
         try:
             result = run.train()
         except Stopped as stop:
             if process_rank() == 0:
-                how = f"tformer train --resume {folder.path}"
+                how = f"tformer train --resume {shlex.quote(str(folder.path))}"
                 typer.echo(f"{stop}; go on with: {how}", err=True)
             raise SystemExit(INTERRUPTED) from None
         if process_rank() == 0:
@@ -106,11 +114,12 @@ def _begun(
     wanted = OWN_FILES.get(task, 0)
     if task in PRESETS and len(files) != wanted:
         raise typer.BadParameter(
-            f"the task {task} reads {wanted} files, not {len(files)}"
+            f"the task {task} reads {wanted} file{'s'[: wanted != 1]}, not {len(files)}"
         )
     for file in files:
-        if not file.is_file():
-            raise RunError(f"{file}: no such file")
+        if not file.is_file():  # a pipe could be read only once
+            wrong = "is not a regular file" if file.exists() else "no such file"
+            raise RunError(f"{file}: {wrong}")
     names = tuple(str(file.resolve()) for file in files)
     try:
         settings = RunSettings.of(task, files=names, **changes)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tformer.beam import beam_search
 from tformer.cli.options import Device, Model
-from tformer.data.text_files import clean_text, read_text
+from tformer.data.text_files import clean_text, decode_text, read_text
 from tformer.decoding import greedy, turn_weights
 from tformer.decoding import translate as translate_texts
 from tformer.distributed import setup
@@ -57,14 +57,14 @@ def translate(
     if texts and file:
         raise typer.BadParameter("give texts or --file, not both")
     lines = texts or _lines(file)
+    lines = [clean_text(line).strip() for line in lines]
+    check_lines(trained, lines)  # all, before any is written
     ready_to_write(trained, setup(device))
     for first in range(0, len(lines), batch_size):
-        part = [clean_text(line).strip() for line in lines[first : first + batch_size]]
-        check_lines(trained, part, first=first + 1)
         for written in translate_texts(
             trained.model,
             trained.vocabulary,
-            part,
+            lines[first : first + batch_size],
             max_len=max_len or longest_target(trained),
             decode=decoder(beams, length_penalty),
         ):
@@ -72,7 +72,8 @@ def translate(
 
 
 def _lines(file: Path | None) -> list[str]:
-    text = sys.stdin.read() if file is None else read_text(file)
+    data = b"" if file else sys.stdin.buffer.read()
+    text = read_text(file) if file else decode_text(data, "the standard input")
     return text.removesuffix("\n").split("\n") if text else []
     # --8<-- [end:translate]
 
@@ -114,9 +115,9 @@ def check_kind(trained: Trained, kind: type, command: str) -> None:
         raise RunError(f"{trained.name} is a {name}: {command} is not for it")
 
 
-def check_lines(trained: Trained, lines: list[str], *, first: int) -> None:
+def check_lines(trained: Trained, lines: list[str]) -> None:
     """Raise if a line is empty or has an unknown character, and name the line."""
-    for number, line in enumerate(lines, first):
+    for number, line in enumerate(lines, 1):
         if not line:
             raise RunError(f"line {number} is empty")
         try:

@@ -62,19 +62,29 @@ def read_pieces(path: str | Path, *, piece_bytes: int = PIECE_BYTES) -> Iterator
                 continue
             piece = b"".join((*waiting, before, newline))
             waiting = [after]
-            yield _decoded(path, piece, line)
+            yield decode_text(piece, path, line)
             line += sum(map(piece.count, (b"\n", b"\r"))) - piece.count(b"\r\n")
     rest = b"".join(waiting)
     if line == 1 and not rest.removeprefix(_BOM):
         raise ValueError(f"{path} is empty")
     if rest:
-        yield _decoded(path, rest, line)
+        yield decode_text(rest, path, line)
 
 
 _BOM = b"\xef\xbb\xbf"
 
 
-def _decoded(path: Path, data: bytes, line: int) -> str:
+def decode_text(data: bytes, path: str | Path, line: int = 1) -> str:
+    """Decode bytes of a text as `read_pieces` does.
+
+    Args:
+        data: of whole lines.
+        path: where they come from, for messages.
+        line: the number of the first.
+
+    Raises:
+        ValueError: as `read_pieces`.
+    """
     if line == 1:
         data = data.removeprefix(_BOM)
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -92,7 +102,7 @@ def _decoded(path: Path, data: bytes, line: int) -> str:
     return clean_text(text)
 
 
-def _place(path: Path, data: bytes, at: int, line: int) -> str:
+def _place(path: str | Path, data: bytes, at: int, line: int) -> str:
     line += data.count(b"\n", 0, at)
     byte = at - data.rfind(b"\n", 0, at)
     return f"{path}, line {line}: byte {byte} ("

@@ -68,7 +68,9 @@ def write_token_stream(
                 try:
                     ids = vocabulary.encode(piece)
                 except ValueError:
-                    raise _unknown(vocabulary, text_path, piece, line) from None
+                    raise unknown_character(
+                        vocabulary, text_path, piece, line
+                    ) from None
                 data = np.array(ids, dtype=DTYPES[name]).tobytes()
                 digest.update(data)
                 file.write(data)
@@ -94,9 +96,17 @@ def write_token_stream(
     return tokens
 
 
-def _unknown(
-    vocabulary: Vocabulary, text_path: str | Path, piece: str, line: int
+def unknown_character(
+    vocabulary: Vocabulary, text_path: str | Path, piece: str, line: int = 1
 ) -> ValueError:
+    """Make the error that names the line with a character that is not known.
+
+    Args:
+        vocabulary: which does not know it.
+        text_path: of the text.
+        piece: of the text, with the character in it.
+        line: the number of the piece's first line.
+    """
     for number, text in enumerate(piece.split("\n"), line):
         try:
             vocabulary.encode(text)

@@ -60,8 +60,10 @@ class CharacterVocabulary:
             ids = [self._id_of[c] for c in text]
         except KeyError as error:
             unknown = error.args[0]
+            at = text.index(unknown)
+            around = text[max(0, at - 30) : at + 30]
             raise ValueError(
-                f"{unknown!r} (U+{ord(unknown):04X}) in {text!r} is not among the "
+                f"{unknown!r} (U+{ord(unknown):04X}) in {around!r} is not among the "
                 f"{len(self.characters)} characters of the vocabulary"
             ) from None
         return [self.bos_id] * bos + ids + [self.eos_id] * eos

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
 from tformer.decoding import evaluating, translate
-from tformer.drawing import attention_map
+from tformer.drawing import attention_map, save_figure
 from tformer.extras import require
 from tformer.runs.folder import RunError
 from tformer.transformer import Transformer
@@ -152,7 +152,7 @@ def draw_attention(
             )
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(out, dpi=150)
+        save_figure(figure, out)
     except OSError as error:
         raise RunError(f"{out} cannot be written: {error.strerror}") from error
 

@@ -43,7 +43,7 @@ def build_model(settings: RunSettings, *, vocab_size: int, pad_id: int) -> Model
         "pad_id": pad_id,
         "d_model": s.d_model,
         "num_heads": s.num_heads,
-        "d_ff": s.d_ff or 4 * s.d_model,
+        "d_ff": 4 * s.d_model if s.d_ff is None else s.d_ff,
         "max_len": s.max_len,
         "dropout": s.dropout,
         "bias": s.bias,

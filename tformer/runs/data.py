@@ -3,6 +3,7 @@
 # --8<-- [start:imports]
 from pathlib import Path
 
+from tformer.runs.folder import RunError
 from tformer.runs.own_files import own_pairs_data, text_data
 from tformer.runs.run_data import RunData, pairs_data
 from tformer.runs.settings import RunSettings
@@ -35,8 +36,18 @@ def run_data(settings: RunSettings, folder: Path) -> RunData:
 
 # --8<-- [start:task_data]
 def task_data(settings: RunSettings) -> RunData:
-    """Draw pairs of a task."""
+    """Draw pairs of a task.
+
+    Raises:
+        RunError: `max_len` is below the length of the task's texts.
+    """
     s, task = settings, TASKS[settings.task]
+    longest = max(task.max_source_len, task.max_target_len) + 1  # and the end token
+    if s.max_len < longest:
+        raise RunError(
+            f"max_len ({s.max_len}) must be at least {longest} for {s.task}: so many "
+            "tokens has its longest text"
+        )
     vocabulary = task.vocabulary()
     drawn = {
         "train": task.pairs("train", s.examples, s.seed),

@@ -3,6 +3,7 @@
 # --8<-- [start:imports]
 from typing import TYPE_CHECKING, Any
 
+from tformer.drawing import save_figure
 from tformer.extras import require
 from tformer.runs.folder import RunFolder
 from tformer.runs.metrics import read_metrics
@@ -42,7 +43,7 @@ def draw_curves(folder: RunFolder) -> None:
             figsize=(7, 4), layout="constrained"
         )
         draw(figure.add_subplot())
-        figure.savefig(folder.path / f"{draw.__name__}.svg")
+        save_figure(figure, folder.path / f"{draw.__name__}.svg")
         # --8<-- [end:draw_curves]
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,8 @@ class RunFolder:
         folder = cls(path)
         if folder.config.exists():
             raise RunError(
-                f"{path} has a run in it: go on with --resume, or name another folder"
+                f"{path} has a run in it: go on with --resume, remove it, or name "
+                "another folder"
             )
         try:
             folder.path.mkdir(parents=True, exist_ok=True)
@@ -68,6 +69,15 @@ class RunFolder:
         except OSError as error:
             raise RunError(f"{path} cannot be written to: {error.strerror}") from error
         return folder
+
+    def discard(self) -> None:
+        """Take a run away that could not begin, with what was made for it."""
+        if self.metrics.exists() or self.checkpoints.exists():
+            return
+        shutil.rmtree(self.path / "data", ignore_errors=True)
+        self.config.unlink(missing_ok=True)
+        with suppress(OSError):  # somebody else's file is in it
+            self.path.rmdir()
 
     @classmethod
     def open(cls, path: str | Path) -> "RunFolder":
@@ -115,14 +125,18 @@ class RunFolder:
 
 
 # --8<-- [start:reading]
-def read_own_json(path: Path) -> dict[str, Any]:
+def read_own_json(path: Path, **types: type) -> dict[str, Any]:
     """Read an object that a run has written.
+
+    Args:
+        path: of the file.
+        **types: what it must hold.
 
     Raises:
         RunError: the file is missing, truncated, or holds something else.
     """
     try:
-        return read_json(path)
+        return read_json(path, types=types)
     except OSError as error:
         raise RunError(f"{path}: {error.strerror}") from error
     except ValueError as error:

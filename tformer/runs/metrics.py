@@ -22,7 +22,9 @@ def read_metrics(path: str | Path) -> list[dict[str, Any]]:
     for line in Path(path).read_bytes().split(b"\n")[:-1]:  # the last has no end
         try:
             values = json.loads(line)
-        except ValueError:
+            if not isinstance(values["step"], int):
+                break
+        except (ValueError, TypeError, KeyError):  # no such object
             break
         lines.append(values)
     return lines

@@ -162,8 +162,8 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
         splits = split_pairs(pairs)
         if not all(splits.values()):
             raise RunError(
-                f"{s.files[0]} has {len(pairs)} lines: too few to leave some for the "
-                "validation and some for the test"
+                f"{s.files[0]} has {len({source for source, _ in pairs})} different "
+                "lines: too few to leave some for the validation and some for the test"
             )
         if process_rank() == 0 and not (folder / "data/vocabulary.json").exists():
             texts = (f"{text}\n" for pair in splits["train"] for text in pair)
@@ -200,7 +200,9 @@ def _keep(vocabulary: Vocabulary, folder: Path, *, files: Sequence[str] = ()) ->
 
 
 def _kept(folder: Path, *, files: Sequence[str] = ()) -> Vocabulary:
-    values = read_own_json(folder / "data/vocabulary.json")
+    values = read_own_json(
+        folder / "data/vocabulary.json", vocabulary=dict, sha256_of_files=dict
+    )
     for file in files:
         if values["sha256_of_files"].get(file) != sha256_of(file):
             raise RunError(f"{file} has changed since the run in {folder} began")

@@ -3,6 +3,7 @@
 # --8<-- [start:imports]
 import dataclasses
 import random
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -114,7 +115,8 @@ class Run:
         with self.folder.locked() if self._main else nullcontext():
             start = self._restore()
             s = self.settings
-            if start == s.steps and self.folder.result.exists():
+            done = self.folder.result.exists() and self.folder.model.exists()
+            if start == s.steps and done:
                 return read_own_json(self.folder.result)
             self._stop = False
             self._metrics = Metrics(self.folder.metrics, start, main=self._main)
@@ -238,14 +240,13 @@ class Run:
                 vocabulary=data.vocabulary,
                 facts={"settings": dataclasses.asdict(self.settings)},
             )
-            draw_curves(self.folder)
-            self._draw_attention(model.eval())
+            self._draw(model.eval())
             write_json(self.folder.result, result)
         self._metrics.close()
         return result
 
-    def _draw_attention(self, model: Any) -> None:
-        """Draw attention.svg: on the first source of the test, or the first words."""
+    def _draw(self, model: Any) -> None:
+        """Draw the curves, and attention.svg: of a test source, or the first words."""
         vocabulary, s = self.data.vocabulary, self.settings
         if self.data.test_pairs:
             text = self.data.test_pairs[0][0]
@@ -256,8 +257,12 @@ class Run:
             name=s.task, model=model, vocabulary=vocabulary, manifest={}, settings=s
         )
         try:
+            draw_curves(self.folder)
             draw_attention(trained, text, self.folder.path / "attention.svg")
         except RunError:  # a text too long to be drawn
             return
+        except Exception as error:  # noqa: BLE001
+            # Whatever it is, no drawing is worth a trained model.
+            warnings.warn(f"a drawing was left out: {error}", stacklevel=1)
             # --8<-- [end:finish]
         # --8<-- [end:Run]

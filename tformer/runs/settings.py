@@ -2,6 +2,7 @@
 
 # --8<-- [start:imports]
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +70,7 @@ class RunSettings:
         batch_tokens: in its place, tokens of a batch of pairs, padding included.
         accumulate: compute each batch in so many parts.
         learning_rate: the highest of "cosine"; a factor of "inverse-sqrt", whose
-            formula has none.
+            formula has none: 1 if it is not given.
         schedule: "cosine" or "inverse-sqrt" (the paper's).
         warmup_steps: while which the learning rate rises.
         weight_decay: of matrices.
@@ -129,7 +130,11 @@ class RunSettings:
         """Begin with the preset of a task, and change what is named.
 
         If the number of steps is changed and the warm-up is not, the warm-up takes at
-        most a fifth of them.
+        most a fifth of them. If the schedule is "inverse-sqrt" and no factor is given,
+        it is 1.
+
+        Raises:
+            ValueError: as the class; or a change would do nothing.
         """
         _one_of("task", task, PRESETS)
         unknown = changes.keys() - {field.name for field in dataclasses.fields(cls)}
@@ -139,6 +144,14 @@ class RunSettings:
         if "warmup_steps" not in changes:  # a shorter training warms up more shortly
             steps = values.get("steps", cls.steps)
             values["warmup_steps"] = min(values["warmup_steps"], max(steps, 0) // 5)
+        if values.get("schedule") == "inverse-sqrt":
+            values.setdefault("learning_rate", 1.0)
+        if "vocab_size" in changes and values.get("vocabulary") != "bpe":
+            raise ValueError("vocab_size is for vocabulary 'bpe'")
+        if "examples" in changes and task in OWN_FILES:
+            raise ValueError(
+                "examples is for tasks that draw them: files have their own"
+            )
         return cls(task=task, **values)
 
     @classmethod
@@ -155,21 +168,26 @@ class RunSettings:
         _one_of("precision", self.precision, DTYPES)
         for name in self.without:
             _one_of("without", name, ABLATIONS)
-        check_positive(
-            **{name: getattr(self, name) for name in _POSITIVE},
-            **(
-                {} if self.batch_tokens is None else {"batch_tokens": self.batch_tokens}
-            ),
-        )
+        check_positive(**{name: getattr(self, name) for name in _POSITIVE})
+        for name in ("batch_tokens", "d_ff"):
+            if getattr(self, name) is not None:
+                check_positive(**{name: getattr(self, name)})
         check_at_least_0(seed=self.seed, warmup_steps=self.warmup_steps)
+        if self.seed >= 2**63:
+            raise ValueError(f"seed ({self.seed}) must be below 2^63")
         check_probability(
             dropout=self.dropout, smoothing=self.smoothing, beta2=self.beta2
         )
-        for name in ("learning_rate", "clip_norm"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} ({getattr(self, name)}) must be above 0")
-        if not self.weight_decay >= 0:
-            raise ValueError(f"weight_decay ({self.weight_decay}) must be at least 0")
+        if not self.clip_norm > 0:
+            raise ValueError(f"clip_norm ({self.clip_norm}) must be above 0")
+        if not 0 < self.learning_rate < math.inf:
+            raise ValueError(
+                f"learning_rate ({self.learning_rate}) must be above 0 and finite"
+            )
+        if not 0 <= self.weight_decay < math.inf:
+            raise ValueError(
+                f"weight_decay ({self.weight_decay}) must be at least 0 and finite"
+            )
         self._check_together()
 
     def _check_together(self) -> None:

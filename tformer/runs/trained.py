@@ -1,6 +1,7 @@
 """A trained model by what a user calls it: a run, a file, or one of the package."""
 
 # --8<-- [start:imports]
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def load_trained(name: str | Path) -> Trained:
                 so_far = f" (its newest checkpoint is {steps[0]})" if steps else ""
                 raise RunError(
                     f"the run in {path} is not finished{so_far}: go on with "
-                    f"tformer train --resume {path}"
+                    f"tformer train --resume {shlex.quote(str(path))}"
                 )
             checkpoint = load_checkpoint(folder.model)
         elif path.suffix == ".safetensors":

@@ -18,10 +18,91 @@ def test_translate_writes_what_the_model_writes(tformer, runs):
     assert said.out.split("\n")[:-1] == expected
 
 
+def as_input(data: bytes) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
+
+
+def test_the_standard_input_is_read_as_files_are(tformer, monkeypatch):
+    marked = b"\xef\xbb\xbfjeudi 3 mai 1979\r\n12 March 2024\n"
+    monkeypatch.setattr(sys, "stdin", as_input(marked))
+    assert tformer("translate", "dates").out == "1979-05-03\n2024-03-12\n"
+    monkeypatch.setattr(sys, "stdin", as_input(b"3 mai 1979\n\xe9\n"))
+    said = tformer("translate", "dates")
+    assert said.code == 1
+    assert "the standard input, line 2: byte 1 (0xe9) is not UTF-8" in said.err
+
+
+def test_nothing_is_written_before_all_lines_are_read(tformer, monkeypatch):
+    lines = b"3 mai 1979\n" * 3 + b"\n"
+    monkeypatch.setattr(sys, "stdin", as_input(lines))
+    said = tformer("translate", "dates", "--batch-size", 1)
+    assert (said.code, said.out) == (1, "")
+    assert "line 4 is empty" in said.err
+
+
+def test_an_unknown_character_is_named_with_its_line(tformer, runs, tmp_path):
+    path = tmp_path / "long.txt"
+    path.write_text("to be or not to be\n" * 5000 + "thé end\n", encoding="utf-8")
+    said = tformer("evaluate", runs["gpt"], path)
+    assert said.code == 1
+    assert f"{path}, line 5001: 'é' (U+00E9) in 'thé end' is not among" in said.err
+    said = tformer("generate", runs["gpt"], "--prompt", "be " * 5000 + "é")
+    assert said.err.startswith("error: --prompt: 'é' (U+00E9) in ")
+    assert len(said.err) < 300
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["RUN:gpt", "FILE", "--beams", "4"], "--beams"),
+        (["RUN:gpt", "FILE", "--length-penalty", "1"], "--length-penalty"),
+        (["RUN:gpt", "FILE", "--split", "test"], "--split"),
+        (["RUN:bert", "FILE", "--count", "3"], "--count"),
+        (["dates", "FILE", "FILE", "--split", "test"], "--split"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    tformer, runs, tmp_path, words, option
+):
+    path = tmp_path / "a.txt"
+    path.write_text("to be or not to be\n")
+    words = [runs[w[4:]] if w.startswith("RUN:") else w for w in words]
+    said = tformer("evaluate", *[path if word == "FILE" else word for word in words])
+    assert said.code == 2
+    assert f"{option} is for" in said.err
+
+
+def test_a_model_without_its_manifest_is_named(tformer, runs, tmp_path):
+    weights = tmp_path / "a.safetensors"
+    weights.write_bytes((runs["reverse"] / "model.safetensors").read_bytes())
+    said = tformer("info", weights)
+    assert said.code == 1
+    assert "a.json: no such file; it says what the weights beside it are" in said.err
+
+
+def test_a_drawing_that_cannot_be_written_leaves_the_old_one(
+    tformer, runs, tmp_path, monkeypatch
+):
+    from matplotlib.figure import Figure
+
+    out = tmp_path / "a.svg"
+    assert tformer("attend", runs["gpt"], "be or", "-o", out).code == 0
+    before = out.read_bytes()
+
+    def full(_, path, **__):
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Figure, "savefig", full)
+    said = tformer("attend", runs["gpt"], "be or", "-o", out)
+    assert (said.code, out.read_bytes()) == (1, before)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.svg"]
+
+
 def test_the_model_of_the_package_writes_dates(tformer, monkeypatch, tmp_path):
     dates = ["jeudi 3 mai 1979", "12 March 2024"]
     assert tformer("translate", "dates", *dates).out == "1979-05-03\n2024-03-12\n"
-    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(dates)))
+    monkeypatch.setattr(sys, "stdin", as_input("\n".join(dates).encode()))
     said = tformer("translate", "dates", "--beams", 3, "--batch-size", 1)
     assert said.out == "1979-05-03\n2024-03-12\n"
     (tmp_path / "a.txt").write_text("jeudi 3 mai 1979\r\n")
@@ -135,7 +216,7 @@ def test_info_tells_tasks_runs_and_models(tformer, runs):
         (["attend", "RUN:gpt", "be", "--target", "x"], 1, "that translates"),
         (["attend", "RUN:gpt", "be" * 50], 1, "has more than 17 tokens"),
         (["attend", "dates", ""], 1, "the text is empty"),
-        (["info", "nothing"], 1, "neither the folder of a run"),
+        (["info", "nothing"], 1, "nor a task (copy, reverse, sort, addition"),
         (["info", "."], 1, "has no run in it"),
         (["fly"], 2, "No such command 'fly'"),
     ],

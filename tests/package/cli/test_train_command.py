@@ -6,8 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from xml.etree import ElementTree
 
 import pytest
+
+from tformer.runs.folder import RunFolder
+from tformer.runs.settings import RunSettings
 
 
 def test_a_run_says_what_came_of_it(tformer, small, tmp_path):
@@ -30,7 +34,7 @@ def test_a_run_says_what_came_of_it(tformer, small, tmp_path):
         (["copy"], 2, "--out must name the folder"),
         ([], 2, "name a task to begin with, or a run to --resume"),
         (["copy", "--resume", "x"], 2, "name a task to begin with, or a run to"),
-        (["text", "-o", "x"], 2, "reads 1 files, not 0"),
+        (["text", "-o", "x"], 2, "reads 1 file, not 0"),
         (["pairs", "a", "-o", "x"], 2, "reads 2 files, not 1"),
         (["text", "no.txt", "-o", "x"], 1, "error: no.txt: no such file"),
         (["copy", "-o", "x", "--steps", "0"], 2, "steps (0)"),
@@ -41,6 +45,15 @@ def test_a_run_says_what_came_of_it(tformer, small, tmp_path):
         (["copy", "-o", "x", "--d-model", "9"], 1, "d_model (9)"),
         (["copy", "-o", "x", "--precision", "fp16"], 1, "not for CPUs: take 'bf16'"),
         (["copy", "-o", "x", "--without", "hope"], 2, "without ('hope')"),
+        (["copy", "-o", "x", "--d-ff", "0"], 2, "d_ff (0) must be at least 1"),
+        (["copy", "-o", "x", "--max-len", "16"], 1, "max_len (16) must be at least 17"),
+        (["copy", "-o", "x", "--strategy", "foo"], 2, "must be ddp or fsdp"),
+        (["copy", "-o", "x", "--threads", "100000"], 2, "1024"),
+        (["copy", "-o", "x", "--seed", str(2**63)], 2, "must be below 2^63"),
+        (["copy", "-o", "x", "--weight-decay", "inf"], 2, "at least 0 and finite"),
+        (["copy", "-o", "x", "--learning-rate", "inf"], 2, "above 0 and finite"),
+        (["copy", "-o", "x", "--vocab-size", "300"], 2, "is for vocabulary 'bpe'"),
+        (["text", ".", "-o", "x"], 1, ".: is not a regular file"),
         (["--resume", "nowhere"], 1, "has no run in it"),
         (["--resume", "r", "--steps", "9"], 2, "--steps cannot be given with --resume"),
         (["--resume", "r", "-o", "x"], 2, "--out cannot be given with --resume"),
@@ -166,3 +179,64 @@ def test_a_missing_compiler_is_named(tmp_path, small):
     assert "error: torch.compile failed: " in done.stderr
     assert "without --compile" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_run_that_could_not_begin_leaves_room_for_another(tformer, small, tmp_path):
+    out, book = tmp_path / "run", tmp_path / "book.txt"
+    book.write_text("to be or not to be\n" * 40)
+    wrong = ["text", book, *small(num_heads=3, max_len=5), "-o", out]
+    assert "d_model (10)" in tformer("train", *wrong).err
+    assert not out.exists()
+    right = ["text", book, *small(max_len=5), "-o", out]
+    assert tformer("train", *right).code == 0
+    assert "remove it" in tformer("train", *wrong).err  # a run is not taken away
+    assert (out / "result.json").exists()
+
+
+@pytest.mark.parametrize("vocabulary", ["characters", "bpe"])
+def test_any_text_can_be_drawn(tformer, small, tmp_path, vocabulary):
+    """Formulas of matplotlib, what no XML may hold, and what no font has."""
+    book = tmp_path / "book.txt"
+    book.write_text("$$ a $+$ b_{3} \\frac \x0c\x1b\x7f -- 日本 &<>\n" * 30)
+    out = tmp_path / "run"
+    options = {"max_len": 30, "vocabulary": vocabulary}
+    if vocabulary == "bpe":
+        options["vocab_size"] = 290
+    said = tformer("train", "text", book, *small(**options), "-o", out, "--quiet")
+    assert said.code == 0
+    assert said.err.count("warning") <= 1
+    for path in out.glob("*.svg"):
+        ElementTree.parse(path)
+    assert "\\x0c" in (out / "attention.svg").read_text("utf-8")
+
+
+def test_a_run_that_lost_its_model_makes_it_again(tformer, small, tmp_path):
+    out = tmp_path / "run"
+    assert tformer("train", "copy", *small(), "-o", out).code == 0
+    weights = out / "model.safetensors"
+    before = weights.read_bytes()
+    weights.unlink()
+    assert tformer("train", "--resume", out).code == 0
+    assert weights.read_bytes() == before
+
+
+def test_the_papers_schedule_begins_with_its_own_factor():
+    assert RunSettings.of("copy", schedule="inverse-sqrt").learning_rate == 1.0
+    given = RunSettings.of("copy", schedule="inverse-sqrt", learning_rate=0.5)
+    assert given.learning_rate == 0.5
+    assert RunSettings.of("copy").learning_rate == RunSettings.learning_rate
+
+
+def test_advice_can_be_pasted_into_a_shell(tformer, small, tmp_path):
+    out = tmp_path / "my run"
+    RunFolder.create(out, RunSettings.of("copy"))
+    assert f"--resume '{out}'" in tformer("info", out).out
+    assert f"--resume '{out}'" in tformer("translate", out, "a").err
+
+
+def test_a_full_memory_is_a_sentence(tformer, small, tmp_path):
+    huge = small(d_model=10**7, d_ff=10**7)
+    said = tformer("train", "copy", *huge, "-o", tmp_path / "run")
+    assert said.code == 1
+    assert "there is not enough memory" in said.err
+    assert not (tmp_path / "run").exists()
