@@ -29,7 +29,8 @@ one machine, with one thread, they are the same to the last bit.
 
 {commands}
 
-Then `make results RUNS="runs/*"` writes this page.
+The other seeds are made by another `--seed`, and another folder. Then
+`make results RUNS="runs/*"` writes this page.
 """
 
 ALT = (
