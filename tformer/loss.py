@@ -131,8 +131,8 @@ def label_smoothed_cross_entropy(
 class _SmoothedCrossEntropy(torch.autograd.Function):
     """-Σₖ q(k) log p(k) of each row, and its gradient p - q, in slices of rows.
 
-    Written out: z - (1 - ε) logits[target] - ε mean(logits), z = log Σ exp(logits).
-    Beside the logits, which are there anyway, only z is kept for the gradient.
+    Written out: s - (1 - ε) logits[target] - ε mean(logits), s = log Σ exp(logits).
+    Beside the logits, which are there anyway, only s is kept for the gradient.
     """
 
     @staticmethod
