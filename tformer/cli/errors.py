@@ -23,6 +23,7 @@ def explained() -> Iterator[None]:
 
     With TFORMER_TRACEBACK=1 in the environment, the traceback is shown as well.
     """
+    as_before = warnings.formatwarning
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     try:
         yield
@@ -43,6 +44,8 @@ def explained() -> Iterator[None]:
             message = f"there is not enough memory: {message.partition(chr(10))[0]}"
         sys.stderr.write(f"error: {message}\n")
         raise SystemExit(FAILED) from error
+    finally:
+        warnings.formatwarning = as_before
 
 
 def _can_be_put_right(error: Exception) -> bool:
