@@ -88,17 +88,16 @@ def train(
                 strategy=strategy if several else "none",
                 progress=not quiet,
             )
-        except Exception:
-            if resume is None and process_rank() == 0:
-                folder.discard()  # so that the same command, mended, finds room
-            raise
-        try:
             result = run.train()
         except Stopped as stop:
             if process_rank() == 0:
                 how = f"tformer train --resume {shlex.quote(str(folder.path))}"
                 typer.echo(f"{stop}; go on with: {how}", err=True)
             raise SystemExit(INTERRUPTED) from None
+        except Exception:
+            if resume is None and process_rank() == 0:
+                folder.discard()  # so that the same command, mended, finds room
+            raise
         if process_rank() == 0:
             for name, value in result.items():
                 if name.startswith("test_"):

@@ -89,8 +89,8 @@ def batches_of_pairs(
         total = src.lengths + tgt.lengths  # (number of pairs,)
         if (worst := int(total.argmax())) >= 0 and total[worst] > batch_tokens:
             raise ValueError(
-                f"batch_tokens ({batch_tokens}) is too small for pair {worst}, "
-                f"{pairs[worst]!r}, which has {total[worst]} tokens"
+                f"batch_tokens ({batch_tokens}) must be at least {total[worst]}, the "
+                f"tokens of {repr(pairs[worst])[:200]}"
             )
     return _endless(src, tgt, batch_size, batch_tokens, min_rows, seed, start)
     # --8<-- [end:batches_of_pairs]

@@ -71,11 +71,14 @@ class RunFolder:
         return folder
 
     def discard(self) -> None:
-        """Take a run away that could not begin, with what was made for it."""
-        if self.metrics.exists() or self.checkpoints.exists():
+        """Take a run away that has made no step, with what was made for it."""
+        if self.checkpoints.exists():
+            return
+        if self.metrics.exists() and self.metrics.stat().st_size:
             return
         shutil.rmtree(self.path / "data", ignore_errors=True)
-        self.config.unlink(missing_ok=True)
+        for file in (self.config, self.metrics, self.path / "lock"):
+            file.unlink(missing_ok=True)
         with suppress(OSError):  # somebody else's file is in it
             self.path.rmdir()
 

@@ -181,6 +181,14 @@ def test_a_missing_compiler_is_named(tmp_path, small):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("options", [{"num_heads": 3}, {"batch_tokens": 5}])
+def test_a_run_that_made_no_step_leaves_no_folder(tformer, small, tmp_path, options):
+    said = tformer("train", "copy", *small(**options), "-o", tmp_path / "run")
+    assert said.code == 1, said.err
+    assert any(f"{name} (" in said.err for name in ("d_model", "batch_tokens"))
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_that_could_not_begin_leaves_room_for_another(tformer, small, tmp_path):
     out, book = tmp_path / "run", tmp_path / "book.txt"
     book.write_text("to be or not to be\n" * 40)

@@ -118,9 +118,7 @@ def test_batches_too_small_to_share_are_left_out():
 
 def test_a_pair_larger_than_the_budget_is_named(raises):
     pairs = [("1", "1"), ("12345", "12"), ("2", "2")]
-    message = (
-        "batch_tokens (9) is too small for pair 1, ('12345', '12'), which has 10 tokens"
-    )
+    message = "batch_tokens (9) must be at least 10, the tokens of ('12345', '12')"
     with raises(ValueError, message):
         batches_of_pairs(VOCABULARY, pairs, batch_tokens=9, seed=0)
     endless = batches_of_pairs(VOCABULARY, pairs, batch_tokens=10, seed=0)
