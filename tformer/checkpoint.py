@@ -197,21 +197,18 @@ def _fill(model: "Model | None", config: ModelConfig, path: Path) -> Model:
         saved: dict[str, Tensor] = require("safetensors.torch").load_file(path)
     except require("safetensors").SafetensorError as error:
         raise ValueError(f"{path} is not safetensors: {error}") from error
-    own = model is None
     if model is None:
         dtypes = {tensor.dtype for tensor in saved.values()}
         model = make_model(config)
         if len(dtypes) == 1:  # saved in half precision, it comes back in it
             model = model.to(dtypes.pop())
+        for name, parameter in model.named_parameters():  # or only a part of it was
+            if name in saved and saved[name].is_floating_point():
+                parameter.data = parameter.data.to(saved[name].dtype)
     tensors = _tensors(model)
     for name in sorted(tensors.keys() ^ saved.keys()):
         lacks = "lacks" if name in tensors else "holds what its model does not have:"
         raise ValueError(f"{path} {lacks} {name}")
-    if own:  # parts of it may have been saved in another precision
-        for name, parameter in model.named_parameters():
-            if saved[name].is_floating_point():
-                parameter.data = parameter.data.to(saved[name].dtype)
-        tensors = _tensors(model)
     for name, tensor in tensors.items():
         if saved[name].shape != tensor.shape or saved[name].dtype != tensor.dtype:
             raise ValueError(

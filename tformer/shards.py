@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from tformer.distributed import unwrap
 from tformer.extras import require
+from tformer.files import beside
 from tformer.processes import num_processes, process_rank, wait_for_all
 
 # --8<-- [end:imports]
@@ -112,15 +113,15 @@ def save_shards(
     folder = Path(folder)
     if folder.exists():
         raise FileExistsError(f"{folder} is there already")
-    beside = folder.with_name(f"{folder.name}.new")
+    new = beside(folder)
     if process_rank() == 0:  # what a killed save has left, of more processes than now
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
     wait_for_all()
-    writer = HuggingFaceStorageWriter(str(beside), save_distributed=True)
+    writer = HuggingFaceStorageWriter(str(new), save_distributed=True)
     with _quietly():
         save(_state(model, optimizer), storage_writer=writer)  # all wait for all
     if process_rank() == 0:
-        beside.rename(folder)
+        new.rename(folder)
     wait_for_all()
 
 

@@ -72,8 +72,10 @@ def translate(
 
 
 def _lines(file: Path | None) -> list[str]:
-    data = b"" if file else sys.stdin.buffer.read()
-    text = read_text(file) if file else decode_text(data, "the standard input")
+    if file is None:
+        text = decode_text(sys.stdin.buffer.read(), "the standard input")
+    else:
+        text = read_text(file)
     return text.removesuffix("\n").split("\n") if text else []
     # --8<-- [end:translate]
 

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
+from tformer.files import beside, wait_for_disk
+
 # --8<-- [end:imports]
 
 
@@ -48,11 +50,10 @@ class Metrics:
             kept = [line for line in read_metrics(path) if line["step"] <= start]
         self._file: IO[str] | None = None
         if main:
-            new = path.with_name(f"{path.name}.new")
+            new = beside(path)
             with new.open("w", encoding="utf-8") as file:
                 file.writelines(map(_line, kept))
-                file.flush()
-                os.fsync(file.fileno())
+            wait_for_disk(new)
             os.replace(new, path)
             self._file = path.open("a", encoding="utf-8", buffering=1)
         # The clocks go on where the last step that counts has left them.
