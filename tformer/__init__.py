@@ -8,41 +8,41 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tformer.attention import scaled_dot_product_attention
-    from tformer.beam import beam_search
-    from tformer.bert import BERT, BERTConfig, mask_tokens
-    from tformer.cache import KeyValueCache
-    from tformer.checkpoint import load_checkpoint, save_checkpoint
-    from tformer.config import TransformerConfig
-    from tformer.decoder import Decoder, DecoderLayer
-    from tformer.decoding import greedy
-    from tformer.embedding import TokenEmbedding
-    from tformer.encoder import Encoder, EncoderLayer
-    from tformer.feed_forward import FeedForward
-    from tformer.gpt import GPT, GPTConfig
-    from tformer.heads import MultiHeadAttention
-    from tformer.loss import label_smoothed_cross_entropy
-    from tformer.masks import (
+    from tformer.generate.beam import beam_search
+    from tformer.generate.greedy import greedy
+    from tformer.generate.sampling import sample
+    from tformer.models.bert import BERT, BERTConfig, mask_tokens
+    from tformer.models.config import TransformerConfig
+    from tformer.models.gpt import GPT, GPTConfig
+    from tformer.models.transformer import (
+        AttentionWeights,
+        EncoderDecoder,
+        Transformer,
+    )
+    from tformer.nn.attention import scaled_dot_product_attention
+    from tformer.nn.cache import KeyValueCache
+    from tformer.nn.decoder import Decoder, DecoderLayer
+    from tformer.nn.embedding import TokenEmbedding
+    from tformer.nn.encoder import Encoder, EncoderLayer
+    from tformer.nn.feed_forward import FeedForward
+    from tformer.nn.heads import MultiHeadAttention
+    from tformer.nn.masks import (
         causal_mask,
         combine_masks,
         length_mask,
         sliding_window_mask,
     )
-    from tformer.norm import LayerNorm
-    from tformer.positions import (
+    from tformer.nn.norm import LayerNorm
+    from tformer.nn.positions import (
         LearnedPositionalEmbedding,
         SinusoidalPositionalEncoding,
     )
+    from tformer.nn.residual import Residual
     from tformer.pretrained import load_pretrained
-    from tformer.residual import Residual
-    from tformer.sampling import sample
-    from tformer.schedule import inverse_sqrt_schedule
-    from tformer.training import train
-    from tformer.transformer import (
-        AttentionWeights,
-        EncoderDecoder,
-        Transformer,
-    )
+    from tformer.training.checkpoint import load_checkpoint, save_checkpoint
+    from tformer.training.loop import train
+    from tformer.training.loss import label_smoothed_cross_entropy
+    from tformer.training.schedule import inverse_sqrt_schedule
 
 __version__ = "0.1.0"
 
@@ -85,37 +85,41 @@ __all__ = [
 ]
 
 _NAMES_OF = {
-    "attention": ["scaled_dot_product_attention"],
-    "masks": ["causal_mask", "combine_masks", "length_mask", "sliding_window_mask"],
-    "heads": ["MultiHeadAttention"],
-    "cache": ["KeyValueCache"],
-    "positions": ["LearnedPositionalEmbedding", "SinusoidalPositionalEncoding"],
-    "feed_forward": ["FeedForward"],
-    "norm": ["LayerNorm"],
-    "residual": ["Residual"],
-    "embedding": ["TokenEmbedding"],
-    "encoder": ["Encoder", "EncoderLayer"],
-    "decoder": ["Decoder", "DecoderLayer"],
-    "config": ["TransformerConfig"],
-    "transformer": ["AttentionWeights", "EncoderDecoder", "Transformer"],
-    "gpt": ["GPT", "GPTConfig"],
-    "bert": ["BERT", "BERTConfig", "mask_tokens"],
-    "loss": ["label_smoothed_cross_entropy"],
-    "schedule": ["inverse_sqrt_schedule"],
-    "training": ["train"],
-    "decoding": ["greedy"],
-    "beam": ["beam_search"],
-    "sampling": ["sample"],
-    "checkpoint": ["load_checkpoint", "save_checkpoint"],
+    "nn.attention": ["attention_weights", "scaled_dot_product_attention"],
+    "nn.masks": ["causal_mask", "combine_masks", "length_mask", "sliding_window_mask"],
+    "nn.heads": ["MultiHeadAttention"],
+    "nn.recording": ["record_weights"],
+    "nn.cache": ["KeyValueCache"],
+    "nn.positions": ["LearnedPositionalEmbedding", "SinusoidalPositionalEncoding"],
+    "nn.feed_forward": ["FeedForward"],
+    "nn.norm": ["LayerNorm"],
+    "nn.residual": ["Residual"],
+    "nn.embedding": ["TokenEmbedding"],
+    "nn.encoder": ["Encoder", "EncoderLayer"],
+    "nn.decoder": ["Decoder", "DecoderLayer"],
+    "models.config": ["TransformerConfig"],
+    "models.transformer": ["EncoderDecoder", "Transformer"],
+    "models.gpt": ["GPT", "GPTConfig"],
+    "models.bert": ["BERT", "BERTConfig", "mask_tokens"],
+    "training.loss": ["label_smoothed_cross_entropy"],
+    "training.schedule": ["inverse_sqrt_schedule"],
+    "training.loop": ["train"],
+    "training.checkpoint": ["load_checkpoint", "save_checkpoint"],
+    "generate.greedy": ["greedy"],
+    "generate.beam": ["beam_search"],
+    "generate.sampling": ["sample"],
     "pretrained": ["load_pretrained"],
 }
 _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
-# Modules of which `import tformer` is enough: tformer.interop.from_torch(…).
-_MODULES = {*_NAMES_OF, "interop", "linear", "reference", "tasks"}
+# Folders of which `import tformer` is enough: tformer.interop.from_torch(…).
+_FOLDERS = {
+    *("nn", "fast", "models", "generate", "training", "data", "tasks"),
+    *("interop", "pretrained", "reference"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in _FOLDERS:
         return import_module(f"tformer.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'tformer' has no attribute {name!r}")

@@ -1,7 +1,9 @@
 """Checks that several modules share: each names argument, value and rule."""
 
+from importlib import import_module
+from typing import Any
 
-# --8<-- [start:check_positive]
+
 def check_positive(**sizes: int) -> None:
     """Raise unless every size is a whole number above zero.
 
@@ -16,10 +18,8 @@ def check_positive(**sizes: int) -> None:
             raise TypeError(f"{name} must be an int, not {type(value).__name__}")
         if value < 1:
             raise ValueError(f"{name} ({value}) must be at least 1")
-    # --8<-- [end:check_positive]
 
 
-# --8<-- [start:check_at_least_0]
 def check_at_least_0(**counts: int) -> None:
     """Raise unless every count is a whole number, zero or above.
 
@@ -32,10 +32,8 @@ def check_at_least_0(**counts: int) -> None:
             raise TypeError(f"{name} must be an int, not {type(value).__name__}")
         if value < 0:
             raise ValueError(f"{name} ({value}) must be at least 0")
-    # --8<-- [end:check_at_least_0]
 
 
-# --8<-- [start:check_probability]
 def check_probability(**probabilities: float) -> None:
     """Raise unless every probability lies in [0, 1).
 
@@ -45,10 +43,8 @@ def check_probability(**probabilities: float) -> None:
     for name, value in probabilities.items():
         if not 0 <= value < 1:
             raise ValueError(f"{name} ({value}) must be in [0, 1)")
-    # --8<-- [end:check_probability]
 
 
-# --8<-- [start:check_divisible]
 def check_divisible(**sizes: int) -> None:
     """Raise unless the first of two named sizes is a multiple of the second.
 
@@ -60,4 +56,27 @@ def check_divisible(**sizes: int) -> None:
         raise ValueError(
             f"{name} ({value}) must be divisible by {divisor_name} ({divisor})"
         )
-    # --8<-- [end:check_divisible]
+
+
+def require(module: str) -> Any:
+    """Import a module of an optional package.
+
+    Args:
+        module: its name, such as "babel.dates".
+
+    Returns:
+        The module.
+
+    Raises:
+        ImportError: the package is not installed; the message says what to install.
+    """
+    package = module.partition(".")[0]
+    try:
+        import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:  # it is there, and lacks something itself
+            raise
+        raise ImportError(
+            f"this needs the package {package}: pip install 'tformer[train]'"
+        ) from error
+    return import_module(module)

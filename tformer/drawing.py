@@ -3,7 +3,6 @@
 T queries · S keys
 """
 
-# --8<-- [start:imports]
 import os
 import re
 import warnings
@@ -14,16 +13,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from tformer.extras import require
+from tformer.checks import require
 from tformer.files import beside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# --8<-- [end:imports]
 
-# --8<-- [start:attention_map]
 # A middle blue: three times as bright as a dark page, a third as bright as a white one.
 COLOUR = "#4a7fd4"
 
@@ -100,10 +97,8 @@ UNSEEN |= {ord(" "): "␣", 0xFFFE: "\ufffd", 0xFFFF: "\ufffd"}
 
 def _visible(token: str) -> str:
     return token.translate(UNSEEN)
-    # --8<-- [end:attention_map]
 
 
-# --8<-- [start:save_figure]
 def save_figure(figure: "Figure", path: Path) -> None:
     """Write a drawing beside the one that is there, and put it in its place.
 
@@ -136,4 +131,3 @@ def save_figure(figure: "Figure", path: Path) -> None:
             "matplotlib's setting font.family names others",
             stacklevel=2,
         )
-    # --8<-- [end:save_figure]

@@ -1,6 +1,5 @@
 """Files that no kill can spoil: written beside the old ones, then renamed."""
 
-# --8<-- [start:imports]
 import hashlib
 import json
 import os
@@ -9,10 +8,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:write]
 def beside(path: Path) -> Path:
     """Name the file that is written first, to be renamed to `path` when it is whole."""
     return path.with_name(f"{path.name}.new")
@@ -58,10 +54,8 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
     """
     os.replace(write_json_beside(path, values), path)
     wait_for_disk(path.parent)
-    # --8<-- [end:write]
 
 
-# --8<-- [start:read]
 def read_json(
     path: Path,
     *,
@@ -105,4 +99,3 @@ def sha256_of(path: str | Path) -> str:
     """
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-    # --8<-- [end:read]

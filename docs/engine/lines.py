@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, SupportsIndex
 
-from pymdownx.snippets import (  # type: ignore[import-untyped]
-    SnippetExtension,
-    SnippetMissingError,
-    SnippetPreprocessor,
-)
+from pymdownx.snippets import SnippetMissingError  # type: ignore[import-untyped]
 
+from engine.definitions import DefinitionExtension, DefinitionPreprocessor
 from engine.project import Project
 
 TAB = 4
@@ -56,10 +53,10 @@ class Line(str):
         return Line(super().replace(old, new, count), self.origin)
 
 
-class _Snippets(SnippetPreprocessor):  # type: ignore[misc]
+class _Snippets(DefinitionPreprocessor):
     """The preprocessor of the site, whose lines keep their origin."""
 
-    def read_lines(self, path: str) -> list[Line]:
+    def read_lines(self, path: str) -> list[Line]:  # type: ignore[override]
         """Read a file whole."""
         lines = super().read_lines(path)
         return [Line(x, Origin(Path(path), n)) for n, x in enumerate(lines, 1)]
@@ -100,7 +97,7 @@ def expand(project: Project, lines: list[Line]) -> list[Line]:
 
 def snippet_options(project: Project) -> dict[str, Any]:
     """Return the options of mkdocs.yml, with base paths that hold in any folder."""
-    options = project.extension_options("pymdownx.snippets")
+    options = project.extension_options("engine.definitions")
     if options:
         bases = options.get("base_path", ["."])
         bases = [bases] if isinstance(bases, str) else bases
@@ -120,7 +117,7 @@ def squeeze(text: str) -> str:
 
 
 def _preprocess(options: dict[str, Any], lines: list[Line]) -> list[str]:
-    settings = SnippetExtension(**options).getConfigs()
+    settings = DefinitionExtension(**options).getConfigs()
     preprocessor = _Snippets(settings, types.SimpleNamespace(tab_length=TAB))
     expanded: list[str] = preprocessor.run(lines)
     return expanded

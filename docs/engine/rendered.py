@@ -37,7 +37,7 @@ def render(page: Page) -> Rendered:
     """Render a page with the extensions of mkdocs.yml, and read the HTML."""
     names, options = _extensions(page.project)
     if not page.on_site:
-        names = [name for name in names if name != "pymdownx.snippets"]
+        names = [name for name in names if name != "engine.definitions"]
     converter = markdown.Markdown(extensions=names, extension_configs=options)
     reader = _Reader()
     reader.feed(converter.convert("\n".join(page.body)))
@@ -57,8 +57,8 @@ def _extensions(project: Project) -> tuple[list[str], dict[str, dict[str, Any]]]
     # Without these, what a block is highlighted as cannot be read from the HTML.
     highlight = {"pygments_lang_class": True, "use_pygments": True}
     options["pymdownx.highlight"] = options.get("pymdownx.highlight", {}) | highlight
-    if "pymdownx.snippets" in options:
-        options["pymdownx.snippets"] = snippet_options(project)
+    if "engine.definitions" in options:
+        options["engine.definitions"] = snippet_options(project)
     return names, {name: values or {} for name, values in options.items()}
 
 

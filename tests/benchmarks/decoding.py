@@ -27,7 +27,7 @@ from tformer import (
     beam_search,
     greedy,
 )
-from tformer.decoding import turn_weights
+from tformer.fast.turning import turn_weights
 
 try:
     from transformers import GPT2Config, GPT2LMHeadModel, MarianConfig, MarianMTModel

@@ -97,7 +97,7 @@ def test_source_of_page_and_package_can_be_inspected(write: Write) -> None:
         class Mixed:
             width = 1.0
 
-            --8<-- "tiny/scale.py:call"
+            --8<-- "tiny/scale.py:Scaler.__call__"
         ```
 
         ```python
@@ -129,7 +129,7 @@ def test_a_class_in_pieces_with_blank_lines_between_is_the_packages(
 
         --8<-- "tiny/scale.py:22:26"
 
-            --8<-- "tiny/scale.py:call"
+            --8<-- "tiny/scale.py:Scaler.__call__"
 
         print(Scaler.__call__.__code__.co_filename)
         ```
@@ -143,7 +143,7 @@ def test_a_class_whose_pieces_are_out_of_order_runs(write: Write) -> None:
         from dataclasses import dataclass
 
         --8<-- "tiny/scale.py:22:24"
-            --8<-- "tiny/scale.py:call"
+            --8<-- "tiny/scale.py:Scaler.__call__"
 
             --8<-- "tiny/scale.py:26:26"
             --8<-- "tiny/scale.py:10:10"

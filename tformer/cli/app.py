@@ -1,13 +1,9 @@
 """The commands, and what `tformer --help` says."""
 
-# --8<-- [start:imports]
 import typer
 
 from tformer.cli import attend, evaluate, generate, info, train, translate
 
-# --8<-- [end:imports]
-
-# --8<-- [start:app]
 HELP = """Train Transformers, and look into them.
 
 A first run, of two minutes:  tformer train copy --out runs/copy
@@ -29,4 +25,3 @@ app = typer.Typer(
 )
 for command in (train, evaluate, translate, generate, attend, info):
     app.command()(getattr(command, command.__name__.rpartition(".")[2]))
-# --8<-- [end:app]

@@ -1,6 +1,5 @@
 """`tformer attend`: draw what a trained model attends to."""
 
-# --8<-- [start:imports]
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +10,7 @@ from tformer.data.text_files import clean_text
 from tformer.runs.attention import KINDS, draw_attention
 from tformer.runs.trained import load_trained
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:attend]
 def attend(
     model: Model,
     text: Annotated[str, typer.Argument(help="What the model reads.")],
@@ -56,4 +52,3 @@ def attend(
         head=head,
     )
     typer.echo(out)
-    # --8<-- [end:attend]

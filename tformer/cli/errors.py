@@ -1,22 +1,16 @@
 """Errors at the command line: a sentence on stderr, and an exit code."""
 
-# --8<-- [start:imports]
 import os
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# --8<-- [end:imports]
-
-# --8<-- [start:codes]
 FAILED = 1  # what was asked for could not be done; the message says why
 USAGE = 2  # the command line itself is wrong; typer says so
 INTERRUPTED = 130  # Ctrl-C, as shells count it: 128 + SIGINT
-# --8<-- [end:codes]
 
 
-# --8<-- [start:explained]
 @contextmanager
 def explained() -> Iterator[None]:
     """Turn the errors that a user can put right into a sentence, without traceback.
@@ -50,8 +44,8 @@ def explained() -> Iterator[None]:
 
 def _can_be_put_right(error: Exception) -> bool:
     """Tell a user's mistake, or a full disk, from a mistake of ours."""
-    from tformer.distributed import ProcessLostError
     from tformer.runs.folder import RunError
+    from tformer.training.distributed import ProcessLostError
 
     kinds = (RunError, ProcessLostError, FloatingPointError, OSError, ImportError)
     known = isinstance(error, (*kinds, ValueError))
@@ -69,4 +63,3 @@ def _of_memory(error: Exception) -> bool:
 def _of_the_compiler(error: Exception) -> bool:
     """Tell an error of torch.compile, such as that no C++ compiler is there."""
     return type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
-    # --8<-- [end:explained]

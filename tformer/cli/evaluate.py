@@ -1,6 +1,5 @@
 """`tformer evaluate`: how good a trained model is."""
 
-# --8<-- [start:imports]
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -8,28 +7,25 @@ from typing import Annotated, Any
 
 import typer
 
-from tformer.bert import BERT
 from tformer.cli.options import Device, Model
 from tformer.cli.translate import check_lines, decoder, longest_target
 from tformer.data.batches import Batch
 from tformer.data.pairs import read_pairs
 from tformer.data.text_files import read_text
 from tformer.data.token_stream import unknown_character
-from tformer.decoding import translate_to_ids
-from tformer.distributed import setup
-from tformer.evaluation import bits_per_byte, bleu, matches, mean_loss
-from tformer.gpt import GPT
+from tformer.generate.translate import translate_to_ids
+from tformer.models.bert import BERT
+from tformer.models.gpt import GPT
+from tformer.models.transformer import Transformer
 from tformer.runs.folder import RunError
 from tformer.runs.own_files import hidden_windows, windows_in_order
 from tformer.runs.run_data import pairs_in_order
 from tformer.runs.trained import Trained, load_trained
 from tformer.tasks import SPLITS, TASKS
-from tformer.transformer import Transformer
+from tformer.training.distributed import setup
+from tformer.training.evaluation import bits_per_byte, bleu, matches, mean_loss
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:evaluate]
 def evaluate(
     context: typer.Context,
     model: Model,
@@ -176,4 +172,3 @@ def _ids(trained: Trained, files: list[Path]) -> list[int]:
 def _on_device(trained: Trained, batches: Iterable[Batch]) -> Iterator[Batch]:
     device = next(trained.model.parameters()).device
     return (batch.to(device) for batch in batches)
-    # --8<-- [end:evaluate]

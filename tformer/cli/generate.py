@@ -1,6 +1,5 @@
 """`tformer generate`: let a trained language model write on."""
 
-# --8<-- [start:imports]
 from typing import Annotated
 
 import torch
@@ -10,16 +9,13 @@ from tformer.cli.options import Device, Model
 from tformer.cli.translate import check_kind, ready_to_write
 from tformer.data.text_files import clean_text
 from tformer.data.vocabulary import Vocabulary
-from tformer.distributed import setup
-from tformer.gpt import GPT
+from tformer.generate.sampling import sample
+from tformer.models.gpt import GPT
 from tformer.runs.folder import RunError
 from tformer.runs.trained import load_trained
-from tformer.sampling import sample
-
-# --8<-- [end:imports]
+from tformer.training.distributed import setup
 
 
-# --8<-- [start:generate]
 def generate(
     model: Model,
     prompt: Annotated[str, typer.Option(help="The text to go on from.")] = "\n",
@@ -89,4 +85,3 @@ def _one_token(ids: list[int], text: str) -> int:
     if len(ids) != 1:
         raise RunError(f"--stop {text!r} must be one token, and is {len(ids)}")
     return ids[0]
-    # --8<-- [end:generate]

@@ -1,6 +1,5 @@
 """`tformer info`: what is here, and what a run or a model is."""
 
-# --8<-- [start:imports]
 import dataclasses
 import shlex
 from pathlib import Path
@@ -18,10 +17,7 @@ from tformer.runs.state import saved_states
 from tformer.runs.trained import load_trained
 from tformer.tasks import TASKS
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:info]
 def info(
     what: Annotated[
         str | None,
@@ -112,4 +108,3 @@ def _model(name: str) -> None:
     for field, value in trained.manifest["config"].items():
         typer.echo(f"  {field:18} {value}")
     typer.echo(f"  {'vocabulary':18} {len(trained.vocabulary)} tokens")
-    # --8<-- [end:info]

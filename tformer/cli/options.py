@@ -1,6 +1,5 @@
 """Options that commands share, and those that come from the settings of a run."""
 
-# --8<-- [start:imports]
 import inspect
 import re
 import types
@@ -12,9 +11,6 @@ import typer
 
 from tformer.runs.settings import RunSettings
 
-# --8<-- [end:imports]
-
-# --8<-- [start:shared]
 Model = Annotated[
     str,
     typer.Argument(
@@ -30,9 +26,7 @@ Threads = Annotated[
     int | None,
     typer.Option(min=1, max=1024, help="Threads of the CPU; torch chooses by itself."),
 ]
-# --8<-- [end:shared]
 
-# --8<-- [start:settings]
 PANELS = {
     "Model": "model d_model num_heads num_layers d_ff max_len dropout bias norm_first "
     "without",
@@ -92,4 +86,3 @@ def _descriptions() -> dict[str, str]:
         name: (words := " ".join(said.split()))[0].upper() + words[1:]
         for name, said in found
     }
-    # --8<-- [end:settings]

@@ -1,6 +1,5 @@
 """`tformer train`: begin a run, or go on with one."""
 
-# --8<-- [start:imports]
 import shlex
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,16 +9,13 @@ import typer
 
 from tformer.cli.errors import INTERRUPTED
 from tformer.cli.options import Device, Threads, given, with_settings
-from tformer.distributed import running
-from tformer.processes import num_processes, process_rank, wait_for_all
 from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.run import Run, Stopped
 from tformer.runs.settings import OWN_FILES, PRESETS, RunSettings
+from tformer.training.distributed import running
+from tformer.training.processes import num_processes, process_rank, wait_for_all
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:train]
 @with_settings
 def train(
     task: Annotated[
@@ -137,4 +133,3 @@ def _resumed(path: Path, changes: dict[str, Any], out: Path | None) -> RunFolder
             f"--{name} cannot be given with --resume: a run goes on as it began"
         )
     return RunFolder.open(path)
-    # --8<-- [end:train]

@@ -1,6 +1,5 @@
 """`tformer translate`: from texts to what a trained encoder-decoder writes."""
 
-# --8<-- [start:imports]
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,21 +9,19 @@ import torch
 import typer
 from torch import Tensor
 
-from tformer.beam import beam_search
 from tformer.cli.options import Device, Model
 from tformer.data.text_files import clean_text, decode_text, read_text
-from tformer.decoding import greedy, turn_weights
-from tformer.decoding import translate as translate_texts
-from tformer.distributed import setup
+from tformer.fast.turning import turn_weights
+from tformer.generate.beam import beam_search
+from tformer.generate.greedy import greedy
+from tformer.generate.translate import translate as translate_texts
+from tformer.models.transformer import Transformer
 from tformer.runs.folder import RunError
 from tformer.runs.trained import Trained, load_trained
 from tformer.tasks import TASKS
-from tformer.transformer import Transformer
-
-# --8<-- [end:imports]
+from tformer.training.distributed import setup
 
 
-# --8<-- [start:translate]
 def translate(
     model: Model,
     texts: Annotated[
@@ -77,10 +74,8 @@ def _lines(file: Path | None) -> list[str]:
     else:
         text = read_text(file)
     return text.removesuffix("\n").split("\n") if text else []
-    # --8<-- [end:translate]
 
 
-# --8<-- [start:asking]
 def ready_to_write(trained: Trained, device: torch.device) -> None:
     """Put a model where it shall write, its matrices as they are read there fastest."""
     trained.model.to(device)
@@ -126,4 +121,3 @@ def check_lines(trained: Trained, lines: list[str]) -> None:
             trained.vocabulary.encode(line)
         except ValueError as error:
             raise RunError(f"line {number}: {error}") from error
-            # --8<-- [end:asking]

@@ -3,7 +3,6 @@
 B rows · S length of the longest source · T length of the longest target · C context
 """
 
-# --8<-- [start:imports]
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import Self
@@ -13,10 +12,7 @@ from torch import Tensor
 
 from tformer.checks import check_positive
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:Batch]
 @dataclass(frozen=True, eq=False)
 class Batch(ABC):
     """Rows of ids that are learned from together: the face of every kind of batch.
@@ -106,10 +102,8 @@ class PairBatch(Batch):
     def targets(self) -> Tensor:
         """The targets without their first column, the start token: (B, T - 1)."""
         return self.tgt[:, 1:]
-        # --8<-- [end:Batch]
 
 
-# --8<-- [start:TextBatch]
 @dataclass(frozen=True, eq=False)
 class TextBatch(Batch):
     """Windows of a long text, for a language model: at each position the next token."""
@@ -125,10 +119,8 @@ class TextBatch(Batch):
     def targets(self) -> Tensor:
         """The windows without their first column: (B, C)."""
         return self.ids[:, 1:]
-        # --8<-- [end:TextBatch]
 
 
-# --8<-- [start:MaskedBatch]
 @dataclass(frozen=True, eq=False)
 class MaskedBatch(Batch):
     """Texts with some tokens hidden, for a masked language model like BERT."""
@@ -145,4 +137,3 @@ class MaskedBatch(Batch):
     def targets(self) -> Tensor:
         """What stood in the hidden places, and padding elsewhere: (B, S)."""
         return self.asked
-        # --8<-- [end:MaskedBatch]

@@ -3,7 +3,6 @@
 B pairs in a batch · S length of the longest source · T length of the longest target
 """
 
-# --8<-- [start:imports]
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -13,8 +12,6 @@ from tformer.data.batch import Batch, MaskedBatch, PairBatch, TextBatch
 from tformer.data.ragged import Ragged, cut_by_tokens
 from tformer.data.vocabulary import Vocabulary
 from tformer.data.windows import masked_batches, text_batches
-
-# --8<-- [end:imports]
 
 # Every kind of batch can be imported from here.
 __all__ = [
@@ -27,14 +24,11 @@ __all__ = [
     "text_batches",
 ]
 
-# --8<-- [start:BATCHES_SORTED_TOGETHER]
 # So many batches are sorted by length at a time: enough for little padding, and few
 # enough that a batch still mixes what comes from everywhere.
 BATCHES_SORTED_TOGETHER = 50
-# --8<-- [end:BATCHES_SORTED_TOGETHER]
 
 
-# --8<-- [start:batches_of_pairs]
 def batches_of_pairs(
     vocabulary: Vocabulary,
     pairs: Sequence[tuple[str, str]],
@@ -93,10 +87,8 @@ def batches_of_pairs(
                 f"tokens of {repr(pairs[worst])[:200]}"
             )
     return _endless(src, tgt, batch_size, batch_tokens, min_rows, seed, start)
-    # --8<-- [end:batches_of_pairs]
 
 
-# --8<-- [start:endless]
 def _endless(
     src: Ragged,
     tgt: Ragged,
@@ -130,4 +122,3 @@ def _endless(
                 yield PairBatch(src.padded(batches[i]), tgt.padded(batches[i]))
         if not batches_of_this_pass:
             raise ValueError(f"no batch has min_rows ({min_rows}) pairs")
-    # --8<-- [end:endless]

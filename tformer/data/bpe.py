@@ -6,26 +6,19 @@ al. 2016, arXiv:1508.07909; on bytes Radford et al. 2019, GPT-2). As every text 
 bytes, every text can be written, and none needs an "unknown" token.
 """
 
-# --8<-- [start:imports]
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from torch import Tensor
 
-from tformer.checks import check_positive
+from tformer.checks import check_positive, require
 from tformer.data.vocabulary import encode_padded
-from tformer.extras import require
 
-# --8<-- [end:imports]
-
-# --8<-- [start:SPECIALS]
 SPECIALS = 3  # padding, start, end; the pieces follow
 BYTES = 256
-# --8<-- [end:SPECIALS]
 
 
-# --8<-- [start:BytePairVocabulary]
 class BytePairVocabulary:
     """Cut text into pieces of UTF-8 bytes; 0, 1 and 2 are padding, start and end.
 
@@ -166,10 +159,8 @@ class BytePairVocabulary:
         """Return the tokenizer in the JSON of the package tokenizers."""
         tokenizer: dict[str, Any] = json.loads(self._tokenizer.to_str())
         return tokenizer
-        # --8<-- [end:BytePairVocabulary]
 
 
-# --8<-- [start:checked]
 def _checked(tokenizer: str) -> Any:
     """Read a tokenizer's JSON, and refuse what would not keep every text as it is."""
     try:
@@ -191,4 +182,3 @@ def _checked(tokenizer: str) -> Any:
     if parsed.get_vocab_size() < BYTES:
         raise ValueError(f"a vocabulary of {parsed.get_vocab_size()} lacks bytes")
     return parsed
-    # --8<-- [end:checked]

@@ -1,6 +1,5 @@
 """Pairs of texts: two parallel files, and how pairs are dealt out to the splits."""
 
-# --8<-- [start:imports]
 import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,23 +9,16 @@ from tformer.checks import check_positive
 from tformer.data.text_files import read_text
 from tformer.data.vocabulary import Vocabulary
 
-# --8<-- [end:imports]
-
-# --8<-- [start:SPLITS]
 SPLITS = ("train", "validation", "test")
-# --8<-- [end:SPLITS]
 
 
-# --8<-- [start:Pair]
 class Pair(NamedTuple):
     """A text to read, and the text to write."""
 
     source: str
     target: str
-    # --8<-- [end:Pair]
 
 
-# --8<-- [start:hash_split]
 def hash_split(item: str) -> str:
     """Say in which split an item is: 5 % in the test, 5 % in validation, by a hash.
 
@@ -43,10 +35,8 @@ def hash_split(item: str) -> str:
     digest = hashlib.blake2b(item.encode(), digest_size=8).digest()
     twentieth = int.from_bytes(digest, "big") % 20
     return {0: "test", 1: "validation"}.get(twentieth, "train")
-    # --8<-- [end:hash_split]
 
 
-# --8<-- [start:split_pairs]
 def split_pairs(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
     """Deal pairs out by a hash of their sources, for who has no files for validation.
 
@@ -60,10 +50,8 @@ def split_pairs(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
     for pair in pairs:
         splits[hash_split(pair.source)].append(pair)
     return splits
-    # --8<-- [end:split_pairs]
 
 
-# --8<-- [start:read_pairs]
 def read_pairs(source_path: str | Path, target_path: str | Path) -> list[Pair]:
     """Read two parallel files: line n of one is translated by line n of the other.
 
@@ -98,10 +86,8 @@ def _lines(path: str | Path) -> list[str]:
         if not line:
             raise ValueError(f"{path}, line {number} is empty")
     return lines
-    # --8<-- [end:read_pairs]
 
 
-# --8<-- [start:check_pairs]
 def check_pairs(
     vocabulary: Vocabulary,
     pairs: Sequence[Pair],
@@ -135,4 +121,3 @@ def check_pairs(
                     f"{path}, line {number} has {length} tokens, the end token "
                     f"included, but the model takes at most max_len ({max_len})"
                 )
-    # --8<-- [end:check_pairs]

@@ -3,16 +3,12 @@
 N rows · B rows of a batch · L length of the longest of them
 """
 
-# --8<-- [start:imports]
 from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:Ragged]
 class Ragged:
     """Rows of ids, end to end in one tensor: as large as the ids, not as the padding.
 
@@ -57,10 +53,8 @@ class Ragged:
         place = self.starts[rows][:, None] + column  # (B, L)
         ids = self.ids[place.clamp(max=len(self.ids) - 1)].long()  # (B, L)
         return ids.masked_fill_(column >= lengths, self.pad_id)
-        # --8<-- [end:Ragged]
 
 
-# --8<-- [start:cut_by_tokens]
 def cut_by_tokens(rows: Tensor, src: Ragged, tgt: Ragged, budget: int) -> list[Tensor]:
     """Cut rows, in their order, into batches: each takes rows as long as they fit.
 
@@ -83,4 +77,3 @@ def cut_by_tokens(rows: Tensor, src: Ragged, tgt: Ragged, budget: int) -> list[T
             batches.append(rows[first:i])
             first, longest_src, longest_tgt = i, src_len, tgt_len
     return [*batches, rows[first:]]
-    # --8<-- [end:cut_by_tokens]

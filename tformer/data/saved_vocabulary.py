@@ -1,6 +1,5 @@
 """Vocabularies as JSON, to be kept beside a model: no pickle, so nothing can be run."""
 
-# --8<-- [start:imports]
 import hashlib
 import json
 from collections.abc import Mapping
@@ -9,10 +8,7 @@ from typing import Any
 from tformer.data.bpe import BytePairVocabulary
 from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:vocabulary_to_json]
 def vocabulary_to_json(vocabulary: Vocabulary) -> dict[str, Any]:
     """Turn a vocabulary into what JSON can hold.
 
@@ -24,10 +20,8 @@ def vocabulary_to_json(vocabulary: Vocabulary) -> dict[str, Any]:
     if isinstance(vocabulary, BytePairVocabulary):
         return {"byte_pairs": vocabulary.to_json()}
     raise TypeError(f"a {type(vocabulary).__name__} cannot be saved as JSON")
-    # --8<-- [end:vocabulary_to_json]
 
 
-# --8<-- [start:vocabulary_from_json]
 def vocabulary_from_json(
     values: Mapping[str, Any],
 ) -> CharacterVocabulary | BytePairVocabulary:
@@ -43,12 +37,9 @@ def vocabulary_from_json(
         case [("byte_pairs", dict(tokenizer))]:
             return BytePairVocabulary(json.dumps(tokenizer))
     raise ValueError(f"no JSON of a vocabulary: it holds {sorted(map(str, values))}")
-    # --8<-- [end:vocabulary_from_json]
 
 
-# --8<-- [start:vocabulary_digest]
 def vocabulary_digest(vocabulary: Vocabulary) -> str:
     """Return the sha256 of a vocabulary: equal for equal ones, on every machine."""
     text = json.dumps(vocabulary_to_json(vocabulary), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
-    # --8<-- [end:vocabulary_digest]

@@ -5,15 +5,11 @@ dropped; line ends of Windows and of old Macs become newlines; letters are compo
 (NFC), so that é is one character however it was typed. Nothing else is.
 """
 
-# --8<-- [start:imports]
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-# --8<-- [end:imports]
-
-# --8<-- [start:clean_text]
 PIECE_BYTES = 2**18  # of a file are read at a time
 
 
@@ -25,10 +21,8 @@ def clean_text(text: str) -> str:
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return unicodedata.normalize("NFC", text)
-    # --8<-- [end:clean_text]
 
 
-# --8<-- [start:read_pieces]
 def read_pieces(path: str | Path, *, piece_bytes: int = PIECE_BYTES) -> Iterator[str]:
     """Read a text in pieces, each but the last ending with a newline.
 
@@ -106,17 +100,13 @@ def _place(path: str | Path, data: bytes, at: int, line: int) -> str:
     line += data.count(b"\n", 0, at)
     byte = at - data.rfind(b"\n", 0, at)
     return f"{path}, line {line}: byte {byte} ("
-    # --8<-- [end:read_pieces]
 
 
-# --8<-- [start:read_text]
 def read_text(path: str | Path) -> str:
     """Read a text as a whole, as `read_pieces` does in pieces."""
     return "".join(read_pieces(path))
-    # --8<-- [end:read_text]
 
 
-# --8<-- [start:split_by_position]
 Text = TypeVar("Text", bound=Any)
 
 
@@ -144,4 +134,3 @@ def split_by_position(text: Text, *, validation: float = 0.1) -> tuple[Text, Tex
             f"a text of {len(text)} cannot be cut in two at {1 - validation:.0%}"
         )
     return text[:cut], text[cut:]
-    # --8<-- [end:split_by_position]

@@ -4,7 +4,6 @@ Beside the ids lies a header in JSON, which says how many there are, of which ty
 of which vocabulary. The file is mapped, not loaded: what is not looked at is not read.
 """
 
-# --8<-- [start:imports]
 import hashlib
 import os
 from pathlib import Path
@@ -24,16 +23,11 @@ from tformer.files import (
     write_json_beside,
 )
 
-# --8<-- [end:imports]
-
-# --8<-- [start:FORMAT]
 FORMAT = "tformer tokens, version 1"
 DTYPES = {"uint16": "<u2", "uint32": "<u4"}  # the byte order does not change with it
 HEADER_TYPES = {"tokens": int, "dtype": str, "vocabulary": str, "sha256": str}
-# --8<-- [end:FORMAT]
 
 
-# --8<-- [start:write_token_stream]
 def write_token_stream(
     text_path: str | Path, path: str | Path, vocabulary: Vocabulary
 ) -> int:
@@ -113,10 +107,8 @@ def unknown_character(
         except ValueError as error:
             return ValueError(f"{text_path}, line {number}: {error}")
     return ValueError(f"{text_path}: the vocabulary has no newline")
-    # --8<-- [end:write_token_stream]
 
 
-# --8<-- [start:open_token_stream]
 def open_token_stream(
     path: str | Path, vocabulary: Vocabulary | None = None, *, verify: bool = False
 ) -> npt.NDArray[Any]:
@@ -150,10 +142,8 @@ def open_token_stream(
     if verify and (digest := sha256_of(path)) != header["sha256"]:
         raise ValueError(f"{path} was changed: its sha256 is {digest}")
     return np.memmap(path, dtype=dtype, mode="r")
-    # --8<-- [end:open_token_stream]
 
 
-# --8<-- [start:header]
 def _read_header(path: Path) -> dict[str, Any]:
     header = read_json(path, format=FORMAT, types=HEADER_TYPES)
     if header["dtype"] not in DTYPES or header["tokens"] < 1:
@@ -166,4 +156,3 @@ def _read_header(path: Path) -> dict[str, Any]:
 def _paths(path: str | Path) -> tuple[Path, Path]:
     path = Path(path)
     return path, path.with_name(f"{path.name}.json")
-    # --8<-- [end:header]

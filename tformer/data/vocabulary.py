@@ -3,17 +3,13 @@
 B batch · L length of the longest text
 """
 
-# --8<-- [start:imports]
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:CharacterVocabulary]
 class CharacterVocabulary:
     """Give each character an id; 0, 1 and 2 are padding, start and end.
 
@@ -100,10 +96,8 @@ class CharacterVocabulary:
     def num_bytes(self, ids: Iterable[int]) -> int:
         """Count the bytes that these ids have as text in UTF-8."""
         return len(self.decode(ids).encode())
-        # --8<-- [end:CharacterVocabulary]
 
 
-# --8<-- [start:Vocabulary]
 class Vocabulary(Protocol):
     """What every vocabulary can do, whatever its tokens are."""
 
@@ -134,10 +128,8 @@ class Vocabulary(Protocol):
 
     def num_bytes(self, ids: Iterable[int]) -> int:
         """Count the bytes that these ids have as text in UTF-8."""
-        # --8<-- [end:Vocabulary]
 
 
-# --8<-- [start:encode_padded]
 def encode_padded(
     vocabulary: Vocabulary, texts: Sequence[str], *, bos: bool, eos: bool
 ) -> Tensor:
@@ -155,4 +147,3 @@ def encode_padded(
     longest = max(map(len, rows))
     padded = [row + [vocabulary.pad_id] * (longest - len(row)) for row in rows]
     return torch.tensor(padded, dtype=torch.int64)  # (B, L)
-    # --8<-- [end:encode_padded]

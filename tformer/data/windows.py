@@ -3,7 +3,6 @@
 N tokens of the text · B windows in a batch · C context, the tokens of a window
 """
 
-# --8<-- [start:imports]
 import itertools
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -16,9 +15,6 @@ from torch import Tensor
 from tformer.checks import check_at_least_0, check_positive
 from tformer.data.batch import MaskedBatch, TextBatch
 
-# --8<-- [end:imports]
-
-# --8<-- [start:text_batches]
 Stream = Tensor | npt.NDArray[Any]
 
 
@@ -52,10 +48,8 @@ def text_batches(
         TextBatch(_windows(array, batch_size, context + 1, _draws(seed, number)))
         for number in itertools.count(start)
     )
-    # --8<-- [end:text_batches]
 
 
-# --8<-- [start:masked_batches]
 def masked_batches(
     stream: Stream,
     *,
@@ -88,9 +82,9 @@ def masked_batches(
         Batches of ids (B, C).
 
     Raises:
-        ValueError: as for `text_batches` and `tformer.bert.mask_tokens`.
+        ValueError: as for `text_batches` and `tformer.models.bert.mask_tokens`.
     """
-    from tformer.bert import mask_tokens
+    from tformer.models.bert import mask_tokens
 
     check_positive(batch_size=batch_size, context=context)
     check_at_least_0(seed=seed, start=start)
@@ -111,10 +105,8 @@ def masked_batches(
         return MaskedBatch(corrupted, asked)
 
     return map(batch, itertools.count(start))
-    # --8<-- [end:masked_batches]
 
 
-# --8<-- [start:windows]
 def _as_array(stream: Stream, needed: int) -> npt.NDArray[Any]:
     array = stream.numpy() if isinstance(stream, Tensor) else stream
     if array.ndim != 1 or len(array) < needed:
@@ -135,4 +127,3 @@ def _windows(
     places = draws.integers(len(array) - length + 1, size=rows).tolist()
     windows = np.stack([array[place : place + length] for place in places])
     return torch.from_numpy(windows.astype(np.int64))  # (B, length)
-    # --8<-- [end:windows]

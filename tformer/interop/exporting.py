@@ -9,10 +9,7 @@ from typing import Any, overload
 import torch
 from torch import Tensor, nn
 
-from tformer.decoder import Decoder, DecoderLayer
-from tformer.encoder import Encoder, EncoderLayer
-from tformer.feed_forward import ACTIVATIONS, FeedForward
-from tformer.heads import MultiHeadAttention
+from tformer.fast.linear import Linear
 from tformer.interop.parts import (
     DECODER_ATTENTIONS,
     DECODER_RESIDUALS,
@@ -28,9 +25,12 @@ from tformer.interop.parts import (
     expect,
     fill_stack,
 )
-from tformer.linear import Linear
-from tformer.residual import Residual
-from tformer.transformer import EncoderDecoder
+from tformer.models.transformer import EncoderDecoder
+from tformer.nn.decoder import Decoder, DecoderLayer
+from tformer.nn.encoder import Encoder, EncoderLayer
+from tformer.nn.feed_forward import ACTIVATIONS, FeedForward
+from tformer.nn.heads import MultiHeadAttention
+from tformer.nn.residual import Residual
 
 
 @overload
@@ -45,7 +45,6 @@ def to_torch(module: DecoderLayer) -> nn.TransformerDecoderLayer: ...
 def to_torch(module: Decoder) -> nn.TransformerDecoder: ...
 @overload
 def to_torch(module: EncoderDecoder) -> nn.Transformer: ...
-# --8<-- [start:to_torch]
 def to_torch(module: nn.Module) -> nn.Module:
     """Make torch's module from ours, with `batch_first=True`: the same numbers.
 
@@ -65,7 +64,6 @@ def to_torch(module: nn.Module) -> nn.Module:
             mixed in a layer.
     """
     return convert(module, TO_TORCH)
-    # --8<-- [end:to_torch]
 
 
 def _attention_to_torch(old: MultiHeadAttention) -> nn.MultiheadAttention:

@@ -11,9 +11,7 @@ import torch
 import torch.nn.functional as functional
 from torch import nn
 
-from tformer.decoder import Decoder, DecoderLayer
-from tformer.encoder import Encoder, EncoderLayer
-from tformer.heads import MultiHeadAttention
+from tformer.fast.linear import Linear
 from tformer.interop.parts import (
     DECODER_ATTENTIONS,
     DECODER_RESIDUALS,
@@ -29,9 +27,11 @@ from tformer.interop.parts import (
     expect,
     fill_stack,
 )
-from tformer.linear import Linear
-from tformer.norm import LayerNorm
-from tformer.transformer import EncoderDecoder
+from tformer.models.transformer import EncoderDecoder
+from tformer.nn.decoder import Decoder, DecoderLayer
+from tformer.nn.encoder import Encoder, EncoderLayer
+from tformer.nn.heads import MultiHeadAttention
+from tformer.nn.norm import LayerNorm
 
 
 @overload
@@ -46,7 +46,6 @@ def from_torch(module: nn.TransformerDecoderLayer) -> DecoderLayer: ...
 def from_torch(module: nn.TransformerDecoder) -> Decoder: ...
 @overload
 def from_torch(module: nn.Transformer) -> EncoderDecoder: ...
-# --8<-- [start:from_torch]
 def from_torch(module: nn.Module) -> nn.Module:
     """Make our module from torch's: the same numbers, from a copy of its weights.
 
@@ -77,7 +76,6 @@ def from_torch(module: nn.Module) -> nn.Module:
         True
     """
     return convert(module, FROM_TORCH)
-    # --8<-- [end:from_torch]
 
 
 def _attention_from_torch(old: nn.MultiheadAttention) -> MultiHeadAttention:

@@ -7,7 +7,6 @@ The boolean masks of `nn.MultiheadAttention` and `nn.Transformer` say where a qu
 `F.scaled_dot_product_attention` is like ours already.
 """
 
-# --8<-- [start:imports]
 import math
 
 import torch
@@ -15,11 +14,7 @@ from torch import Tensor
 
 from tformer.checks import check_divisible
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:masks]
-# --8<-- [start:converters]
 def attn_mask_from_torch(mask: Tensor, *, num_heads: int | None = None) -> Tensor:
     """Turn the `attn_mask` of `nn.MultiheadAttention` into ours, True = may attend.
 
@@ -133,10 +128,8 @@ def key_mask_to_torch(mask: Tensor, *, dtype: torch.dtype = torch.bool) -> Tenso
     _check_bool(mask)
     _check_rows(mask)
     return _for_torch(mask, dtype)
-    # --8<-- [end:converters]
 
 
-# --8<-- [start:polarity]
 def _allowed(mask: Tensor) -> Tensor:
     if mask.dtype == torch.bool:
         return ~mask
@@ -158,10 +151,8 @@ def _for_torch(allowed: Tensor, dtype: torch.dtype) -> Tensor:
         raise TypeError(f"dtype must be torch.bool or floating, not {dtype}")
     zeros = torch.zeros(allowed.shape, dtype=dtype, device=allowed.device)
     return zeros.masked_fill(~allowed, -math.inf)
-    # --8<-- [end:polarity]
 
 
-# --8<-- [start:check]
 def _check_bool(mask: Tensor) -> None:
     if mask.dtype != torch.bool:
         raise TypeError(
@@ -172,5 +163,3 @@ def _check_bool(mask: Tensor) -> None:
 def _check_rows(mask: Tensor) -> None:
     if mask.ndim != 2:
         raise ValueError(f"mask must be (B, S), not {tuple(mask.shape)}")
-    # --8<-- [end:check]
-    # --8<-- [end:masks]

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from tformer.checks import check_positive, check_probability
-from tformer.linear import Linear
-from tformer.norm import LayerNorm
+from tformer.fast.linear import Linear
+from tformer.nn.norm import LayerNorm
 
 M = TypeVar("M", bound=nn.Module)
 L = TypeVar("L", bound=nn.Linear)

@@ -5,10 +5,9 @@
 
 from importlib.resources import as_file, files
 
-from tformer.checkpoint import Checkpoint, load_checkpoint
+from tformer.training.checkpoint import Checkpoint, load_checkpoint
 
 
-# --8<-- [start:load_pretrained]
 def load_pretrained(name: str) -> Checkpoint:
     """Load a trained model of the package.
 
@@ -27,7 +26,6 @@ def load_pretrained(name: str) -> Checkpoint:
         raise ValueError(f"name ({name!r}) must be one of {', '.join(names)}")
     with as_file(files(__name__)) as path:
         return load_checkpoint(path / f"{name}.safetensors")
-    # --8<-- [end:load_pretrained]
 
 
 def pretrained_names() -> list[str]:

@@ -9,13 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tformer.checkpoint import save_checkpoint
 from tformer.runs.folder import RunError, read_own_json
 from tformer.runs.metrics import read_metrics
 from tformer.runs.trained import load_trained
+from tformer.training.checkpoint import save_checkpoint
 
 
-# --8<-- [start:keep]
 def keep(run: Path, folder: Path) -> dict[str, Any]:
     """Write the model of a finished run under the name of its task.
 
@@ -46,7 +45,6 @@ def keep(run: Path, folder: Path) -> dict[str, Any]:
         vocabulary=trained.vocabulary,
         facts=facts,
     )
-    # --8<-- [end:keep]
 
 
 def main() -> None:

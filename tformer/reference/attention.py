@@ -4,7 +4,6 @@ B batch · H heads · G key/value heads · T queries · S keys · Dh head_dim
 Dv width of a value
 """
 
-# --8<-- [start:imports]
 import math
 from typing import Literal, overload
 
@@ -12,18 +11,13 @@ import numpy as np
 
 from tformer.reference.masks import causal_mask, combine_masks
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:softmax]
 def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
     """Turn scores into shares: exp(x) / Σ exp(x), positive and of sum 1."""
     powers = np.exp(x - x.max(axis=axis, keepdims=True))  # the largest is exp(0) = 1
     return powers / powers.sum(axis=axis, keepdims=True)
-    # --8<-- [end:softmax]
 
 
-# --8<-- [start:attention_weights]
 def attention_weights(
     query: np.ndarray,
     key: np.ndarray,
@@ -58,7 +52,6 @@ def attention_weights(
     dead = scores.max(axis=-1, keepdims=True) == -np.inf  # (B, H, T, 1)
     weights = softmax(np.where(dead, 0.0, scores))
     return np.where(dead, 0.0, weights)
-    # --8<-- [end:attention_weights]
 
 
 @overload
@@ -103,7 +96,6 @@ def scaled_dot_product_attention(
     dropout_p: float = 0.0,
     return_weights: bool,
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
-# --8<-- [start:scaled_dot_product_attention]
 def scaled_dot_product_attention(
     query: np.ndarray,
     key: np.ndarray,
@@ -155,10 +147,8 @@ def scaled_dot_product_attention(
     output = weights @ v  # (B, H, T, Dv)
     output, weights = output.astype(query.dtype), weights.astype(query.dtype)
     return (output, weights) if return_weights else output
-    # --8<-- [end:scaled_dot_product_attention]
 
 
-# --8<-- [start:check]
 def _at_least_float32(x: np.ndarray) -> np.ndarray:
     """Half precision is for storage: products are summed in float32 or better."""
     return x.astype(np.promote_types(x.dtype, np.float32), copy=False)
@@ -225,4 +215,3 @@ def _check_attention(
         raise ValueError(
             f"dropout_p ({dropout_p}) must be 0: the NumPy twin has no dropout"
         )
-    # --8<-- [end:check]

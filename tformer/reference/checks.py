@@ -3,7 +3,6 @@
 import numpy as np
 
 
-# --8<-- [start:check_sequence]
 def check_sequence(d_model: int, **sequences: np.ndarray) -> None:
     """Raise unless every array is (batch, length, d_model), and not empty.
 
@@ -20,4 +19,3 @@ def check_sequence(d_model: int, **sequences: np.ndarray) -> None:
             )
         if 0 in x.shape:
             raise ValueError(f"{name} is an empty sequence: its shape is {x.shape}")
-    # --8<-- [end:check_sequence]

@@ -3,7 +3,6 @@
 B batch · T target length · S source length · D d_model · F d_ff · H heads
 """
 
-# --8<-- [start:imports]
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,7 @@ from tformer.reference.norm import LayerNorm
 from tformer.reference.residual import Residual
 from tformer.reference.weights import Weights, numbered, parts
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:DecoderLayer]
 class DecoderLayer:
     """Attend to the target so far, then to the source, then transform each position.
 
@@ -37,7 +33,6 @@ class DecoderLayer:
         ValueError: a name or a shape is wrong, or an argument is out of its range.
     """
 
-    # --8<-- [start:init]
     def __init__(
         self,
         weights: Weights,
@@ -65,9 +60,7 @@ class DecoderLayer:
         self.self_attn_residual = Residual(of["self_attn_residual"], **norm)
         self.cross_attn_residual = Residual(of["cross_attn_residual"], **norm)
         self.feed_forward_residual = Residual(of["feed_forward_residual"], **norm)
-        # --8<-- [end:init]
 
-    # --8<-- [start:forward]
     def __call__(
         self,
         x: np.ndarray,
@@ -125,11 +118,8 @@ class DecoderLayer:
         x = self.cross_attn_residual(x, attend_to_source)  # (B, T, D)
         x = self.feed_forward_residual(x, self.feed_forward)  # (B, T, D)
         return (x, to_target, to_source) if return_weights else x
-        # --8<-- [end:forward]
-        # --8<-- [end:DecoderLayer]
 
 
-# --8<-- [start:Decoder]
 class Decoder:
     """A stack of decoder layers, and a norm at its end if the weights have one.
 
@@ -198,4 +188,3 @@ class Decoder:
         if return_weights:
             return x, tuple(self_weights), tuple(cross_weights)
         return x
-        # --8<-- [end:Decoder]

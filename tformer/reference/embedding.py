@@ -3,7 +3,6 @@
 B batch · T length · D d_model · V vocabulary
 """
 
-# --8<-- [start:imports]
 import math
 
 import numpy as np
@@ -11,10 +10,7 @@ import numpy as np
 from tformer.reference.linear import linear
 from tformer.reference.weights import Weights, only_weight
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:TokenEmbedding]
 class TokenEmbedding:
     """Look up a vector for each token, times √D; its transpose makes logits.
 
@@ -44,10 +40,8 @@ class TokenEmbedding:
     def logits(self, x: np.ndarray) -> np.ndarray:
         """Score every token for x (B, T, D) by the same matrix; returns (B, T, V)."""
         return linear(x, self.weight)
-        # --8<-- [end:TokenEmbedding]
 
 
-# --8<-- [start:check]
 def _check_ids(ids: np.ndarray, vocab_size: int) -> None:
     if not isinstance(ids, np.ndarray):
         raise TypeError(f"ids must be a NumPy array, not {type(ids).__name__}")
@@ -61,4 +55,3 @@ def _check_ids(ids: np.ndarray, vocab_size: int) -> None:
             f"ids must be in [0, vocab_size = {vocab_size}), "
             f"but they reach from {low} to {high}"
         )
-    # --8<-- [end:check]

@@ -3,7 +3,6 @@
 B batch · S source length · D d_model · F d_ff · H heads
 """
 
-# --8<-- [start:imports]
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,7 @@ from tformer.reference.norm import LayerNorm
 from tformer.reference.residual import Residual
 from tformer.reference.weights import Weights, numbered, parts
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:EncoderLayer]
 class EncoderLayer:
     """Attend to the whole source, then transform each position.
 
@@ -97,10 +93,8 @@ class EncoderLayer:
         x = self.self_attn_residual(x, attend)  # (B, S, D)
         x = self.feed_forward_residual(x, self.feed_forward)  # (B, S, D)
         return (x, weights) if return_weights else x
-        # --8<-- [end:EncoderLayer]
 
 
-# --8<-- [start:Encoder]
 class Encoder:
     """A stack of encoder layers, and a norm at its end if the weights have one.
 
@@ -160,4 +154,3 @@ class Encoder:
         if self.norm is not None:
             x = self.norm(x)
         return (x, tuple(weights)) if return_weights else x
-        # --8<-- [end:Encoder]

@@ -5,7 +5,6 @@ function", Mathematics of Computation 23 (1969), 631-637. For small x they give
 erf(x) / x in powers of x², beyond it (1 - erf(x)) · exp(x²) in powers of x.
 """
 
-# --8<-- [start:erf]
 import numpy as np
 
 # Coefficients, that of the highest power first.
@@ -64,4 +63,3 @@ def erf(x: np.ndarray) -> np.ndarray:
     tail = np.exp(-far * far) * np.polyval(LARGE_UP, far) / np.polyval(LARGE_DOWN, far)
     value = np.where(size <= 0.46875, small, 1.0 - tail)
     return np.copysign(value, x).astype(x.dtype)
-    # --8<-- [end:erf]

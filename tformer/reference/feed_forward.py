@@ -3,7 +3,6 @@
 B batch · T length · D d_model · F d_ff
 """
 
-# --8<-- [start:imports]
 import math
 from collections.abc import Callable
 
@@ -13,10 +12,7 @@ from tformer.reference.erf import erf
 from tformer.reference.linear import Linear
 from tformer.reference.weights import Weights, check_shape, parts
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:activations]
 def relu(x: np.ndarray) -> np.ndarray:
     """Cut negative numbers off: max(0, x)."""
     return np.maximum(x, 0)
@@ -40,10 +36,8 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "gelu": gelu,
     "gelu_tanh": gelu_tanh,
 }
-# --8<-- [end:activations]
 
 
-# --8<-- [start:FeedForward]
 class FeedForward:
     """Transform each position by itself: FFN(x) = max(0, x W₁ + b₁) W₂ + b₂.
 
@@ -74,4 +68,3 @@ class FeedForward:
         """Map x (B, T, D) to (B, T, D), every position alike."""
         hidden = ACTIVATIONS[self.activation](self.linear1(x))  # (B, T, F)
         return self.linear2(hidden)  # (B, T, D)
-        # --8<-- [end:FeedForward]

@@ -4,7 +4,6 @@ B batch · T queries · S keys · D d_model · H heads · G key/value heads
 Dh head_dim
 """
 
-# --8<-- [start:imports]
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,7 @@ from tformer.reference.linear import Linear
 from tformer.reference.masks import check_key_mask, combine_masks
 from tformer.reference.weights import Weights, check_shape, parts
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:split_heads]
 def split_heads(x: np.ndarray, num_heads: int) -> np.ndarray:
     """Cut the width into heads: (B, T, H · Dh) to (B, H, T, Dh)."""
     B, T, D = x.shape
@@ -30,10 +26,8 @@ def merge_heads(x: np.ndarray) -> np.ndarray:
     """Put the heads side by side again: (B, H, T, Dh) to (B, T, H · Dh)."""
     B, H, T, Dh = x.shape
     return x.swapaxes(1, 2).reshape(B, T, H * Dh)  # (B, T, D)
-    # --8<-- [end:split_heads]
 
 
-# --8<-- [start:MultiHeadAttention]
 class MultiHeadAttention:
     """Attend with H heads: Concat(head₁, …) W^O, headᵢ = Attention(Q Wᵢ^Q, …).
 
@@ -50,7 +44,6 @@ class MultiHeadAttention:
             H, or a size is below 1.
     """
 
-    # --8<-- [start:init]
     def __init__(
         self,
         weights: Weights,
@@ -78,9 +71,7 @@ class MultiHeadAttention:
         check_shape("k_proj.weight", self.k_proj.weight, (kv_width, D))
         check_shape("v_proj.weight", self.v_proj.weight, (kv_width, D))
         check_shape("out_proj.weight", self.out_proj.weight, (D, D))
-        # --8<-- [end:init]
 
-    # --8<-- [start:forward]
     def __call__(
         self,
         query: np.ndarray,
@@ -136,5 +127,3 @@ class MultiHeadAttention:
         )
         output = self.out_proj(merge_heads(heads))  # (B, T, D)
         return (output, weights) if return_weights else output
-        # --8<-- [end:forward]
-        # --8<-- [end:MultiHeadAttention]

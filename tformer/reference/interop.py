@@ -1,6 +1,5 @@
 """From a torch module to its NumPy twin, without importing torch."""
 
-# --8<-- [start:imports]
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -22,10 +21,7 @@ from tformer.reference.residual import Residual
 from tformer.reference.transformer import EncoderDecoder, Transformer
 from tformer.reference.weights import Weights, parts
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:from_torch]
 def from_torch(module: Any) -> Any:
     """Make the twin of a torch module, with a copy of its weights as arrays.
 
@@ -54,7 +50,6 @@ def from_torch(module: Any) -> Any:
         f"module must be one of {', '.join([*TWINS, *sorted(TORCHS_OWN)])}, "
         f"not {type(module).__name__}"
     )
-    # --8<-- [end:from_torch]
 
 
 def _array(tensor: Any) -> np.ndarray:

@@ -3,26 +3,19 @@
 I input features · O output features
 """
 
-# --8<-- [start:imports]
-
 import numpy as np
 
 from tformer.reference.weights import Weights, weight_and_bias
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:linear]
 def linear(
     x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None = None
 ) -> np.ndarray:
     """Compute x Wᵀ + b for x (..., I) and W (O, I); returns (..., O)."""
     y = x @ weight.T  # (..., O)
     return y if bias is None else y + bias
-    # --8<-- [end:linear]
 
 
-# --8<-- [start:Linear]
 class Linear:
     """A linear layer with its weights, the twin of `nn.Linear`.
 
@@ -39,4 +32,3 @@ class Linear:
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Map x (..., I) to (..., O)."""
         return linear(x, self.weight, self.bias)
-        # --8<-- [end:Linear]

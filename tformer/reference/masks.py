@@ -3,17 +3,13 @@
 B batch · T queries · S keys
 """
 
-# --8<-- [start:imports]
 from functools import reduce
 
 import numpy as np
 
 from tformer.checks import check_positive
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:causal_mask]
 def causal_mask(query_len: int, key_len: int | None = None) -> np.ndarray:
     """Let query i see key j where j <= i + (S - T): itself and what came before.
 
@@ -36,10 +32,8 @@ def causal_mask(query_len: int, key_len: int | None = None) -> np.ndarray:
     key_len = query_len if key_len is None else key_len
     check_positive(query_len=query_len, key_len=key_len)
     return np.tri(query_len, key_len, key_len - query_len, dtype=bool)  # (T, S)
-    # --8<-- [end:causal_mask]
 
 
-# --8<-- [start:sliding_window_mask]
 def sliding_window_mask(
     query_len: int, window: int, key_len: int | None = None
 ) -> np.ndarray:
@@ -60,10 +54,8 @@ def sliding_window_mask(
     causal = causal_mask(query_len, key_len)  # (T, S)
     too_old = np.tril(causal, causal.shape[1] - query_len - window)
     return causal & ~too_old  # (T, S)
-    # --8<-- [end:sliding_window_mask]
 
 
-# --8<-- [start:length_mask]
 def length_mask(lengths: np.ndarray, max_len: int | None = None) -> np.ndarray:
     """Turn lengths into a `key_mask`: position j of row b is real where j < lengths[b].
 
@@ -87,10 +79,8 @@ def length_mask(lengths: np.ndarray, max_len: int | None = None) -> np.ndarray:
             f"lengths ({shortest} to {longest}) must be in [0, max_len = {max_len}]"
         )
     return np.arange(max_len) < lengths[:, None]  # (B, S)
-    # --8<-- [end:length_mask]
 
 
-# --8<-- [start:combine_masks]
 def combine_masks(*masks: np.ndarray | None) -> np.ndarray | None:
     """Allow what every mask allows: the logical and, broadcast; None allows everything.
 
@@ -107,10 +97,8 @@ def combine_masks(*masks: np.ndarray | None) -> np.ndarray | None:
     given = [mask for mask in masks if mask is not None]
     _check_masks(given)
     return reduce(np.logical_and, given) if given else None
-    # --8<-- [end:combine_masks]
 
 
-# --8<-- [start:key_mask]
 def check_key_mask(key_mask: np.ndarray, batch: int, key_len: int) -> np.ndarray:
     """Check a `key_mask` (B, S) and give it the shape of scores.
 
@@ -134,10 +122,8 @@ def check_key_mask(key_mask: np.ndarray, batch: int, key_len: int) -> np.ndarray
             f"key_mask must be (B, S) = ({batch}, {key_len}), not {key_mask.shape}"
         )
     return key_mask[:, None, None, :]  # (B, 1, 1, S)
-    # --8<-- [end:key_mask]
 
 
-# --8<-- [start:check]
 def _check_lengths(lengths: np.ndarray) -> None:
     if not isinstance(lengths, np.ndarray):
         raise TypeError(f"lengths must be a NumPy array, not {type(lengths).__name__}")
@@ -162,4 +148,3 @@ def _check_masks(masks: list[np.ndarray]) -> None:
         raise ValueError(
             f"masks of shapes {' and '.join(map(str, shapes))} do not broadcast"
         ) from None
-    # --8<-- [end:check]

@@ -3,16 +3,11 @@
 D d_model
 """
 
-# --8<-- [start:imports]
-
 import numpy as np
 
 from tformer.reference.weights import Weights, weight_and_bias
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:layer_norm]
 def layer_norm(
     x: np.ndarray,
     weight: np.ndarray,
@@ -37,10 +32,8 @@ def layer_norm(
     variance = np.square(x - mean).mean(axis=-1, keepdims=True)  # (..., 1)
     normalised = (x - mean) / np.sqrt(variance + eps)  # (..., D)
     return normalised * weight if bias is None else normalised * weight + bias
-    # --8<-- [end:layer_norm]
 
 
-# --8<-- [start:LayerNorm]
 class LayerNorm:
     """Layer normalisation with its gain and bias, the twin of `tformer.LayerNorm`.
 
@@ -66,4 +59,3 @@ class LayerNorm:
                 f"x is {x.shape}"
             )
         return layer_norm(x, self.weight, self.bias, self.eps)
-        # --8<-- [end:LayerNorm]

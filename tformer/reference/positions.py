@@ -3,24 +3,19 @@
 B batch · T length · D d_model
 """
 
-# --8<-- [start:imports]
-
 import numpy as np
 
 from tformer.checks import check_divisible, check_positive
 from tformer.reference.checks import check_sequence
 from tformer.reference.weights import Weights, only_weight
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:sinusoidal_positional_encoding]
 def sinusoidal_positional_encoding(
     length: int, d_model: int, *, start: int = 0
 ) -> np.ndarray:
     """Compute sin(p / 10000^(2i/D)) in column 2i, and the cosine in column 2i + 1.
 
-    Vaswani et al. 2017, section 3.5. The twin of `tformer.positions`'s
+    Vaswani et al. 2017, section 3.5. The twin of `tformer.nn.positions`'s
     `sinusoidal_positions`.
 
     Args:
@@ -41,10 +36,8 @@ def sinusoidal_positional_encoding(
     angle = position / 10000.0 ** (np.arange(0, d_model, 2) / d_model)  # (length, D/2)
     waves = np.stack((np.sin(angle), np.cos(angle)), axis=-1)  # (length, D/2, 2)
     return waves.reshape(length, d_model)
-    # --8<-- [end:sinusoidal_positional_encoding]
 
 
-# --8<-- [start:SinusoidalPositionalEncoding]
 class SinusoidalPositionalEncoding:
     """Add the sinusoid of its position to each token: x + PE, for any length.
 
@@ -64,10 +57,8 @@ class SinusoidalPositionalEncoding:
         check_sequence(self.d_model, x=x)
         T, D = x.shape[1:]
         return x + sinusoidal_positional_encoding(T, D, start=start).astype(x.dtype)
-        # --8<-- [end:SinusoidalPositionalEncoding]
 
 
-# --8<-- [start:LearnedPositionalEmbedding]
 class LearnedPositionalEmbedding:
     """Add a learned vector for each position: x + P.
 
@@ -93,11 +84,8 @@ class LearnedPositionalEmbedding:
                 f"x is {x.shape}, start is {start}"
             )
         return x + self.weight[start:end]
-        # --8<-- [end:LearnedPositionalEmbedding]
 
 
-# --8<-- [start:check]
 def _check_start(start: int) -> None:
     if start < 0:
         raise ValueError(f"start ({start}) must be at least 0")
-    # --8<-- [end:check]

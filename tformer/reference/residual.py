@@ -3,7 +3,6 @@
 B batch · T length · D d_model
 """
 
-# --8<-- [start:imports]
 from collections.abc import Callable
 
 import numpy as np
@@ -11,10 +10,7 @@ import numpy as np
 from tformer.reference.norm import LayerNorm
 from tformer.reference.weights import Weights, parts
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:Residual]
 class Residual:
     """Add a sub-layer's output to its input, and normalise.
 
@@ -48,4 +44,3 @@ class Residual:
         if self.norm_first:
             return x + sublayer(self.norm(x))
         return self.norm(x + sublayer(x))
-        # --8<-- [end:Residual]

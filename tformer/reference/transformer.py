@@ -3,7 +3,6 @@
 B batch · S length of the source · T length of the target · D d_model · V vocabulary
 """
 
-# --8<-- [start:imports]
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,22 +18,17 @@ from tformer.reference.positions import (
 from tformer.reference.weights import Weights, check_shape, parts
 
 if TYPE_CHECKING:
-    from tformer.config import TransformerConfig
-
-# --8<-- [end:imports]
+    from tformer.models.config import TransformerConfig
 
 
-# --8<-- [start:AttentionWeights]
 class AttentionWeights(NamedTuple):
     """The attention weights of a whole Transformer, one array for each layer."""
 
     encoder: tuple[np.ndarray, ...]  # each (B, H, S, S)
     decoder: tuple[np.ndarray, ...]  # each (B, H, T, T)
     cross: tuple[np.ndarray, ...]  # each (B, H, T, S)
-    # --8<-- [end:AttentionWeights]
 
 
-# --8<-- [start:EncoderDecoder]
 class EncoderDecoder:
     """The two stacks without embeddings, from vectors to vectors.
 
@@ -96,10 +90,8 @@ class EncoderDecoder:
             return output  # (B, T, D)
         output, of_decoder, across = output
         return output, AttentionWeights(of_encoder, of_decoder, across)
-        # --8<-- [end:EncoderDecoder]
 
 
-# --8<-- [start:Transformer]
 class Transformer:
     """Predict each next token of a target from the source and the target so far.
 
@@ -114,7 +106,6 @@ class Transformer:
         ValueError: the weights are not those of a model with this config.
     """
 
-    # --8<-- [start:init]
     def __init__(self, weights: Weights, config: "TransformerConfig") -> None:
         c = self.config = config
         of = _share_out(weights, c)
@@ -141,9 +132,7 @@ class Transformer:
             for side in ("src_positions", "tgt_positions")
         )
         _check_sizes(self)
-        # --8<-- [end:init]
 
-    # --8<-- [start:forward]
     def __call__(
         self,
         src: np.ndarray,
@@ -190,9 +179,7 @@ class Transformer:
             return self.logits(output)  # (B, T, V)
         output, weights = output
         return self.logits(output), weights
-        # --8<-- [end:forward]
 
-    # --8<-- [start:parts]
     def embed_source(self, src: np.ndarray) -> np.ndarray:
         """Turn ids (B, S) into vectors with positions (B, S, D)."""
         return self.src_positions(self.src_embedding(src))
@@ -235,11 +222,8 @@ class Transformer:
     def logits(self, x: np.ndarray) -> np.ndarray:
         """Score every token of the target's vocabulary: (B, T, D) to (B, T, V)."""
         return self.tgt_embedding.logits(x) if self.output is None else self.output(x)
-        # --8<-- [end:parts]
-        # --8<-- [end:Transformer]
 
 
-# --8<-- [start:check]
 def _share_out(weights: Weights, c: "TransformerConfig") -> dict[str, Weights]:
     """Share weights out to the parts that a model with this config has."""
     names = ["stacks", "src_embedding"]
@@ -271,4 +255,3 @@ def _check_sizes(model: Transformer) -> None:
                 f"weights have {len(layers)} {name} layers "
                 f"but num_{name}_layers is {count}"
             )
-        # --8<-- [end:check]

@@ -4,16 +4,13 @@ The names are those of the torch module's `state_dict`: "layers.0.norm.bias" is 
 of the norm of the first layer.
 """
 
-# --8<-- [start:imports]
 from collections.abc import Mapping
 
 import numpy as np
 
 Weights = Mapping[str, np.ndarray]
-# --8<-- [end:imports]
 
 
-# --8<-- [start:parts]
 def parts(
     weights: Weights, *names: str, optional: tuple[str, ...] = ()
 ) -> dict[str, dict[str, np.ndarray]]:
@@ -39,10 +36,8 @@ def parts(
         }
         for part in (*names, *optional)
     }
-    # --8<-- [end:parts]
 
 
-# --8<-- [start:numbered]
 def numbered(weights: Weights) -> list[dict[str, np.ndarray]]:
     """Share weights out to layers: {"0.bias": b, "1.bias": c} becomes a list of two.
 
@@ -51,10 +46,8 @@ def numbered(weights: Weights) -> list[dict[str, np.ndarray]]:
     """
     count = len({name.partition(".")[0] for name in weights})
     return list(parts(weights, *map(str, range(count))).values())
-    # --8<-- [end:numbered]
 
 
-# --8<-- [start:weight_and_bias]
 def weight_and_bias(
     weights: Weights, *axes: str
 ) -> tuple[np.ndarray, np.ndarray | None]:
@@ -84,10 +77,8 @@ def only_weight(weights: Weights, *axes: str) -> np.ndarray:
     """
     _check_names(set(weights), ("weight",))
     return weight_and_bias(weights, *axes)[0]
-    # --8<-- [end:weight_and_bias]
 
 
-# --8<-- [start:check]
 def check_shape(name: str, weight: np.ndarray, shape: tuple[int, ...]) -> None:
     """Raise a ValueError unless the named weight has this shape."""
     if weight.shape != shape:
@@ -105,4 +96,3 @@ def _check_names(
             f"missing: {', '.join(missing) or 'none'}; "
             f"unknown: {', '.join(unknown) or 'none'}"
         )
-    # --8<-- [end:check]

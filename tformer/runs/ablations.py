@@ -1,19 +1,15 @@
 """Training without a part, to see what the part was good for."""
 
-# --8<-- [start:imports]
 from typing import Any
 
 from torch import Tensor, nn
 
-from tformer.heads import MultiHeadAttention
-from tformer.transformer import Transformer
-
-# --8<-- [end:imports]
+from tformer.models.transformer import Transformer
+from tformer.nn.heads import MultiHeadAttention
 
 ABLATIONS = ("mask", "scale", "positions")
 
 
-# --8<-- [start:ablate]
 def ablate(model: Transformer, part: str) -> None:
     """Take a part out of a model, by hooks: its code and its weights stay as they are.
 
@@ -49,4 +45,3 @@ def _see_future(
 
 def _as_it_came(_: nn.Module, args: tuple[Tensor, ...], __: Tensor) -> Tensor:
     return args[0]
-    # --8<-- [end:ablate]

@@ -1,25 +1,23 @@
 """The attention of a trained model on a text, as a drawing."""
 
-# --8<-- [start:imports]
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from tformer.checks import require
 from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
-from tformer.decoding import evaluating, translate
 from tformer.drawing import attention_map, save_figure
-from tformer.extras import require
+from tformer.generate.translate import translate
+from tformer.generate.writer import evaluating
+from tformer.models.transformer import Transformer
 from tformer.runs.folder import RunError
-from tformer.transformer import Transformer
 
 if TYPE_CHECKING:
     from tformer.runs.trained import Trained
 
-# --8<-- [end:imports]
 
-# --8<-- [start:attention_of]
 KINDS = ("cross", "encoder", "decoder")
 MOST_TOKENS = 100  # more cannot be read in a drawing
 
@@ -101,10 +99,8 @@ def labels(vocabulary: Vocabulary, ids: list[int]) -> list[str]:
     )
     texts = [special.get(i) or piece(i) for i in ids]
     return [named.get(text, text) for text in texts]
-    # --8<-- [end:attention_of]
 
 
-# --8<-- [start:draw_attention]
 FORMATS = (".svg", ".png", ".pdf")
 
 
@@ -163,4 +159,3 @@ def _choose(name: str, wanted: int | None, count: int) -> list[int]:
     if not 1 <= wanted <= count:
         raise RunError(f"{name} ({wanted}) must be in [1, {count}]")
     return [wanted - 1]
-    # --8<-- [end:draw_attention]

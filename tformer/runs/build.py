@@ -1,6 +1,5 @@
 """From settings to a model, its optimizer and its schedule."""
 
-# --8<-- [start:imports]
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -8,20 +7,17 @@ from typing import Any
 import torch
 from torch import nn
 
-from tformer.architectures import Model
-from tformer.bert import BERT, BERTConfig
-from tformer.config import TransformerConfig
-from tformer.gpt import GPT, GPTConfig
-from tformer.optimizer import adamw
+from tformer.models.bert import BERT, BERTConfig
+from tformer.models.by_name import Model
+from tformer.models.config import TransformerConfig
+from tformer.models.gpt import GPT, GPTConfig
+from tformer.models.transformer import Transformer
 from tformer.runs.ablations import ablate
 from tformer.runs.settings import RunSettings
-from tformer.schedule import cosine_schedule, inverse_sqrt_schedule
-from tformer.transformer import Transformer
-
-# --8<-- [end:imports]
+from tformer.training.optimizer import adamw
+from tformer.training.schedule import cosine_schedule, inverse_sqrt_schedule
 
 
-# --8<-- [start:build_model]
 def build_model(settings: RunSettings, *, vocab_size: int, pad_id: int) -> Model:
     """Make the model of a run, with the weights that its seed gives.
 
@@ -60,10 +56,8 @@ def build_model(settings: RunSettings, *, vocab_size: int, pad_id: int) -> Model
     for part in s.without:
         ablate(model, part)
     return model
-    # --8<-- [end:build_model]
 
 
-# --8<-- [start:build_optimizer]
 def build_optimizer(settings: RunSettings, model: nn.Module) -> torch.optim.AdamW:
     """Make the optimizer of a run."""
     betas = (0.9, settings.beta2)
@@ -84,4 +78,3 @@ def build_schedule(settings: RunSettings) -> Callable[[int], float]:
         s.learning_rate
         * inverse_sqrt_schedule(step, s.d_model, warmup_steps=s.warmup_steps)
     )
-    # --8<-- [end:build_optimizer]

@@ -1,6 +1,5 @@
 """The data of a run: drawn from a task, or read from files."""
 
-# --8<-- [start:imports]
 from pathlib import Path
 
 from tformer.runs.folder import RunError
@@ -9,10 +8,7 @@ from tformer.runs.run_data import RunData, pairs_data
 from tformer.runs.settings import RunSettings
 from tformer.tasks import TASKS
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:run_data]
 def run_data(settings: RunSettings, folder: Path) -> RunData:
     """Draw or read the data of a run: always the same for the same settings.
 
@@ -31,10 +27,8 @@ def run_data(settings: RunSettings, folder: Path) -> RunData:
     if settings.task == "pairs":
         return own_pairs_data(settings, folder)
     return task_data(settings)
-    # --8<-- [end:run_data]
 
 
-# --8<-- [start:task_data]
 def task_data(settings: RunSettings) -> RunData:
     """Draw pairs of a task.
 
@@ -56,4 +50,3 @@ def task_data(settings: RunSettings) -> RunData:
         "test": task.pairs("test", s.test_examples, 0),
     }
     return pairs_data(s, vocabulary, drawn, max_target_len=task.max_target_len + 1)
-    # --8<-- [end:task_data]

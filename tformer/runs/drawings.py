@@ -1,20 +1,16 @@
 """Drawings of a run, in its folder: the loss, the learning rate, the attention."""
 
-# --8<-- [start:imports]
 from typing import TYPE_CHECKING, Any
 
+from tformer.checks import require
 from tformer.drawing import save_figure
-from tformer.extras import require
 from tformer.runs.folder import RunFolder
 from tformer.runs.metrics import read_metrics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:draw_curves]
 def draw_curves(folder: RunFolder) -> None:
     """Draw loss.svg and learning_rate.svg from the metrics of a run.
 
@@ -44,7 +40,6 @@ def draw_curves(folder: RunFolder) -> None:
         )
         draw(figure.add_subplot())
         save_figure(figure, folder.path / f"{draw.__name__}.svg")
-        # --8<-- [end:draw_curves]
 
 
 def _columns(lines: list[dict[str, Any]], name: str) -> tuple[list[int], list[float]]:

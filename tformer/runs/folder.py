@@ -1,6 +1,5 @@
 """The folder of a run: what lies where, and writing that no kill can spoil."""
 
-# --8<-- [start:imports]
 import dataclasses
 import os
 import shutil
@@ -9,21 +8,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tformer.extras import require
+from tformer.checks import require
 from tformer.files import beside, read_json, write_json
 from tformer.runs.settings import RunSettings
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:RunError]
 class RunError(Exception):
     """Something that a user can put right; the message says what."""
 
-    # --8<-- [end:RunError]
 
-
-# --8<-- [start:RunFolder]
 class RunFolder:
     """The files of a run.
 
@@ -124,10 +117,8 @@ class RunFolder:
             yield
         finally:
             lock.release()
-            # --8<-- [end:RunFolder]
 
 
-# --8<-- [start:reading]
 def read_own_json(path: Path, **types: type) -> dict[str, Any]:
     """Read an object that a run has written.
 
@@ -152,4 +143,3 @@ def remove_folder(path: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
     os.replace(path, gone)
     shutil.rmtree(gone, ignore_errors=True)
-    # --8<-- [end:reading]

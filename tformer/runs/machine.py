@@ -1,6 +1,5 @@
 """On what a number was measured."""
 
-# --8<-- [start:imports]
 import os
 import platform
 from pathlib import Path
@@ -9,12 +8,9 @@ from typing import Any
 import torch
 
 import tformer
-from tformer.processes import num_processes
-
-# --8<-- [end:imports]
+from tformer.training.processes import num_processes
 
 
-# --8<-- [start:describe_machine]
 def describe_machine(device: torch.device) -> dict[str, Any]:
     """Name the processor or GPU, and the versions."""
     cuda = device.type == "cuda"
@@ -39,4 +35,3 @@ def _cpu_name() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
-    # --8<-- [end:describe_machine]

@@ -1,6 +1,5 @@
 """The numbers of a run as they come: a line of JSON for each."""
 
-# --8<-- [start:imports]
 import json
 import math
 import os
@@ -10,10 +9,7 @@ from typing import IO, Any
 
 from tformer.files import beside, wait_for_disk
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:read_metrics]
 def read_metrics(path: str | Path) -> list[dict[str, Any]]:
     """Read the lines, up to one that a kill has torn.
 
@@ -30,10 +26,8 @@ def read_metrics(path: str | Path) -> list[dict[str, Any]]:
             break
         lines.append(values)
     return lines
-    # --8<-- [end:read_metrics]
 
 
-# --8<-- [start:Metrics]
 class Metrics:
     """Write lines to a file, after those of steps that still count.
 
@@ -84,7 +78,6 @@ class Metrics:
         """Write no more."""
         if self._file is not None:
             self._file.close()
-            # --8<-- [end:Metrics]
 
 
 def _clocks() -> dict[str, float]:

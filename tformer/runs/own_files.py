@@ -1,6 +1,5 @@
 """The data of a run on somebody's own files: a text, or two parallel texts."""
 
-# --8<-- [start:imports]
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,17 +17,14 @@ from tformer.data.token_stream import open_token_stream, write_token_stream
 from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
 from tformer.data.windows import masked_batches, text_batches
 from tformer.files import sha256_of, write_json
-from tformer.processes import process_rank, wait_for_all
 from tformer.runs.folder import RunError, read_own_json
 from tformer.runs.run_data import RunData, pairs_data
 from tformer.runs.settings import RunSettings
-
-# --8<-- [end:imports]
+from tformer.training.processes import process_rank, wait_for_all
 
 WINDOWS_IN_A_BATCH = 64
 
 
-# --8<-- [start:text_data]
 def text_data(settings: RunSettings, folder: Path) -> RunData:
     """Read a text: its first 90 % to train on, the rest to validate and test with.
 
@@ -138,10 +134,8 @@ def _hiding(vocabulary: Vocabulary) -> dict[str, Any]:
     special = (vocabulary.pad_id, vocabulary.bos_id, vocabulary.eos_id)
     # What hides a token is one more than the vocabulary has.
     return {"mask_id": size, "vocab_size": size, "special_ids": special}
-    # --8<-- [end:text_data]
 
 
-# --8<-- [start:own_pairs_data]
 def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
     """Read two parallel files; a hash of each source says in which split it is.
 
@@ -180,10 +174,8 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
     test = splits["test"][: s.test_examples]
     drawn = {"train": splits["train"], "validation": validation, "test": test}
     return pairs_data(s, vocabulary, drawn, max_target_len=s.max_len)
-    # --8<-- [end:own_pairs_data]
 
 
-# --8<-- [start:vocabulary]
 def _make_vocabulary(settings: RunSettings, texts: Iterable[str]) -> Vocabulary:
     if settings.vocabulary == "bpe":
         return BytePairVocabulary.train(texts, vocab_size=settings.vocab_size)
@@ -207,4 +199,3 @@ def _kept(folder: Path, *, files: Sequence[str] = ()) -> Vocabulary:
         if values["sha256_of_files"].get(file) != sha256_of(file):
             raise RunError(f"{file} has changed since the run in {folder} began")
     return vocabulary_from_json(values["vocabulary"])
-    # --8<-- [end:vocabulary]

@@ -1,6 +1,5 @@
 """A run from its beginning, or from where it stopped, to its end."""
 
-# --8<-- [start:imports]
 import dataclasses
 import random
 import warnings
@@ -11,13 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from tformer.checkpoint import save_checkpoint
 from tformer.data.batches import Batch
-from tformer.distributed import distribute, unwrap
-from tformer.evaluation import bits_per_byte, exact_match, mean_loss
 from tformer.files import write_json
-from tformer.precision import Precision
-from tformer.processes import process_rank, sum_over_processes
 from tformer.runs.attention import draw_attention
 from tformer.runs.build import build_model, build_optimizer, build_schedule
 from tformer.runs.data import run_data
@@ -29,23 +23,23 @@ from tformer.runs.run_data import RunData
 from tformer.runs.signals import stop_signals
 from tformer.runs.state import clean_up, load_state, save_state, saved_states
 from tformer.runs.trained import Trained
-from tformer.shards import full_state
-from tformer.training import StepReport, train
+from tformer.training.checkpoint import save_checkpoint
+from tformer.training.distributed import distribute, unwrap
+from tformer.training.evaluation import bits_per_byte, exact_match, mean_loss
+from tformer.training.loop import StepReport, train
+from tformer.training.precision import Precision
+from tformer.training.processes import process_rank, sum_over_processes
+from tformer.training.shards import full_state
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:Stopped]
 class Stopped(Exception):
     """The run was asked to stop, and has saved all."""
 
     def __init__(self, step: int) -> None:
         super().__init__(f"stopped after step {step}")
         self.step = step
-        # --8<-- [end:Stopped]
 
 
-# --8<-- [start:Run]
 class Run:
     """One training in a folder.
 
@@ -62,7 +56,6 @@ class Run:
             anything is saved; it may call `stop`.
     """
 
-    # --8<-- [start:init]
     def __init__(
         self,
         folder: RunFolder,
@@ -97,9 +90,7 @@ class Run:
     def stop(self) -> None:
         """Ask for an end after this step, with all saved, as Ctrl-C does."""
         self._stop = True
-        # --8<-- [end:init]
 
-    # --8<-- [start:train]
     def train(self) -> dict[str, Any]:
         """Train to the end, from the newest checkpoint if there is one.
 
@@ -152,9 +143,7 @@ class Run:
             key = f"{self.settings.seed} {step} {process_rank()}"
             torch.manual_seed(random.Random(key).getrandbits(63))
             yield batch.to(self.device, non_blocking=True)
-        # --8<-- [end:train]
 
-    # --8<-- [start:after]
     def _after(self, report: StepReport) -> None:
         """After each step: write it down, and when it is time, evaluate and save."""
         s, step = self.settings, report.step
@@ -198,9 +187,7 @@ class Run:
                 max_len=data.max_target_len,
             )
         return values
-        # --8<-- [end:after]
 
-    # --8<-- [start:finish]
     def _finish(self) -> dict[str, Any]:
         """Measure the trained model on the test data; save it; write the result."""
         data, seconds = self.data, self._metrics.seconds()
@@ -264,5 +251,3 @@ class Run:
         except Exception as error:  # noqa: BLE001
             # Whatever it is, no drawing is worth a trained model.
             warnings.warn(f"a drawing was left out: {error}", stacklevel=1)
-            # --8<-- [end:finish]
-        # --8<-- [end:Run]

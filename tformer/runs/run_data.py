@@ -1,6 +1,5 @@
 """What a run reads."""
 
-# --8<-- [start:imports]
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,12 +7,9 @@ from tformer.data.batches import Batch, PairBatch, batches_of_pairs
 from tformer.data.vocabulary import Vocabulary
 from tformer.runs.settings import RunSettings
 
-# --8<-- [end:imports]
-
 Pairs = Sequence[tuple[str, str]]
 
 
-# --8<-- [start:RunData]
 @dataclass(frozen=True, kw_only=True)
 class RunData:
     """What a run reads."""
@@ -27,10 +23,8 @@ class RunData:
     test_pairs: Pairs = ()
     max_target_len: int = 0  # tokens, the end token included
     test_bytes: int = 0  # of a text: how long its test is in UTF-8
-    # --8<-- [end:RunData]
 
 
-# --8<-- [start:pairs_data]
 def pairs_data(
     settings: RunSettings,
     vocabulary: Vocabulary,
@@ -64,10 +58,8 @@ def pairs_data(
         test_pairs=splits["test"],
         max_target_len=max_target_len,
     )
-    # --8<-- [end:pairs_data]
 
 
-# --8<-- [start:pairs_in_order]
 def pairs_in_order(
     vocabulary: Vocabulary, pairs: Pairs, *, batch_size: int = 256
 ) -> list[PairBatch]:
@@ -79,4 +71,3 @@ def pairs_in_order(
         tgt = vocabulary.encode_batch(targets, bos=True, eos=True)
         batches.append(PairBatch(src, tgt))
     return batches
-    # --8<-- [end:pairs_in_order]

@@ -1,6 +1,5 @@
 """What a run is asked to do: the task, the model's sizes, and how to train it."""
 
-# --8<-- [start:imports]
 import dataclasses
 import math
 from collections.abc import Mapping
@@ -8,12 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tformer.checks import check_at_least_0, check_positive, check_probability
-from tformer.precision import DTYPES
 from tformer.runs.ablations import ABLATIONS
+from tformer.training.precision import DTYPES
 
-# --8<-- [end:imports]
-
-# --8<-- [start:presets]
 # What differs from the defaults of RunSettings. Each ends well on a CPU in minutes.
 PRESETS: dict[str, dict[str, Any]] = {
     "copy": {"steps": 1500},
@@ -40,10 +36,8 @@ OWN_FILES = {"text": 1, "pairs": 2}  # how many files each of these tasks reads
 MODELS = ("transformer", "gpt", "bert")
 VOCABULARIES = ("characters", "bpe")
 SCHEDULES = ("cosine", "inverse-sqrt")
-# --8<-- [end:presets]
 
 
-# --8<-- [start:RunSettings]
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
     """What a run is asked to do. `RunSettings.of(task, …)` begins with its preset.
@@ -213,7 +207,6 @@ class RunSettings:
             raise ValueError("batch_tokens is for pairs: a text has batch_size windows")
         if self.vocabulary == "bpe" and not files:
             raise ValueError("vocabulary 'bpe' is for own files")
-        # --8<-- [end:RunSettings]
 
 
 _POSITIVE = (

@@ -1,16 +1,12 @@
 """Ctrl-C, and what a machine sends that wants its place back: stop after this step."""
 
-# --8<-- [start:imports]
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:stop_signals]
 @contextmanager
 def stop_signals(stop: Callable[[], object]) -> Iterator[None]:
     """Call `stop` at SIGINT (Ctrl-C) or SIGTERM, instead of dying; a second one kills.
@@ -33,4 +29,3 @@ def stop_signals(stop: Callable[[], object]) -> Iterator[None]:
     finally:
         for kind, handler in before.items():
             signal.signal(kind, handler)
-            # --8<-- [end:stop_signals]

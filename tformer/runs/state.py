@@ -1,6 +1,5 @@
 """Checkpoints of a training: from any of them it goes on as if never stopped."""
 
-# --8<-- [start:imports]
 import os
 import re
 import shutil
@@ -10,20 +9,22 @@ from typing import Any
 import torch
 from torch import nn
 
-from tformer.extras import require
+from tformer.checks import require
 from tformer.files import read_json, sha256_of, wait_for_disk, write_json
-from tformer.processes import process_rank
 from tformer.runs.folder import RunError, remove_folder
-from tformer.shards import full_state, load_full_state, load_shards, save_shards
-
-# --8<-- [end:imports]
+from tformer.training.processes import process_rank
+from tformer.training.shards import (
+    full_state,
+    load_full_state,
+    load_shards,
+    save_shards,
+)
 
 FORMAT = "tformer training state, version 1"
 STEP_FOLDER = re.compile(r"step-\d+")
 TENSORS, SHARDS, FACTS = "training.safetensors", "shards", "state.json"
 
 
-# --8<-- [start:save_state]
 def save_state(
     folder: Path,
     step: int,
@@ -84,10 +85,8 @@ def save_state(
         ) from error
     for old in saved_states(folder)[:-keep]:
         remove_folder(old)
-        # --8<-- [end:save_state]
 
 
-# --8<-- [start:saved_states]
 def saved_states(folder: Path) -> list[Path]:
     """List the checkpoints in a folder, the oldest first."""
     if not folder.is_dir():
@@ -100,10 +99,8 @@ def clean_up(folder: Path) -> None:
     for pattern in (".*.new", ".*.old"):
         for path in folder.glob(pattern):
             shutil.rmtree(path, ignore_errors=True)
-            # --8<-- [end:saved_states]
 
 
-# --8<-- [start:load_state]
 def load_state(
     path: Path, model: nn.Module, optimizer: torch.optim.Optimizer
 ) -> dict[str, Any]:
@@ -139,4 +136,3 @@ def load_state(
         if older:
             message += f". Remove it to go on from {older[-1].name}, the one before it"
         raise RunError(message) from error
-        # --8<-- [end:load_state]

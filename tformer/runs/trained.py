@@ -1,23 +1,19 @@
 """A trained model by what a user calls it: a run, a file, or one of the package."""
 
-# --8<-- [start:imports]
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tformer.checkpoint import load_checkpoint
 from tformer.data.vocabulary import Vocabulary
 from tformer.pretrained import load_pretrained, pretrained_names
 from tformer.runs.ablations import ablate
 from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.settings import RunSettings
 from tformer.runs.state import saved_states
+from tformer.training.checkpoint import load_checkpoint
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:Trained]
 @dataclass(frozen=True, kw_only=True)
 class Trained:
     """A trained model, and what is needed to ask it."""
@@ -34,10 +30,7 @@ class Trained:
         """What it was trained for, if a run made it: a name in TASKS, text or pairs."""
         return None if self.settings is None else self.settings.task
 
-    # --8<-- [end:Trained]
 
-
-# --8<-- [start:load_trained]
 def load_trained(name: str | Path) -> Trained:
     """Load a trained model.
 
@@ -89,4 +82,3 @@ def load_trained(name: str | Path) -> Trained:
         settings=settings,
         folder=folder,
     )
-    # --8<-- [end:load_trained]

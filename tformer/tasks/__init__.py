@@ -1,14 +1,11 @@
 """Tasks to learn, made here, with no download: `TASKS["copy"].pairs("train", 8, 0)`."""
 
-# --8<-- [start:imports]
 from tformer.data.pairs import SPLITS, Pair
 from tformer.tasks.addition import AdditionTask
 from tformer.tasks.dates import DatesTask
 from tformer.tasks.number_words import NumberWordsTask
 from tformer.tasks.sequences import SequenceTask
 from tformer.tasks.task import Task
-
-# --8<-- [end:imports]
 
 __all__ = [
     "SPLITS",
@@ -21,7 +18,6 @@ __all__ = [
     "Task",
 ]
 
-# --8<-- [start:TASKS]
 _ALL: list[Task] = [
     SequenceTask("copy"),
     SequenceTask("reverse"),
@@ -32,4 +28,3 @@ _ALL: list[Task] = [
 ]
 TASKS = {task.name: task for task in _ALL}
 """Every task by its name: copy, reverse, sort, addition, number-words, dates."""
-# --8<-- [end:TASKS]

@@ -3,7 +3,6 @@
 "57+68" becomes "125".
 """
 
-# --8<-- [start:imports]
 import random
 import re
 
@@ -12,10 +11,7 @@ from tformer.data.pairs import Pair
 from tformer.data.vocabulary import CharacterVocabulary
 from tformer.tasks.task import HashSplitTask
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:AdditionTask]
 class AdditionTask(HashSplitTask):
     """Sums of two whole numbers of up to so many digits, written as people do.
 
@@ -76,4 +72,3 @@ class AdditionTask(HashSplitTask):
     def _number(self, chance: random.Random) -> int:
         digits = chance.randrange(self.max_digits) + 1
         return chance.randrange(10 ** (digits - 1) if digits > 1 else 0, 10**digits)
-        # --8<-- [end:AdditionTask]

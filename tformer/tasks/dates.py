@@ -4,7 +4,6 @@
 Unicode CLDR, which the package Babel carries. Nothing is downloaded.
 """
 
-# --8<-- [start:imports]
 import datetime
 import functools
 import random
@@ -12,15 +11,11 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tformer.checks import check_positive
+from tformer.checks import check_positive, require
 from tformer.data.pairs import Pair
 from tformer.data.vocabulary import CharacterVocabulary
-from tformer.extras import require
 from tformer.tasks.task import check_source, check_split
 
-# --8<-- [end:imports]
-
-# --8<-- [start:LOCALES]
 LOCALES = (
     *("en_US", "en_GB", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "fi", "pl"),
     *("cs", "hu", "ro", "tr", "el", "ru", "uk", "ja", "zh", "ko", "vi", "id"),
@@ -29,20 +24,16 @@ FIRST_DAY = datetime.date(1900, 1, 1)
 LAST_DAY = datetime.date(2099, 12, 31)
 HELD_OUT = 2000  # days for validation, and as many for the test
 ISO_LEN = len("1979-05-03")
-# --8<-- [end:LOCALES]
 
 
-# --8<-- [start:DateExample]
 class DateExample(NamedTuple):
     """One date, written twice."""
 
     text: str  # "jeudi 3 mai 1979"
     iso: str  # "1979-05-03"
     locale: str  # "fr"
-    # --8<-- [end:DateExample]
 
 
-# --8<-- [start:split_days]
 @functools.cache
 def split_days() -> dict[str, tuple[datetime.date, ...]]:
     """Deal the 73,049 days from 1900 to 2099 out to "train", "validation" and "test".
@@ -62,10 +53,8 @@ def split_days() -> dict[str, tuple[datetime.date, ...]]:
         "validation": tuple(days[HELD_OUT : 2 * HELD_OUT]),
         "train": tuple(days[2 * HELD_OUT :]),
     }
-    # --8<-- [end:split_days]
 
 
-# --8<-- [start:date_patterns]
 @functools.cache
 def date_patterns(locale: str) -> tuple[str, ...]:
     """List the CLDR patterns of a locale that can be read in one way only.
@@ -92,10 +81,8 @@ def date_patterns(locale: str) -> tuple[str, ...]:
     formats += [data.datetime_skeletons[name] for name in ("yMMMd", "yMMMEd")]
     patterns = {form.pattern for form in formats}
     return tuple(sorted(p for p in patterns if "MMM" in p or "月" in p))
-    # --8<-- [end:date_patterns]
 
 
-# --8<-- [start:write_date]
 def write_date(day: datetime.date, pattern: str, locale: str) -> str:
     """Write a day as a locale does, with plain spaces and composed letters (NFC)."""
     text = require("babel.dates").format_date(day, pattern, locale=locale)
@@ -106,10 +93,8 @@ def _plain(text: str) -> str:
     for space in "\u202f\xa0":  # CLDR's narrow and no-break spaces
         text = text.replace(space, " ")
     return unicodedata.normalize("NFC", text)
-    # --8<-- [end:write_date]
 
 
-# --8<-- [start:date_examples]
 def date_examples(
     count: int,
     *,
@@ -154,10 +139,8 @@ def date_examples(
             text = _plain(text.upper())
         examples.append(DateExample(text, day.isoformat(), locale))
     return examples
-    # --8<-- [end:date_examples]
 
 
-# --8<-- [start:date_vocabulary]
 def date_vocabulary(locales: Sequence[str] = LOCALES) -> CharacterVocabulary:
     """Collect every character in which these locales write a date, and ISO 8601.
 
@@ -179,10 +162,8 @@ def date_vocabulary(locales: Sequence[str] = LOCALES) -> CharacterVocabulary:
             texts.update(write_date(day, pattern, locale) for day in days)
     cases = (texts, map(str.lower, texts), map(str.upper, texts))
     return CharacterVocabulary.of(_plain(text) for case in cases for text in case)
-    # --8<-- [end:date_vocabulary]
 
 
-# --8<-- [start:DatesTask]
 class DatesTask:
     """Dates as people write them, in ISO 8601: the face that every task has.
 
@@ -228,4 +209,3 @@ class DatesTask:
 @functools.cache
 def _cached_vocabulary(locales: tuple[str, ...]) -> CharacterVocabulary:
     return date_vocabulary(locales)
-    # --8<-- [end:DatesTask]

@@ -4,29 +4,22 @@
 downloaded.
 """
 
-# --8<-- [start:imports]
 import functools
 import random
 import unicodedata
 from collections.abc import Sequence
 
-from tformer.checks import check_positive
+from tformer.checks import check_positive, require
 from tformer.data.pairs import Pair
 from tformer.data.vocabulary import CharacterVocabulary
-from tformer.extras import require
 from tformer.tasks.task import HashSplitTask, check_source
 
-# --8<-- [end:imports]
-
-# --8<-- [start:LANGUAGES]
 LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "uk")
 # Zero, and in some languages others, occur in the words of no larger number: a model
 # that has not read them cannot guess them.
 ALWAYS_IN_TRAINING = 100
-# --8<-- [end:LANGUAGES]
 
 
-# --8<-- [start:write_number]
 @functools.lru_cache(maxsize=2**17)  # slow to make, and drawn again and again
 def write_number(number: int, language: str) -> str:
     """Write a number in words, in composed letters (NFC).
@@ -47,10 +40,8 @@ def write_number(number: int, language: str) -> str:
     except NotImplementedError as error:
         raise ValueError(f"language ({language!r}) is unknown to num2words") from error
     return unicodedata.normalize("NFC", words)
-    # --8<-- [end:write_number]
 
 
-# --8<-- [start:NumberWordsTask]
 class NumberWordsTask(HashSplitTask):
     """Numbers in words of several languages, to be written in digits.
 
@@ -123,10 +114,8 @@ class NumberWordsTask(HashSplitTask):
             ValueError: it has not; the message says why.
         """
         check_source(self, source)
-        # --8<-- [end:NumberWordsTask]
 
 
-# --8<-- [start:characters]
 @functools.cache
 def _characters(languages: tuple[str, ...], max_digits: int) -> tuple[str, int]:
     """Collect the characters of number words, and measure the longest.
@@ -149,4 +138,3 @@ def _characters(languages: tuple[str, ...], max_digits: int) -> tuple[str, int]:
         words.update(write_number(n, language) for n in thousands if n < 10**max_digits)
     vocabulary = CharacterVocabulary.of([*words, "0123456789"])
     return vocabulary.characters, max(map(len, words))
-    # --8<-- [end:characters]

@@ -4,7 +4,6 @@ The smallest that a Transformer can be asked: no word means anything, and all de
 where letters stand.
 """
 
-# --8<-- [start:imports]
 import random
 from collections.abc import Callable
 
@@ -13,18 +12,13 @@ from tformer.data.pairs import Pair
 from tformer.data.vocabulary import CharacterVocabulary
 from tformer.tasks.task import HashSplitTask, check_source
 
-# --8<-- [end:imports]
-
-# --8<-- [start:ANSWERS]
 ANSWERS: dict[str, Callable[[str], str]] = {
     "copy": lambda text: text,
     "reverse": lambda text: text[::-1],
     "sort": lambda text: "".join(sorted(text)),
 }
-# --8<-- [end:ANSWERS]
 
 
-# --8<-- [start:SequenceTask]
 class SequenceTask(HashSplitTask):
     """Strings of letters, to be copied, reversed or sorted.
 
@@ -89,4 +83,3 @@ class SequenceTask(HashSplitTask):
             ValueError: it is not; the message says why.
         """
         check_source(self, source)
-        # --8<-- [end:SequenceTask]

@@ -3,7 +3,6 @@
 Sources and targets are texts, so that one command serves all tasks.
 """
 
-# --8<-- [start:imports]
 import random
 from abc import ABC, abstractmethod
 from typing import Protocol
@@ -12,10 +11,7 @@ from tformer.checks import check_positive
 from tformer.data.pairs import SPLITS, Pair, hash_split
 from tformer.data.vocabulary import CharacterVocabulary
 
-# --8<-- [end:imports]
 
-
-# --8<-- [start:Task]
 class Task(Protocol):
     """What every task can do."""
 
@@ -54,10 +50,8 @@ class Task(Protocol):
         Raises:
             ValueError: it is not; the message says why.
         """
-        # --8<-- [end:Task]
 
 
-# --8<-- [start:check_source]
 def check_source(task: Task, source: str) -> None:
     """Raise unless a text has the characters and the length of a task's sources.
 
@@ -70,10 +64,8 @@ def check_source(task: Task, source: str) -> None:
             f"from 1 to {task.max_source_len}"
         )
     task.vocabulary().encode(source)
-    # --8<-- [end:check_source]
 
 
-# --8<-- [start:check_split]
 def check_split(split: str) -> None:
     """Raise unless a split is one of the three.
 
@@ -82,10 +74,8 @@ def check_split(split: str) -> None:
     """
     if split not in SPLITS:
         raise ValueError(f"split ({split!r}) must be one of {', '.join(SPLITS)}")
-    # --8<-- [end:check_split]
 
 
-# --8<-- [start:HashSplitTask]
 class HashSplitTask(ABC):
     """A task that can draw sources without end, split by a hash of each one's item."""
 
@@ -144,4 +134,3 @@ class HashSplitTask(ABC):
                     f"new was found in the {split} split of {self.name}"
                 )
         return pairs
-        # --8<-- [end:HashSplitTask]

@@ -4,8 +4,6 @@ import numpy as np
 from numpy import ndarray
 
 
-# --8<-- [start:scale]
 def scale(values: ndarray, width: float) -> ndarray:
     """Divide by the root of the width."""
     return values / np.sqrt(width)
-    # --8<-- [end:scale]

@@ -1,0 +1,186 @@
+"""Snippets that name a definition: `--8<-- "package/file.py:Class.method"`.
+
+A Markdown extension on top of pymdownx.snippets. The source carries no markers: what a
+name stands for is found in the syntax tree: it cannot be misspelt, nor end at the wrong
+line. The site and the tests use it alike.
+
+| after the colon | stands for |
+|---|---|
+| `name` | a function, class or assignment at the top level, and the comment above |
+| `Class.method` | a method, or another definition inside one |
+| `Class.class` | a class up to its `forward`: what it is, and what it is made of |
+| `imports` | the imports of the file |
+| `docstring` | what the file says of itself |
+| `one,two` | both, with the blank lines of the file between neighbours |
+"""
+
+import ast
+import functools
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from pymdownx.snippets import (  # type: ignore[import-untyped]
+    SnippetExtension,
+    SnippetMissingError,
+    SnippetPreprocessor,
+)
+
+_TARGET = re.compile(
+    r"(?P<path>.+\.py)(?P<names>:[a-zA-Z_][\w.]*(?:,[a-zA-Z_][\w.]*)*)$"
+)
+Span = tuple[int, int]  # the first and the last line, counted from 1
+
+
+class NoDefinition(SnippetMissingError):  # type: ignore[misc]
+    """A file does not define what a page names."""
+
+
+def find_spans(source: str, names: str) -> list[Span]:
+    """Return the lines of each definition in `names`, which commas separate.
+
+    Raises:
+        NoDefinition: the file defines no such name; the message lists what it does.
+    """
+    tree, lines = _parsed(source)
+    return [_find(tree, lines, name) for name in names.split(",")]
+
+
+def defined_names(source: str) -> list[str]:
+    """Return every name that a snippet may ask for."""
+    tree, _ = _parsed(source)
+    names = [name for node in tree.body for name in _bound(node)]
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            names += [
+                f"{node.name}.{name}" for each in node.body for name in _bound(each)
+            ]
+    return names
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(source: str) -> tuple[ast.Module, list[str]]:
+    return ast.parse(source), source.split("\n")
+
+
+def _find(tree: ast.Module, lines: list[str], name: str) -> Span:
+    if name == "imports":
+        nodes: list[ast.stmt] = [node for node in tree.body if _imports(node)]
+        if not nodes:
+            raise NoDefinition("the file imports nothing")
+        return _span(nodes[0], lines)[0], nodes[-1].end_lineno or 0
+    if name == "docstring":
+        if ast.get_docstring(tree) is None:
+            raise NoDefinition("the file has no docstring")
+        return _span(tree.body[0], lines)
+    node: ast.stmt | ast.Module = tree
+    for part in name.split("."):
+        if part == "class" and isinstance(node, ast.ClassDef):
+            return _span(node, lines)[0], _end_of_head(node)
+        node = _member(node, part, name, tree)
+    assert isinstance(node, ast.stmt)
+    return _span(node, lines)
+
+
+def _member(parent: ast.AST, part: str, name: str, tree: ast.Module) -> ast.stmt:
+    for node in getattr(parent, "body", []):
+        if part in _bound(node):
+            assert isinstance(node, ast.stmt)
+            return node
+    known = ", ".join(defined_names(ast.unparse(tree)))
+    raise NoDefinition(f"`{name}` is not defined there; what is: {known}")
+
+
+def _end_of_head(node: ast.ClassDef) -> int:
+    """Return the last line above `forward`, or of `__init__` where there is none."""
+    names = [_bound(each) for each in node.body]
+    for i, each in enumerate(node.body):
+        if i and "forward" in names[i]:
+            return node.body[i - 1].end_lineno or 0
+        if "__init__" in names[i] and ["forward"] not in names:
+            return each.end_lineno or 0
+    return node.end_lineno or 0
+
+
+def _span(node: ast.stmt, lines: list[str]) -> Span:
+    """Return the lines of a statement, its decorators and the comments right above."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(each.lineno for each in decorators)])
+    while first > 1 and lines[first - 2].lstrip().startswith("#"):
+        first -= 1
+    return first, node.end_lineno or 0
+
+
+def _imports(node: ast.stmt) -> bool:
+    for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+    return for_types or isinstance(node, ast.Import | ast.ImportFrom)
+
+
+def _bound(node: ast.AST) -> list[str]:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return [node.name]
+        case ast.Assign():
+            return [each.id for each in node.targets if isinstance(each, ast.Name)]
+        case ast.AnnAssign(target=ast.Name() as target):
+            return [target.id]
+    return []
+
+
+class DefinitionPreprocessor(SnippetPreprocessor):  # type: ignore[misc]
+    """The preprocessor of snippets, which looks definitions up in Python files."""
+
+    def split_path(self, path: str) -> tuple[str | None, str | None, str | None]:
+        """Split `file.py:Class.method`; what it is for other files is pymdownx's."""
+        target = _TARGET.fullmatch(path)
+        if target:
+            return target["path"], None, target["names"]
+        parts: tuple[str | None, str | None, str | None] = super().split_path(path)
+        return parts
+
+    def read_lines(self, path: str) -> list[str]:
+        """Read a file, and remember which it was."""
+        self._path = str(path)
+        lines: list[str] = super().read_lines(path)
+        return lines
+
+    def extract_section(self, section: str, lines: list[str]) -> list[str]:
+        """Return the lines of a definition, or of a marked section elsewhere."""
+        if not self._path.endswith(".py"):
+            marked: list[str] = super().extract_section(section, lines)
+            return marked
+        try:
+            spans = find_spans("\n".join(lines), section)
+        except NoDefinition as error:
+            raise NoDefinition(f"{self._path}: {error}") from None
+        chosen: list[str] = []
+        for i, (first, last) in enumerate(spans):
+            if i:
+                chosen += _gap(lines, spans[i - 1][1], first)
+            chosen += self.dedent(lines[first - 1 : last])
+        return chosen
+
+
+def _gap(lines: list[str], last: int, first: int) -> Iterable[str]:
+    """Return the blank lines above a definition."""
+    above = first - 1
+    while above > max(last, 1) and not lines[above - 1].strip():
+        above -= 1
+    return lines[above : first - 1] or lines[:0]
+
+
+class DefinitionExtension(SnippetExtension):  # type: ignore[misc]
+    """pymdownx.snippets, with definitions as sections."""
+
+    def extendMarkdown(self, md: Any) -> None:
+        """Register the preprocessor."""
+        self.md = md
+        md.registerExtension(self)
+        self.snippet = DefinitionPreprocessor(self.getConfigs(), md)
+        self.snippet.auto_append = self.getConfig("auto_append")
+        md.preprocessors.register(self.snippet, "snippet", 32)
+
+
+def makeExtension(**options: Any) -> DefinitionExtension:
+    """Return the extension, as Markdown looks for it."""
+    return DefinitionExtension(**options)

@@ -1,0 +1,236 @@
+"""Filters by hand, and draws counted against the shares that they should have."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from brute_force import every_text, tiny_gpt, tiny_transformer
+from tformer import greedy, sample
+from tformer.generate.sampling import draw, min_p_filter, top_k_filter, top_p_filter
+
+SHARES = torch.tensor([[0.1, 0.4, 0.05, 0.3, 0.15], [0.2, 0.2, 0.2, 0.2, 0.2]])
+
+
+def kept(logits):
+    return [(row > -math.inf).nonzero().flatten().tolist() for row in logits]
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize(
+    ("k", "tokens"), [(1, [1]), (2, [1, 3]), (3, [1, 3, 4]), (5, [0, 1, 2, 3, 4])]
+)
+def test_top_k(k, tokens):
+    logits = SHARES.log()
+    filtered = top_k_filter(logits, k)
+    assert kept(filtered) == [tokens, [0, 1, 2, 3, 4]]  # those as large stay too
+    assert torch.equal(filtered[0, tokens], logits[0, tokens])
+
+
+@pytest.mark.parametrize(
+    ("p", "tokens"),
+    [
+        (0.01, [1]),
+        (0.39, [1]),
+        (0.41, [1, 3]),
+        (0.69, [1, 3]),
+        (0.71, [1, 3, 4]),
+        (0.96, [0, 1, 2, 3, 4]),
+        (1.0, [0, 1, 2, 3, 4]),
+    ],
+)
+def test_top_p(p, tokens):
+    logits = SHARES.log()
+    filtered = top_p_filter(logits, p)
+    assert kept(filtered)[0] == tokens
+    assert torch.equal(filtered[0, tokens], logits[0, tokens])
+    # Of five even tokens, the fewest that sum to p.
+    assert len(kept(filtered)[1]) == min(5, math.ceil(round(p * 5, 6)))
+
+
+@pytest.mark.parametrize(
+    ("p", "tokens"),
+    [
+        (1.0, [1]),
+        (0.76, [1]),
+        (0.74, [1, 3]),
+        (0.3, [1, 3, 4]),
+        (0.01, [0, 1, 2, 3, 4]),
+    ],
+)
+def test_min_p(p, tokens):
+    logits = SHARES.log() + 3.0  # a shift of all changes nothing
+    filtered = min_p_filter(logits, p)
+    assert kept(filtered) == [tokens, [0, 1, 2, 3, 4]]
+    assert torch.equal(filtered[0, tokens], logits[0, tokens])
+
+
+@given(st.integers(0, 10_000), st.floats(0.001, 1.0), st.integers(1, 9))
+def test_filters_keep_the_largest(seed, p, k):
+    logits = torch.randn(3, 9, generator=seeded(seed)) * 3
+    shares = logits.softmax(-1)
+    for filtered in (
+        top_k_filter(logits, k),
+        top_p_filter(logits, p),
+        min_p_filter(logits, p),
+    ):
+        stays = filtered > -math.inf
+        assert stays.any(-1).all()
+        assert torch.equal(filtered[stays], logits[stays])
+        smallest = shares.masked_fill(~stays, 2.0).amin(-1)
+        largest = shares.masked_fill(stays, -1.0).amax(-1)
+        assert (smallest > largest).all()
+    assert (top_k_filter(logits, k) > -math.inf).sum(-1).tolist() == [k] * 3
+    nucleus = (top_p_filter(logits, p) > -math.inf) & True
+    mass = (shares * nucleus).sum(-1)
+    assert (mass >= p - 1e-5).all()
+    without_the_last = mass - shares.masked_fill(~nucleus, 2.0).amin(-1)
+    assert (without_the_last < p + 1e-5).all()
+
+
+def test_draws_have_their_shares():
+    n = 40_000
+    logits = SHARES.log()[:1].expand(n, -1)
+    counts = draw(logits, seeded()).bincount(minlength=5) / n
+    assert_close(counts, SHARES[0], atol=0.01, rtol=0)
+    impossible = logits.clone()
+    impossible[:, 1] = -math.inf
+    counts = draw(impossible, seeded()).bincount(minlength=5)
+    assert counts[1] == 0
+    assert (counts[[0, 2, 3, 4]] > 0).all()
+
+
+def test_texts_have_their_shares():
+    """Of a whole text, over two steps, with a temperature."""
+    model, n = tiny_gpt(3), 20_000
+    prompt = torch.tensor([3, 0])
+    texts = [ids for ids, _ in every_text(model, prompt, 2, [2])]
+    with torch.no_grad():
+        first = (model(prompt[None])[0, -1] / 1.7).softmax(-1)
+        second = [
+            (model(torch.tensor([[3, 0, token]]))[0, -1] / 1.7).softmax(-1)
+            for token in range(4)
+        ]
+    ids = sample(
+        model,
+        prompt.expand(n, -1),
+        max_len=2,
+        eos_id=2,
+        temperature=1.7,
+        generator=seeded(),
+    )
+    for text in texts:
+        expected = first[text[0]] * (second[text[0]][text[1]] if text[1:] else 1.0)
+        row = torch.tensor([*text, 2][:2])
+        share = (ids == row).all(-1).float().mean()
+        assert share.item() == pytest.approx(expected.item(), abs=0.012)
+
+
+def test_a_seed_repeats_and_another_does_not():
+    model, prompts = tiny_gpt(0, vocab_size=50), torch.randint(0, 50, (4, 3))
+    texts = [
+        sample(model, prompts, max_len=8, generator=seeded(seed), temperature=3.0)
+        for seed in (5, 5, 6)
+    ]
+    assert torch.equal(texts[0], texts[1])
+    assert not torch.equal(texts[0], texts[2])
+    torch.manual_seed(5)
+    a = sample(model, prompts, max_len=8, temperature=3.0)
+    torch.manual_seed(5)
+    assert torch.equal(a, sample(model, prompts, max_len=8, temperature=3.0))
+    assert not torch.equal(a, sample(model, prompts, max_len=8, temperature=3.0))
+
+
+@pytest.mark.parametrize(("n", "k"), [(10, 3), (10, 6), (20, 6), (1000, 37)])
+def test_top_p_keeps_no_token_too_many(n, k):
+    """Of even tokens the sum of k is no more than p = k / n: they must do."""
+    assert (top_p_filter(torch.zeros(1, n), k / n) == 0).sum() == k
+
+
+def test_top_p_sums_16_bit_logits_in_32():
+    logits = torch.randn(1, 5000).bfloat16()
+    kept = (top_p_filter(logits, 0.95) > -math.inf).sum()
+    assert kept == (top_p_filter(logits.float(), 0.95) > -math.inf).sum()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"top_k": 1},
+        {"top_p": 1e-6},
+        {"min_p": 1.0},
+        {"temperature": 1e-4},
+        {"temperature": 1e-39},
+        {"temperature": 1e-300},
+    ],
+    ids=str,
+)
+def test_the_narrowest_filters_are_greedy(options):
+    model, prompts = tiny_gpt(1, vocab_size=9), torch.randint(0, 9, (6, 3))
+    expected = greedy(model, prompts, max_len=7, eos_id=4)
+    for seed in range(3):
+        ids = sample(
+            model, prompts, max_len=7, eos_id=4, generator=seeded(seed), **options
+        )
+        assert torch.equal(ids, expected)
+
+
+def test_each_filter_sees_what_the_one_before_left():
+    """With p of all, 0.7 is reached by two tokens; of the best two, by both too."""
+    model, prompt = tiny_gpt(2, vocab_size=9), torch.tensor([[1, 2]])
+    with torch.no_grad():
+        logits = model(prompt)[:, -1] / 1.5
+    allowed = top_k_filter(logits, 4)
+    allowed = min_p_filter(top_p_filter(allowed, 0.9), 0.2)
+    ids = sample(
+        model,
+        prompt.expand(3000, -1),
+        max_len=1,
+        temperature=1.5,
+        top_k=4,
+        top_p=0.9,
+        min_p=0.2,
+        generator=seeded(),
+    )
+    counts = ids.flatten().bincount(minlength=9) / 3000
+    assert_close(counts, allowed.softmax(-1)[0], atol=0.04, rtol=0)
+
+
+def test_a_transformer_samples_too():
+    model = tiny_transformer(0, vocab_size=11, pad_id=0)
+    src = torch.tensor([[3, 4, 5], [6, 0, 0]])
+    options = {"bos_id": 1, "eos_id": 2, "max_len": 6}
+    ids = sample(model, src, generator=seeded(), **options)
+    assert ids.shape[0] == 2
+    assert torch.equal(ids, sample(model, src, generator=seeded(), **options))
+    best = sample(model, src, top_k=1, **options)
+    assert torch.equal(best, greedy(model, src, **options))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"temperature": 0.0}, ValueError, r"temperature \(0.0\) must be above 0"),
+        ({"temperature": -1.0}, ValueError, r"temperature \(-1.0\)"),
+        ({"temperature": math.inf}, ValueError, r"temperature \(inf\)"),
+        ({"temperature": math.nan}, ValueError, r"temperature \(nan\)"),
+        ({"top_k": 0}, ValueError, r"top_k \(0\) must be at least 1"),
+        ({"top_k": 5}, ValueError, r"top_k \(5\) must be at most vocab_size = 4"),
+        ({"top_k": 1.5}, TypeError, "top_k must be an int"),
+        ({"top_p": 0.0}, ValueError, r"top_p \(0.0\) must be in \(0, 1\]"),
+        ({"top_p": 1.1}, ValueError, r"top_p \(1.1\)"),
+        ({"min_p": 0.0}, ValueError, r"min_p \(0.0\) must be in \(0, 1\]"),
+        ({"min_p": 2.0}, ValueError, r"min_p \(2.0\)"),
+        ({"max_len": 0}, ValueError, r"max_len \(0\)"),
+    ],
+)
+def test_bad_input_is_named(options, error, message):
+    model, prompt = tiny_gpt(0), torch.zeros(1, 2).long()
+    with pytest.raises(error, match=message):
+        sample(model, prompt, **{"max_len": 3, **options})

@@ -1,0 +1,165 @@
+"""The core that all ways of decoding share: prompts, ends, windows, limits."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brute_force import every_text, falling, tiny_gpt, tiny_transformer
+from tformer import greedy, sample
+from tformer.generate.writer import Writer
+
+
+@torch.no_grad()
+def step_by_step(model, prompt, max_len, stops, context=None):
+    """Greedy by the whole model, without a cache."""
+    ids = list(prompt)
+    while len(ids) < len(prompt) + max_len:
+        seen = ids if context is None else ids[-context:]
+        ids.append(model(torch.tensor([seen]))[0, -1].argmax().item())
+        if ids[-1] in stops:
+            break
+    return ids[len(prompt) :]
+
+
+@given(
+    st.lists(
+        st.lists(st.integers(0, 6), min_size=1, max_size=6), min_size=1, max_size=5
+    ),
+    st.integers(1, 6),
+    st.sampled_from([None, 2, [2, 5]]),
+    st.integers(0, 1000),
+)
+def test_prompts_of_any_lengths(prompts, max_len, eos_id, seed):
+    """Each is continued as it would be alone, without a cache."""
+    model = tiny_gpt(seed, vocab_size=7)
+    stops = [eos_id] if isinstance(eos_id, int) else eos_id or []
+    expected = [step_by_step(model, prompt, max_len, stops) for prompt in prompts]
+    longest = max(map(len, expected))
+    fill = stops[0] if stops else 0
+    padded = [row + [fill] * (longest - len(row)) for row in expected]
+    assert greedy(model, prompts, max_len=max_len, eos_id=eos_id).tolist() == padded
+
+
+def test_greedy_is_the_best_of_each_step():
+    """Where all texts have one token, it is also the best of all."""
+    model = tiny_transformer(2, vocab_size=6)
+    src = torch.randint(0, 6, (4, 5))
+    ids = greedy(model, src, bos_id=1, eos_id=2, max_len=1)
+    for row, source in zip(ids.tolist(), src, strict=True):
+        (_, best), *_ = falling(every_text(model, source, 1, [2], bos_id=1), 0)
+        assert row == best
+
+
+def test_a_prompt_is_read_in_one_step_and_nothing_twice():
+    model = tiny_gpt(0, vocab_size=7)
+    lengths = []
+    model.stack.register_forward_hook(lambda _, x, __: lengths.append(x[0].shape[1]))
+    greedy(model, torch.zeros(2, 5).long(), max_len=4)
+    assert lengths == [5, 1, 1, 1]
+    lengths.clear()
+    greedy(model, [[1] * 5, [1] * 3], max_len=4)
+    assert lengths == [3, 1, 1, 1, 1, 1]
+
+
+def test_logits_are_made_for_the_last_position_only():
+    model = tiny_gpt(0, vocab_size=7, tie_embeddings=False)
+    shapes = []
+    model.output.register_forward_hook(lambda _, __, y: shapes.append(tuple(y.shape)))
+    greedy(model, torch.zeros(2, 5).long(), max_len=3)
+    assert shapes == [(2, 1, 7)] * 3
+
+
+def test_the_last_position_can_be_used():
+    model = tiny_gpt(0, vocab_size=7, max_len=8)
+    prompt = torch.tensor([[1, 2, 3]])
+    ids = greedy(model, prompt, max_len=6)  # the sixth is written, and not read
+    assert ids.tolist() == [step_by_step(model, [1, 2, 3], 6, [])]
+
+
+@pytest.mark.parametrize("prompts", [[[1, 2, 3]], [[1] * 12, [4, 5]]])
+def test_a_window_goes_on_where_positions_end(prompts):
+    model = tiny_gpt(5, vocab_size=7, max_len=8)
+    ids = greedy(model, prompts, max_len=20, window=8)
+    # With a window as wide as the positions: the newest 8 tokens, each time.
+    expected = [
+        step_by_step(model, prompt, 20, [], context=8) for prompt in prompts[:1]
+    ]
+    assert ids[:1].tolist() == expected
+    assert ids.shape == (len(prompts), 20)
+
+
+@pytest.mark.parametrize("lengths", [(9, 12), (3, 20), (13, 2), (8, 9), (20, 20)])
+@pytest.mark.parametrize("window", [1, 4, 8])
+def test_a_prompt_beyond_the_positions_is_read_as_if_alone(lengths, window):
+    for seed in range(5):
+        model = tiny_gpt(seed, vocab_size=9, max_len=8)
+        prompts = [torch.randint(0, 9, (n,)).tolist() for n in lengths]
+        options = {"max_len": 9, "window": window}
+        together = greedy(model, prompts, **options).tolist()
+        alone = [greedy(model, [each], **options)[0].tolist() for each in prompts]
+        assert together == alone
+
+
+def test_a_narrow_window_reads_less_often():
+    model = tiny_gpt(5, vocab_size=7, max_len=8)
+    lengths = []
+    model.stack.register_forward_hook(lambda _, x, __: lengths.append(x[0].shape[1]))
+    ids = sample(model, [[1, 2, 3]], max_len=14, window=4)
+    assert ids.shape == (1, 14)
+    assert lengths == [3, 1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 4, 1, 1]
+
+
+def test_a_window_changes_nothing_before_it_is_needed():
+    model = tiny_gpt(5, vocab_size=7, max_len=8)
+    prompt = torch.tensor([[1, 2, 3]])
+    with_window = greedy(model, prompt, max_len=6, window=2)
+    assert torch.equal(with_window, greedy(model, prompt, max_len=6))
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "error", "message"),
+    [
+        (
+            [[1, 2]],
+            {"max_len": 8},
+            ValueError,
+            r"max_len \(8\) must be at most 7.*\(8\)",
+        ),
+        ([[1, 2]], {"max_len": 0}, ValueError, r"max_len \(0\)"),
+        ([[1, 2]], {"max_len": 1.0}, TypeError, "max_len must be an int"),
+        ([[1, 2]], {"window": 9}, ValueError, r"window \(9\) must be at most 8"),
+        ([[1, 2]], {"window": 0}, ValueError, r"window \(0\)"),
+        ([[1, 2]], {"eos_id": 7}, ValueError, r"eos_id \(7\) .*vocab_size = 7"),
+        ([[1, 2]], {"eos_id": [1, -1]}, ValueError, r"eos_id \(-1\)"),
+        ([[1, 2]], {"bos_id": 1}, ValueError, "bos_id is for a Transformer"),
+        (
+            [[1, 2]],
+            {"src_key_mask": torch.ones(1, 2, dtype=torch.bool)},
+            ValueError,
+            "src_key_mask is for a Transformer",
+        ),
+        ([[1, 2], []], {}, ValueError, r"not \[\(2,\), \(0,\)\]"),
+        ([], {}, ValueError, "prompts must be"),
+        (torch.tensor([1, 2]), {}, ValueError, "prompts must be"),
+        ([[1, 7]], {}, ValueError, "vocab_size = 7"),
+        (torch.zeros(1, 2), {}, TypeError, "ids must be int64"),
+    ],
+)
+def test_bad_input_of_a_gpt(given, options, error, message):
+    model = tiny_gpt(0, vocab_size=7, max_len=8)
+    with pytest.raises(error, match=message):
+        greedy(model, given, **{"max_len": 3, **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, r"bos_id \(None\) must be in \[0, vocab_size = 4\)"),
+        ({"bos_id": 4}, r"bos_id \(4\)"),
+        ({"bos_id": 1, "window": 3}, r"window \(3\) is for a GPT"),
+    ],
+)
+def test_bad_input_of_a_transformer(options, message):
+    with pytest.raises(ValueError, match=message):
+        Writer(tiny_transformer(0), torch.zeros(1, 2).long(), max_len=3, **options)

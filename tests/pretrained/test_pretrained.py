@@ -1,0 +1,121 @@
+"""The committed model: its manifest is held to the truth."""
+
+import hashlib
+import json
+import re
+from importlib.metadata import version
+from importlib.resources import files
+
+import pytest
+import torch
+
+from tformer import TransformerConfig, load_checkpoint, load_pretrained
+from tformer.generate.translate import translate
+from tformer.pretrained.__main__ import keep
+from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.run import Run
+from tformer.runs.settings import RunSettings
+from tformer.tasks import TASKS
+from tformer.tasks.dates import ISO_LEN, date_examples
+from tformer.training.evaluation import exact_match
+
+
+@pytest.fixture(scope="module")
+def dates():
+    return load_pretrained("dates")
+
+
+@pytest.fixture(scope="module")
+def manifest():
+    text = files("tformer.pretrained").joinpath("dates.json").read_text("utf-8")
+    return json.loads(text)
+
+
+def test_the_manifest_describes_this_file(manifest):
+    weights = files("tformer.pretrained").joinpath(manifest["weights"]).read_bytes()
+    assert manifest["weights"] == "dates.safetensors"
+    assert manifest["bytes"] == len(weights) < 1_100_000
+    assert manifest["sha256"] == hashlib.sha256(weights).hexdigest()
+
+
+def test_the_manifest_describes_this_model(dates, manifest):
+    assert dates.manifest == manifest
+    expected = TransformerConfig.tiny(
+        vocab_size=len(dates.vocabulary), dropout=0.0, norm_first=True, max_len=256
+    )
+    assert dates.model.config == expected
+    assert not dates.model.training
+    assert next(dates.model.parameters()).dtype == torch.float32
+
+
+def test_the_model_was_made_by_the_preset_of_the_task(manifest):
+    assert RunSettings.from_json(manifest["settings"]) == RunSettings.of("dates")
+    assert manifest["result"]["cpu_seconds"] < 600
+
+
+def test_the_exact_match_of_the_manifest_is_true(dates, manifest):
+    """On all 2,000 held-out dates; another Babel may write some in another way."""
+    result = manifest["result"]
+    assert result["test_pairs"] == 2000
+    pairs = TASKS["dates"].pairs("test", 2000, 0)
+    if version("babel") == manifest["babel"]:
+        measured = exact_match(*dates[:2], pairs, max_len=ISO_LEN + 1)
+        # Another processor may round one close decision in a thousand differently.
+        assert measured == pytest.approx(result["test_exact_match"], abs=0.001)
+    else:
+        known = set(dates.vocabulary.characters)
+        readable = [pair for pair in pairs if set(pair.source) <= known]
+        assert len(readable) > 1900
+        assert exact_match(*dates[:2], readable, max_len=ISO_LEN + 1) > 0.97
+    assert result["test_exact_match"] >= 0.999
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("jeudi 3 mai 1979", "1979-05-03"),
+        ("May 3, 1979", "1979-05-03"),
+        ("1979. május 3.", "1979-05-03"),
+        ("12 ΜΑΡΤΊΟΥ 2024", "2024-03-12"),
+        ("2024年2月29日木曜日", "2024-02-29"),
+        ("niedziela, 31 grudnia 2000", "2000-12-31"),
+    ],
+)
+def test_known_dates_are_written(dates, text, iso):
+    assert translate(*dates[:2], [text], max_len=ISO_LEN + 1) == [iso]
+
+
+def test_what_the_model_writes_is_always_a_date(dates):
+    texts = [e.text for e in date_examples(200, seed=3, split="validation")]
+    for written in translate(*dates[:2], texts, max_len=20):
+        assert re.fullmatch(r"(19|20)\d\d-[01]\d-[0-3]\d", written)
+
+
+def test_two_loads_are_two_models(dates):
+    other = load_pretrained("dates").model
+    with torch.no_grad():
+        next(other.parameters()).zero_()
+    assert not torch.equal(next(other.parameters()), next(dates.model.parameters()))
+
+
+def test_an_unknown_name_is_named_with_those_that_there_are():
+    with pytest.raises(ValueError, match=r"name \('date'\) must be one of dates$"):
+        load_pretrained("date")
+
+
+def test_the_model_of_a_run_is_kept(tmp_path):
+    few = {"steps": 3, "warmup_steps": 1, "batch_size": 8, "examples": 90}
+    settings = RunSettings.of("dates", evaluate_examples=5, test_examples=7, **few)
+    folder = RunFolder.create(tmp_path / "run", settings)
+    with pytest.raises(RunError, match="is not finished"):
+        keep(folder.path, tmp_path)
+    result = Run(folder, progress=False).train()
+    manifest = keep(folder.path, tmp_path / "out")
+    assert manifest["result"] == result
+    assert [look["step"] for look in manifest["validation"]] == [3]
+    kept = load_checkpoint(tmp_path / "out/dates.safetensors")
+    trained = load_checkpoint(folder.model)
+    for one, two in zip(
+        kept.model.parameters(), trained.model.parameters(), strict=True
+    ):
+        assert torch.equal(one, two)

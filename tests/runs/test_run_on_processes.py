@@ -1,0 +1,122 @@
+"""`torchrun -m tformer train`: the same run on any number of processes."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from small_run import SMALL, small_settings, train_here, what_counts
+
+SIZES = {**SMALL, "dropout": 0.0, "steps": 12}
+OPTIONS = [
+    word
+    for name, value in SIZES.items()
+    for word in (f"--{name.replace('_', '-')}", str(value))
+]
+
+
+def start(processes: int, *words, meet=("--standalone",)) -> subprocess.Popen:
+    """Begin a run under torchrun, with one thread a process."""
+    torchrun = ["-m", "torch.distributed.run", *meet]
+    return subprocess.Popen(
+        [
+            *(sys.executable, *torchrun, f"--nproc-per-node={processes}"),
+            *("-m", "tformer", "train", *map(str, words), "--quiet"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        start_new_session=True,
+    )
+
+
+def finish(process: subprocess.Popen) -> tuple[str, str]:
+    try:
+        return process.communicate(timeout=180)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def losses(path: Path) -> list[float]:
+    return [line["loss"] for line in what_counts(path) if "loss" in line]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory) -> Path:
+    """The same run in one process."""
+    path = tmp_path_factory.mktemp("alone") / "run"
+    train_here(path, small_settings(**SIZES))
+    return path
+
+
+@pytest.mark.parametrize(("strategy", "processes"), [("ddp", 2), ("fsdp", 2)])
+def test_the_run_is_that_of_one_process(alone, tmp_path, strategy, processes):
+    path = tmp_path / "run"
+    words = ["reverse", *OPTIONS, "-o", path, "--strategy", strategy]
+    process = start(processes, *words)
+    out, err = finish(process)
+    assert process.returncode == 0, err
+    assert out.count("test_exact_match") == 1  # one speaks for all
+    assert losses(path) == pytest.approx(losses(alone), rel=1e-4)
+    one, two = (json.loads((p / "result.json").read_text()) for p in (path, alone))
+    assert one["test_loss"] == pytest.approx(two["test_loss"], rel=1e-4)
+    assert one["machine"]["processes"] == processes
+    if strategy == "fsdp":  # written in parts, and read by one process
+        assert len(list(path.glob("checkpoints/*12/shards/*.safetensors"))) == 2
+    (path / "result.json").unlink()
+    newest = path / "checkpoints/step-00000012"
+    newest.rename(tmp_path / "gone")
+    train_here(path, small_settings(**SIZES))  # from step 9, alone
+    assert losses(path) == pytest.approx(losses(alone), rel=1e-4)
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_two_launchers_make_one_run_as_on_two_machines(alone, tmp_path, strategy):
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        place = f"localhost:{free.getsockname()[1]}"
+    meet = ["--nnodes=2", "--rdzv-id=test", "--rdzv-backend=c10d"]
+    meet.append(f"--rdzv-endpoint={place}")
+    path = tmp_path / "run"
+    words = ["reverse", *OPTIONS, "-o", path, "--strategy", strategy]
+    launchers = [start(1, *words, meet=meet) for _ in range(2)]
+    written = [finish(launcher) for launcher in launchers]
+    assert [launcher.returncode for launcher in launchers] == [0, 0], written
+    assert sum(out.count("test_exact_match") for out, _ in written) == 1
+    assert losses(path) == pytest.approx(losses(alone), rel=1e-4)
+    assert json.loads((path / "result.json").read_text())["machine"]["processes"] == 2
+
+
+def test_a_killed_worker_stops_the_others_and_the_run_goes_on(alone, tmp_path):
+    path = tmp_path / "run"
+    long = ["reverse", *OPTIONS, "--steps", 100_000, "-o", path, "--strategy", "ddp"]
+    process = start(2, *long)
+    for _ in range(600):
+        if list(path.glob("checkpoints/step-*")):
+            break
+        time.sleep(0.1)
+    command = f"pgrep -P {process.pid}"
+    workers = subprocess.check_output(command, shell=True, text=True).split()
+    os.kill(int(workers[-1]), signal.SIGKILL)
+    began = time.perf_counter()
+    _, err = finish(process)
+    assert time.perf_counter() - began < 60
+    assert process.returncode != 0
+    assert "another process of this run has died" in err or "SIGKILL" in err
+    config = path / "config.json"
+    values = json.loads(config.read_text())
+    made = max(path.glob("checkpoints/step-*")).name
+    steps = int(made.removeprefix("step-")) + 5
+    config.write_text(json.dumps({**values, "steps": steps}))
+    process = start(2, "--resume", path)
+    _, err = finish(process)
+    assert process.returncode == 0, err
+    assert json.loads((path / "result.json").read_text())["steps"] == steps

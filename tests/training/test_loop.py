@@ -1,0 +1,332 @@
+"""The training loop: it learns, repeats itself, and stops before it ruins a model."""
+
+import itertools
+import math
+import sys
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from tformer import Transformer, TransformerConfig, greedy, train
+from tformer.data.batches import PairBatch
+from tformer.training.loop import batch_loss, train_step
+from tformer.training.optimizer import adamw
+from tformer.training.precision import Precision
+
+BOS, EOS, PAD = 1, 2, 0
+
+
+def make_model(seed: int = 0, **changes) -> Transformer:
+    torch.manual_seed(seed)
+    sizes = {"vocab_size": 13, "d_model": 14, "num_heads": 7, "d_ff": 22}
+    options = {"dropout": 0.0, "norm_first": True, **changes}
+    return Transformer(TransformerConfig.tiny(**{**sizes, **options}))
+
+
+def make_batch(seed: int = 0, rows: int = 5) -> PairBatch:
+    """The target is the source, reversed; the last row is shorter."""
+    src = torch.randint(3, 13, (rows, 3), generator=torch.Generator().manual_seed(seed))
+    ends = torch.full((rows, 1), EOS)
+    tgt = torch.cat((torch.full((rows, 1), BOS), src.flip(1), ends), dim=1)
+    src[-1, -1] = PAD
+    tgt[-1] = torch.tensor([BOS, src[-1, 1], src[-1, 0], EOS, PAD])
+    return PairBatch(src, tgt)
+
+
+def constant(rate: float):
+    return lambda _: rate
+
+
+def run(model, batches=None, steps=20, **options):
+    batches = itertools.repeat(make_batch()) if batches is None else batches
+    options = {"schedule": constant(0.01), "progress": False, **options}
+    return train(model, batches, steps=steps, **options)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_one_batch_is_learned_by_heart(norm_first):
+    model, batch = make_model(norm_first=norm_first), make_batch()
+    reports = run(model, steps=150)
+    assert reports[0].loss > 1.5
+    assert reports[-1].loss < 0.02
+    out = greedy(model, batch.src, bos_id=BOS, eos_id=EOS, max_len=6)
+    assert out.tolist() == batch.tgt[:, 1:].tolist()
+
+
+def test_the_loss_compares_each_position_with_the_next_token():
+    model, batch = make_model(), make_batch()
+    total, count = 0.0, 0
+    for src, tgt in zip(batch.src, batch.tgt, strict=True):
+        src, tgt = src[src != PAD][None], tgt[tgt != PAD]
+        for t in range(1, len(tgt)):
+            logits = model(src, tgt[None, :t])[0, -1]
+            total -= logits.log_softmax(-1)[tgt[t]].item()
+            count += 1
+    assert batch_loss(model, batch).item() == pytest.approx(total / count, rel=1e-5)
+    smoothed = batch_loss(model, batch, smoothing=0.3).item()
+    assert smoothed != pytest.approx(total / count, rel=1e-3)
+
+
+def test_two_runs_are_equal_to_the_last_bit():
+    batches = [make_batch(seed) for seed in range(12)]
+    models = [make_model(dropout=0.1), make_model(dropout=0.1)]
+    reports = []
+    for model in models:
+        torch.manual_seed(5)  # of the dropout
+        reports.append(run(model, batches, steps=12))
+    assert reports[0] == reports[1]
+    for one, two in zip(*(m.parameters() for m in models), strict=True):
+        assert torch.equal(one, two)
+    assert run(make_model(1, dropout=0.1), batches, steps=12) != reports[0]
+
+
+def test_steps_equal_those_of_a_plain_loop():
+    """Without clipping, smoothing and decay: forward, backward, Adam.
+
+    In float64: Adam makes whole steps of rounding errors where a gradient is 0, as
+    that of the keys' bias, which softmax does not see.
+    """
+    batches = [make_batch(seed) for seed in range(6)]
+    ours, theirs = make_model().double(), make_model().double()
+    reports = run(
+        ours,
+        batches,
+        steps=6,
+        schedule=lambda step: 0.01 / step,
+        optimizer=adamw(ours, weight_decay=0.0),
+        clip_norm=1e9,
+    )
+    optimizer = torch.optim.Adam(theirs.parameters(), betas=(0.9, 0.98), eps=1e-9)
+    for i, batch in enumerate(batches):
+        optimizer.param_groups[0]["lr"] = 0.01 / (i + 1)
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(
+            theirs(batch.src, batch.tgt[:, :-1]).flatten(0, 1),
+            batch.tgt[:, 1:].flatten(),
+            ignore_index=PAD,
+        )
+        loss.backward()
+        norm = torch.cat([p.grad.flatten() for p in theirs.parameters()]).norm()
+        optimizer.step()
+        assert reports[i].step == i + 1
+        assert reports[i].learning_rate == 0.01 / (i + 1)
+        assert reports[i].loss == pytest.approx(loss.item(), rel=1e-9)
+        assert reports[i].grad_norm == pytest.approx(norm.item(), rel=1e-9)
+    for one, two in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert_close(one, two, rtol=1e-6, atol=1e-7)
+
+
+def test_only_matrices_decay():
+    model = make_model()
+    optimizer = adamw(model, weight_decay=0.5)
+    before = {n: p.detach().clone() for n, p in model.named_parameters()}
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.1
+    optimizer.step()
+    decayed = 0
+    for name, parameter in model.named_parameters():
+        factor = 0.95 if parameter.ndim > 1 else 1.0
+        assert_close(parameter, before[name] * factor)
+        decayed += parameter.ndim > 1
+    assert 0 < decayed < len(before)
+
+
+def gradients(model, batch, **options):
+    """Those of one step, which is too short to change anything."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    result = train_step(model, batch, optimizer, clip_norm=1e9, **options)
+    return result, [p.grad.clone() for p in model.parameters()]
+
+
+@pytest.mark.parametrize("accumulate", [2, 3, 4, 5, 50])
+def test_parts_of_a_batch_add_up_to_the_batch(accumulate):
+    """The last row is shorter, so the parts hold different numbers of tokens."""
+    model, batch = make_model().double(), make_batch(rows=5)
+    (loss, norm, tokens), whole = gradients(model, batch, smoothing=0.1)
+    parts = gradients(model, batch, smoothing=0.1, accumulate=accumulate)
+    assert parts[0] == (pytest.approx(loss, rel=1e-12), pytest.approx(norm), tokens)
+    assert tokens == 19
+    for one, two in zip(whole, parts[1], strict=True):
+        assert_close(one, two, rtol=1e-9, atol=1e-14)
+
+
+def test_the_schedule_does_not_see_the_parts():
+    rates = []
+    run(make_model(), steps=4, accumulate=3, schedule=lambda s: rates.append(s) or 0.1)
+    assert rates == [1, 2, 3, 4]
+
+
+def test_bf16_computes_products_in_16_bits_and_keeps_weights_in_32():
+    model, seen = make_model(), []
+    model.stacks.encoder.layers[0].feed_forward.register_forward_hook(
+        lambda _, __, output: seen.append(output.dtype)
+    )
+    (full, *_), _ = gradients(model, make_batch())
+    (half, *_), of_half = gradients(model, make_batch(), precision=Precision("bf16"))
+    assert seen == [torch.float32, torch.bfloat16]
+    assert full != half == pytest.approx(full, rel=2e-2)
+    assert {gradient.dtype for gradient in of_half} == {torch.float32}
+
+
+def test_a_compiled_model_trains_as_one_that_is_not():
+    plain, compiled = make_model(), make_model()
+    compiled.compile(backend="aot_eager")
+    reports = [run(model, steps=4) for model in (plain, compiled)]
+    for one, two in zip(*reports, strict=True):
+        assert one.loss == pytest.approx(two.loss, rel=1e-4)
+
+
+def test_a_training_goes_on_where_it_stopped():
+    batches = [make_batch(seed) for seed in range(6)]
+    model, rates = make_model(), []
+    optimizer = adamw(model)
+    options = {"optimizer": optimizer, "schedule": lambda s: rates.append(s) or 0.01}
+    first = run(model, batches[:2], steps=2, **options)
+    rest = run(model, batches[2:], steps=6, start=2, **options)
+    assert [r.step for r in rest] == rates[2:] == [3, 4, 5, 6]
+    assert first + rest == run(make_model(), batches, steps=6)
+    assert run(model, batches, steps=6, start=6) == []
+
+
+def test_gradients_are_clipped():
+    seen = []
+
+    class Spy(torch.optim.SGD):
+        def step(self):
+            gradients = [
+                p.grad.flatten() for g in self.param_groups for p in g["params"]
+            ]
+            seen.append(torch.cat(gradients).norm().item())
+            return super().step()
+
+    model = make_model()
+    reports = run(
+        model, steps=3, optimizer=Spy(model.parameters(), lr=1.0), clip_norm=0.05
+    )
+    assert all(report.grad_norm > 0.1 for report in reports)
+    assert seen == pytest.approx([0.05] * 3, rel=1e-3)
+
+
+def test_smoothing_reaches_the_loss():
+    plain, smoothed = (
+        run(make_model(), steps=1, smoothing=s)[0].loss for s in (0.0, 0.4)
+    )
+    assert plain != pytest.approx(smoothed, rel=1e-3)
+
+
+def test_the_callback_sees_each_step_and_may_evaluate():
+    model, seen = make_model(dropout=0.3), []
+
+    def callback(report):
+        seen.append((report, model.training))
+        model.eval()
+
+    reports = run(model, steps=4, callback=callback)
+    assert [report for report, _ in seen] == reports
+    assert [training for _, training in seen] == [True] * 4
+
+
+def test_batches_are_taken_one_by_one_and_no_more_than_needed():
+    batches = iter([make_batch(seed) for seed in range(5)])
+    run(make_model(), batches, steps=3)
+    assert len(list(batches)) == 2
+
+
+@pytest.fixture
+def poisoned():
+    """A model whose loss becomes NaN in the forward pass of the third step."""
+    model, calls = make_model(), itertools.count(1)
+    model.stacks.encoder.register_forward_hook(
+        lambda _, __, output: output * math.nan if next(calls) == 3 else output
+    )
+    return model
+
+
+def test_a_loss_that_is_nan_stops_before_the_step(poisoned):
+    states = []
+    with pytest.raises(FloatingPointError, match=r"step 3: the loss is nan: a sum"):
+        run(
+            poisoned,
+            callback=lambda _: states.append(
+                [p.detach().clone() for p in poisoned.parameters()]
+            ),
+        )
+    assert len(states) == 2
+    for parameter, saved in zip(poisoned.parameters(), states[-1], strict=True):
+        assert torch.equal(parameter, saved)
+
+
+def test_a_parameter_that_is_nan_is_named():
+    model = make_model()
+    with torch.no_grad():
+        model.stacks.decoder.layers[1].self_attn.q_proj.weight[0, 0] = math.inf
+    with pytest.raises(
+        FloatingPointError,
+        match=r"step 1: .* parameter stacks\.decoder\.layers\.1\.self_attn\.q_proj",
+    ):
+        run(model)
+
+
+def test_after_a_loss_that_is_nan_a_scaler_can_be_used_again(poisoned):
+    precision = Precision()
+    precision.scaler = torch.amp.GradScaler("cpu", init_scale=2.0)
+    batch, optimizer = make_batch(), adamw(poisoned)
+    for number in range(1, 5):
+        if number == 3:
+            with pytest.raises(FloatingPointError, match="the loss is nan"):
+                train_step(poisoned, batch, optimizer, precision=precision)
+        else:
+            loss, *_ = train_step(poisoned, batch, optimizer, precision=precision)
+            assert math.isfinite(loss)
+
+
+def test_a_gradient_that_is_infinite_is_named():
+    model = make_model()
+    bias = model.stacks.encoder.layers[0].feed_forward.linear1.bias
+    bias.register_hook(lambda gradient: gradient + math.inf)
+    before = [p.detach().clone() for p in model.parameters()]
+    with pytest.raises(
+        FloatingPointError,
+        match=r"gradient is (inf|nan): the gradient of .*linear1\.bias",
+    ):
+        run(model)
+    for parameter, saved in zip(model.parameters(), before, strict=True):
+        assert torch.equal(parameter, saved)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"steps": 0}, ValueError, r"steps \(0\)"),
+        ({"accumulate": 0}, ValueError, r"accumulate \(0\)"),
+        ({"start": 21}, ValueError, r"start \(21\) must be in \[0, steps = 20\]"),
+        ({"clip_norm": 0.0}, ValueError, r"clip_norm \(0.0\)"),
+        ({"schedule": constant(-1.0)}, ValueError, "schedule gives -1.0 for step 1"),
+        ({"schedule": constant(math.nan)}, ValueError, "schedule gives nan"),
+        ({"batches": [make_batch()], "steps": 3}, ValueError, "after 1 of 3 steps"),
+        ({"smoothing": 1.0}, ValueError, r"smoothing \(1.0\)"),
+    ],
+)
+def test_bad_input_is_named(options, error, message):
+    with pytest.raises(error, match=message):
+        run(make_model(), **options)
+
+
+def test_the_bar_can_be_switched_off(capsys):
+    run(make_model(), steps=2, progress=False)
+    assert capsys.readouterr() == ("", "")
+    run(make_model(), steps=2, progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "2/2" in err
+    assert "loss" in err
+
+
+def test_a_missing_tqdm_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with pytest.raises(ImportError, match=r"tqdm: pip install 'tformer\[train\]'"):
+        run(make_model(), progress=True)
+    run(make_model(), steps=1, progress=False)

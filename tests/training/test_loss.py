@@ -1,0 +1,191 @@
+"""The loss against `F.cross_entropy`, its own formula, and finite differences."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.testing import assert_close
+
+import tformer.training.loss
+from tformer import label_smoothed_cross_entropy
+from tformer.training.loss import smoothed_targets
+
+PAD = 2
+
+
+def example(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0):
+    generator = torch.Generator().manual_seed(seed)
+    logits = 3 * torch.randn(*shape, dtype=torch.float64, generator=generator)
+    targets = torch.randint(0, shape[-1], shape[:-1], generator=generator)
+    targets.view(-1)[::3] = PAD
+    return logits.to(dtype).requires_grad_(), targets
+
+
+@pytest.fixture(params=[1, 7, 2**18])
+def slice_numbers(request, monkeypatch):
+    """Run with slices of one row, of a few that do not come out even, and of all."""
+    monkeypatch.setitem(tformer.training.loss.SLICE_NUMBERS, "cpu", request.param * 11)
+
+
+@pytest.mark.usefixtures("slice_numbers")
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
+@pytest.mark.parametrize("pad_id", [None, PAD])
+def test_loss_and_gradient_equal_torch(smoothing, pad_id):
+    logits, targets = example(5, 13, 11)
+    ours = label_smoothed_cross_entropy(
+        logits, targets, smoothing=smoothing, pad_id=pad_id
+    )
+    theirs = F.cross_entropy(
+        logits.flatten(0, 1),
+        targets.flatten(),
+        label_smoothing=smoothing,
+        ignore_index=-100 if pad_id is None else pad_id,
+    )
+    assert_close(ours, theirs)
+    assert ours.dtype == torch.float64
+    weight = torch.tensor(1.7, dtype=torch.float64)  # a gradient other than 1 comes in
+    of_ours, of_theirs = (
+        torch.autograd.grad(weight * loss, logits)[0] for loss in (ours, theirs)
+    )
+    assert of_theirs.abs().max() > 1e-3
+    assert_close(of_ours, of_theirs)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_gradient_equals_finite_differences(smoothing):
+    logits, targets = example(7, 5)
+    assert torch.autograd.gradcheck(
+        lambda x: label_smoothed_cross_entropy(
+            x, targets, smoothing=smoothing, pad_id=PAD
+        ),
+        logits,
+    )
+
+
+def test_loss_is_the_cross_entropy_with_the_smoothed_targets():
+    logits, targets = example(3, 7, 11)
+    q = smoothed_targets(targets, 11, smoothing=0.2, pad_id=PAD).double()
+    by_formula = -(q * logits.log_softmax(-1)).sum() / (targets != PAD).sum()
+    ours = label_smoothed_cross_entropy(logits, targets, smoothing=0.2, pad_id=PAD)
+    assert_close(ours, by_formula, rtol=1e-6, atol=0)  # q is float32
+
+
+def test_even_logits_cost_the_logarithm_of_the_vocabulary():
+    loss = label_smoothed_cross_entropy(torch.zeros(3, 65), torch.tensor([0, 1, 64]))
+    assert loss.item() == pytest.approx(math.log(65))
+    assert loss.item() == pytest.approx(4.174, abs=5e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_summed_in_float32(dtype):
+    logits, targets = example(257, 211, dtype=dtype)
+    ours = label_smoothed_cross_entropy(logits, targets, pad_id=PAD)
+    exact = label_smoothed_cross_entropy(logits.double(), targets, pad_id=PAD)
+    assert ours.dtype == torch.float32
+    assert_close(ours.double(), exact, rtol=1e-6, atol=0)
+    gradient = torch.autograd.grad(ours, logits)[0]
+    assert gradient.dtype == dtype
+
+
+def test_padding_has_no_part_in_value_or_gradient():
+    logits, targets = example(4, 6, 11)
+    changed = logits.detach().clone()
+    changed[targets == PAD] = 1e4
+    changed.requires_grad_()
+    losses = [
+        label_smoothed_cross_entropy(x, targets, pad_id=PAD) for x in (logits, changed)
+    ]
+    assert_close(*losses)
+    assert (torch.autograd.grad(losses[1], changed)[0][targets == PAD] == 0).all()
+    everything = label_smoothed_cross_entropy(logits, targets)
+    assert not torch.isclose(losses[0], everything)
+
+
+def test_nothing_but_padding_costs_nothing():
+    logits, targets = example(3, 11)
+    loss = label_smoothed_cross_entropy(
+        logits, torch.full_like(targets, PAD), pad_id=PAD
+    )
+    assert loss.item() == 0
+    assert (torch.autograd.grad(loss, logits)[0] == 0).all()
+
+
+def test_large_scores_and_ruled_out_tokens_stay_finite():
+    logits = torch.tensor([[1e4, 0.0, -1e4], [5.0, -math.inf, 4.0]], requires_grad=True)
+    loss = label_smoothed_cross_entropy(logits, torch.tensor([0, 0]), smoothing=0.0)
+    assert_close(loss, F.cross_entropy(logits, torch.tensor([0, 0])))
+    assert torch.autograd.grad(loss, logits)[0].isfinite().all()
+
+
+def test_no_copy_of_the_logits_is_kept_for_the_backward_pass():
+    logits = torch.randn(31, 17, requires_grad=True)
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda t: kept.append(t) or t, lambda t: t
+    ):
+        label_smoothed_cross_entropy(logits, torch.zeros(31, dtype=torch.long))
+    large = [t for t in kept if t.numel() >= logits.numel()]
+    assert [t.data_ptr() for t in large] == [logits.data_ptr()]
+
+
+def test_smoothed_targets_of_the_annotated_transformer():
+    q = smoothed_targets(
+        torch.tensor([2, 1, 0, 3, 3]), 5, smoothing=0.4, pad_id=0, spread="others"
+    )
+    third = 0.4 / 3
+    expected = [
+        [0, third, 0.6, third, third],
+        [0, 0.6, third, third, third],
+        [0, 0, 0, 0, 0],
+        [0, third, third, 0.6, third],
+        [0, third, third, 0.6, third],
+    ]
+    assert_close(q, torch.tensor(expected))
+
+
+def test_smoothed_targets_over_all_tokens():
+    q = smoothed_targets(torch.tensor([[1, 3], [0, 2]]), 4, smoothing=0.2, pad_id=0)
+    assert q.shape == (2, 2, 4)
+    assert_close(q[0, 0], torch.tensor([0.05, 0.85, 0.05, 0.05]))
+    assert_close(q.sum(-1), torch.tensor([[1.0, 1.0], [0.0, 1.0]]))
+
+
+def test_smoothed_targets_without_padding_spread_over_all_others():
+    q = smoothed_targets(torch.tensor([0]), 5, smoothing=0.4, spread="others")
+    assert_close(q, torch.tensor([[0.6, 0.1, 0.1, 0.1, 0.1]]))
+
+
+LOGITS, TARGETS = torch.zeros(2, 3, 5), torch.zeros(2, 3, dtype=torch.long)
+
+
+@pytest.mark.parametrize(
+    ("logits", "targets", "options", "error", "message"),
+    [
+        (LOGITS.long(), TARGETS, {}, TypeError, "logits must be floating"),
+        (LOGITS, TARGETS.float(), {}, TypeError, "targets must be int64 or int32"),
+        (LOGITS, TARGETS[:, :2], {}, ValueError, r"\(2, 3, 5\), targets is \(2, 2\)"),
+        (LOGITS[:0], TARGETS[:0], {}, ValueError, "not empty"),
+        (LOGITS, TARGETS + 5, {}, ValueError, r"\[0, vocab_size = 5\).* 5 to 5"),
+        (LOGITS, TARGETS - 1, {}, ValueError, "-1 to -1"),
+        (LOGITS, TARGETS, {"smoothing": 1.0}, ValueError, r"smoothing \(1.0\)"),
+        (LOGITS, TARGETS, {"smoothing": -0.1}, ValueError, r"smoothing \(-0.1\)"),
+    ],
+)
+def test_bad_input_is_named(logits, targets, options, error, message):
+    with pytest.raises(error, match=message):
+        label_smoothed_cross_entropy(logits, targets, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vocab_size": 0}, "vocab_size = 0"),
+        ({"vocab_size": 5, "spread": "even"}, r"spread \('even'\)"),
+        ({"vocab_size": 5, "smoothing": 2.0}, r"smoothing \(2.0\)"),
+        ({"vocab_size": 2, "spread": "others", "pad_id": 1}, "leaves no others"),
+    ],
+)
+def test_bad_options_of_smoothed_targets_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        smoothed_targets(torch.tensor([0]), **options)

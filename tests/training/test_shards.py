@@ -1,0 +1,183 @@
+"""Sharded checkpoints in one process: what is kept, and what is refused.
+
+On several processes, and from one number of them to another: test_distributed.py.
+"""
+
+import pickle
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+from torch import nn
+
+from tformer import GPT, GPTConfig
+from tformer.training.optimizer import adamw
+from tformer.training.shards import (
+    full_state,
+    load_full_state,
+    load_shards,
+    save_shards,
+)
+
+
+def make_model(seed: int = 0, **changes) -> GPT:
+    torch.manual_seed(seed)
+    sizes = {"vocab_size": 11, "d_model": 6, "num_heads": 3, "num_layers": 1}
+    return GPT(GPTConfig.tiny(**{**sizes, **changes}))
+
+
+def trained(steps: int = 2) -> tuple[GPT, torch.optim.AdamW]:
+    model = make_model()
+    optimizer = adamw(model)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.01
+    for _ in range(steps):
+        step(model, optimizer)
+    return model, optimizer
+
+
+def step(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    optimizer.zero_grad()
+    model(torch.arange(10)[None]).square().mean().backward()
+    optimizer.step()
+
+
+def fresh() -> tuple[GPT, torch.optim.AdamW]:
+    model = make_model(seed=1)
+    optimizer = adamw(model)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.01
+    return model, optimizer
+
+
+@pytest.fixture
+def saved(tmp_path) -> Path:
+    with warnings.catch_warnings(action="error"):
+        save_shards(tmp_path / "saved", *trained())
+    return tmp_path / "saved"
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+@pytest.mark.parametrize("road", ["shards", "full"])
+def test_goes_on_bit_for_bit(tmp_path, road, steps):
+    model, optimizer = trained(steps)
+    other, other_optimizer = fresh()
+    if road == "full":
+        load_full_state(other, full_state(model, optimizer), other_optimizer)
+    else:
+        save_shards(tmp_path / "saved", model, optimizer)
+        load_shards(tmp_path / "saved", other, other_optimizer)
+    for _ in range(2):
+        step(model, optimizer)
+        step(other, other_optimizer)
+    for ours, theirs in zip(model.parameters(), other.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_saving_before_the_first_step_changes_nothing():
+    model, optimizer = trained(0)
+    full_state(model, optimizer)
+    step(model, optimizer)
+    other, _ = trained(1)
+    for ours, theirs in zip(model.parameters(), other.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_saving_between_backward_and_the_first_step_saves_all():
+    model, optimizer = trained(0)
+    loss = model(torch.arange(10)[None]).square().mean()
+    loss.backward()
+    before = [p.grad.clone() for p in model.parameters()]
+    names = full_state(model, optimizer).keys()
+    assert names == full_state(*trained(1)).keys()
+    assert any(name.startswith("optimizer.") for name in names)
+    for p, gradient in zip(model.parameters(), before, strict=True):
+        assert torch.equal(p.grad, gradient)
+
+
+def test_the_settings_of_the_optimizer_stay(saved):
+    model, optimizer = fresh()
+    optimizer.param_groups[0]["lr"] = 0.5
+    load_shards(saved, model, optimizer)
+    assert optimizer.param_groups[0]["lr"] == 0.5
+    assert [group["weight_decay"] for group in optimizer.param_groups] == [0.01, 0.0]
+
+
+def test_model_alone(tmp_path):
+    model, _ = trained()
+    save_shards(tmp_path / "model", model)
+    other, _ = fresh()
+    load_shards(tmp_path / "model", other)
+    assert torch.equal(model.embedding.weight, other.embedding.weight)
+    assert all(name.startswith("model.") for name in full_state(model))
+
+
+def test_model_alone_of_both(saved):
+    other, _ = fresh()
+    load_shards(saved, other)
+    load_full_state(other, full_state(*trained()))
+    assert torch.equal(other.embedding.weight, trained()[0].embedding.weight)
+
+
+def test_nothing_but_safetensors(saved):
+    files = list(saved.rglob("*"))
+    assert [file.suffix for file in files] == [".safetensors"]
+    with safe_open(files[0], "pt") as file:
+        assert "model.embedding.weight" in file.keys()  # noqa: SIM118
+        assert "optimizer.state.embedding.weight.exp_avg" in file.keys()  # noqa: SIM118
+    assert not list(saved.parent.glob("*.new"))
+
+
+def test_opening_unpickles_nothing(saved, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a pickle was opened")
+
+    monkeypatch.setattr(torch, "load", refuse)
+    monkeypatch.setattr(pickle, "load", refuse)
+    monkeypatch.setattr(pickle, "loads", refuse)
+    monkeypatch.setattr(pickle, "Unpickler", refuse)
+    load_shards(saved, *fresh())
+
+
+class TestErrors:
+    def test_a_folder_that_is_there(self, saved):
+        with pytest.raises(FileExistsError, match="is there already"):
+            save_shards(saved, *trained())
+
+    def test_no_folder(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match="no such folder"):
+            load_shards(tmp_path / "nothing", *fresh())
+
+    def test_empty_folder(self, tmp_path):
+        with pytest.raises(ValueError, match="is of another model: it lacks model"):
+            load_shards(tmp_path, *fresh())
+
+    @pytest.mark.parametrize("left", [0, 4, 100, 5000])
+    def test_truncated(self, saved, left):
+        (file,) = saved.iterdir()
+        file.write_bytes(file.read_bytes()[:left])
+        with pytest.raises(ValueError, match="holds a file that is cut off"):
+            load_shards(saved, *fresh())
+
+    @pytest.mark.parametrize(
+        ("changes", "said"),
+        [
+            ({"num_layers": 2}, r"it lacks model\.stack\.layers\.1\."),
+            ({"tie_embeddings": False}, r"it lacks model\.output\.weight"),
+            ({"bias": False}, r"it has an unknown model\.stack"),
+            (
+                {"vocab_size": 12},
+                r"model\.embedding\.weight is \(11, 6\), not \(12, 6\)",
+            ),
+        ],
+    )
+    def test_another_model(self, saved, changes, said):
+        model = make_model(**changes)
+        before = model.embedding.weight.clone()
+        with pytest.raises(ValueError, match=f"is of another model: {said}"):
+            load_shards(saved, model)
+        with pytest.raises(ValueError, match=f"is of another model: {said}"):
+            load_full_state(model, full_state(trained()[0]))
+        assert torch.equal(model.embedding.weight, before)

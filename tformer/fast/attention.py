@@ -1,0 +1,135 @@
+"""Attention by torch's fused kernel, made to keep our promises about masks.
+
+B batch · H heads · G key/value heads · T queries · S keys · Dh head_dim
+Dv width of a value
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tformer.nn.masks import causal_mask, combine_masks
+
+# The kernel turns a mask into floats: 1 GB where 16,384 queries have a row each. With
+# this many queries at a time, memory grows with T and not with T × S.
+QUERIES_AT_A_TIME = 256
+# Where the kernel itself gives zeros to a query that may attend to nothing.
+ZEROES_DEAD_ROWS = {"cpu"}
+# Whether the one of the CPU knows of groups; torch 2.5 would hold all the scores.
+CPU_SERVES_GROUPS = torch.__version__ >= "2.13"  # as numbers: 2.5 is older
+
+
+def fused_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    bias: Tensor | None,
+    is_causal: bool,
+    scale: float,
+    dropout_p: float,
+) -> Tensor:
+    """Attend by torch's fused kernel, which never holds the scores.
+
+    The arguments are those of `scaled_dot_product_attention`, which has checked them.
+
+    Returns:
+        (B, H, T, Dv).
+    """
+    (H, T, Dh), (G, S, Dv) = query.shape[1:], value.shape[1:]
+    if attn_mask is not None:
+        attn_mask = attn_mask[(None,) * (4 - attn_mask.ndim)]
+    if bias is not None:
+        bias = bias[(None,) * (4 - bias.ndim)].to(query.dtype)
+    masks = [mask for mask in (attn_mask, bias) if mask is not None]
+    if is_causal and T == 1:
+        is_causal = False  # a single query is the newest: it sees every key
+    by_flag = is_causal and not masks
+    if by_flag and T != S:
+        by_flag = False  # the flag would line up the first query with the first key
+
+    has_rows = is_causal or any(mask.shape[2] > 1 for mask in masks)
+    eager = not torch.compiler.is_compiling()
+    if eager and has_rows and not by_flag and T > QUERIES_AT_A_TIME:
+        return _in_blocks(
+            query, key, value, attn_mask, bias, is_causal, scale, dropout_p
+        )
+    if is_causal and not by_flag:
+        attn_mask = combine_masks(attn_mask, causal_mask(T, S, device=query.device))
+    alive = None
+    if attn_mask is not None and query.device.type not in ZEROES_DEAD_ROWS:
+        alive = attn_mask.any(dim=-1, keepdim=True)  # (B, H, T, 1)
+        attn_mask = attn_mask | ~alive
+    if bias is not None:
+        if attn_mask is not None:
+            bias = torch.where(attn_mask, bias, -math.inf)
+        attn_mask = bias
+
+    # The kernel wants one width: columns of zeros change no score.
+    query, key, value = (
+        x if x.shape[-1] >= max(Dh, Dv) else F.pad(x, (0, max(Dh, Dv) - x.shape[-1]))
+        for x in (query, key, value)
+    )
+    grouped = False
+    if H != G:
+        grouped = _serves_groups(query, attn_mask)
+        if not grouped:
+            key, value = (x.repeat_interleave(H // G, dim=1) for x in (key, value))
+    output = F.scaled_dot_product_attention(
+        query,
+        key,
+        value,
+        attn_mask,
+        dropout_p,
+        by_flag,
+        scale=scale,
+        enable_gqa=grouped,
+    )[..., :Dv]  # (B, H, T, Dv)
+    return output if alive is None else output.masked_fill(~alive, 0.0)
+
+
+def _in_blocks(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    bias: Tensor | None,
+    is_causal: bool,
+    scale: float,
+    dropout_p: float,
+) -> Tensor:
+    """Attend for some queries at a time, each block to the keys that it may see."""
+    T, S = query.shape[2], key.shape[2]
+    blind = max(0, T - S) if is_causal else 0  # the first queries, before any key
+    outputs = []
+    for begin in range(blind, T, QUERIES_AT_A_TIME):
+        end = min(begin + QUERIES_AT_A_TIME, T)
+        seen = S - (T - end) if is_causal else S
+        mask_rows, bias_rows = (
+            x if x is None else x.expand(-1, -1, T, S)[:, :, begin:end, :seen]
+            for x in (attn_mask, bias)
+        )
+        outputs.append(
+            fused_attention(
+                query[:, :, begin:end],
+                key[:, :, :seen],
+                value[:, :, :seen],
+                mask_rows,
+                bias_rows,
+                is_causal,
+                scale,
+                dropout_p,
+            )
+        )
+    output = torch.cat(outputs, dim=2)
+    return F.pad(output, (0, 0, blind, 0)) if blind else output  # (B, H, T, Dv)
+
+
+def _serves_groups(query: Tensor, attn_mask: Tensor | None) -> bool:
+    """Say whether the kernel knows of groups; else torch would hold the scores."""
+    if query.device.type == "cpu":
+        return CPU_SERVES_GROUPS
+    half = query.dtype in (torch.float16, torch.bfloat16)
+    return query.is_cuda and half and attn_mask is None

@@ -1,0 +1,88 @@
+"""A linear layer that takes the faster of two roads: y = x Wᵀ + b.
+
+N positions · I input features · O output features
+"""
+
+import functools
+import platform
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+# Measured: below these the weights' new layout costs more than the arithmetic saves,
+# and below 20,480 inputs torch does not hand a convolution to oneDNN at all.
+FEWEST_POSITIONS = 128
+SMALLEST_INPUT = 2**15
+SMALLEST_PRODUCT = 2**23
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Compute x Wᵀ + b for every position.
+
+    The same function as `F.linear`. In float32 on an AMD processor torch hands
+    `F.linear` to MKL, which there reaches half of what the cores can do; a convolution
+    goes to oneDNN, which reaches nearly all. A convolution with kernel size 1 *is* a
+    linear layer at every position (the paper says so of its feed-forward, section 3.3),
+    so large float32 products go that way, forward and backward.
+
+    Args:
+        x: (..., I).
+        weight: (O, I).
+        bias: (O,) or None.
+
+    Returns:
+        (..., O).
+
+    Raises:
+        ValueError: the width of `x` is not I.
+    """
+    O, I = weight.shape
+    if x.shape[-1:] != (I,):
+        raise ValueError(
+            f"x must have width {I}, as weight is {tuple(weight.shape)}, "
+            f"not {tuple(x.shape)}"
+        )
+    N = x.numel() // I
+    if not _prefers_convolution(x, N, I, O):
+        return F.linear(x, weight, bias)
+    # (N, I) in memory, seen as one image of N × 1 pixels with I channels: no copy.
+    image = x.reshape(1, N, 1, I).permute(0, 3, 1, 2)  # (1, I, N, 1)
+    # One pixel has no neighbours to dilate to; but on one thread torch hands a single
+    # small image to oneDNN only if the kernel is dilated.
+    kernel = weight[:, :, None, None]  # (O, I, 1, 1)
+    image = F.conv2d(image, kernel, bias, dilation=2)  # (1, O, N, 1)
+    return image.permute(0, 2, 3, 1).reshape(*x.shape[:-1], O)  # (..., O)
+
+
+class Linear(nn.Linear):
+    """`nn.Linear` on the faster road: the same parameters, the same numbers."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map (..., in_features) to (..., out_features)."""
+        return linear(input, self.weight, self.bias)
+
+
+def _prefers_convolution(x: Tensor, N: int, I: int, O: int) -> bool:
+    return (
+        not torch.compiler.is_compiling()
+        and N >= FEWEST_POSITIONS
+        and N * I >= SMALLEST_INPUT
+        and N * I * O >= SMALLEST_PRODUCT
+        and x.dtype == torch.float32
+        and x.device.type == "cpu"
+        and _runs_on_amd()
+        and not torch.is_autocast_enabled("cpu")
+    )
+
+
+@functools.cache
+def _runs_on_amd() -> bool:
+    """Say whether this is an x86 processor of AMD, with oneDNN built into torch."""
+    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        return False
+    processors = Path("/proc/cpuinfo")
+    if processors.exists():
+        return "AuthenticAMD" in processors.read_text(errors="replace")
+    return "AuthenticAMD" in platform.processor()

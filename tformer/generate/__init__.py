@@ -1,0 +1,4 @@
+"""From a trained model's scores to a text: greedy, beam search, sampling.
+
+Nothing here changes a model, and no model depends on it.
+"""

@@ -1,0 +1,155 @@
+"""Beam search: keep the best few beginnings, and not only the best one.
+
+B batch · K beams · C candidates · T tokens so far · V vocabulary
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tformer.checks import check_positive
+from tformer.generate.writer import Writer, evaluating
+from tformer.models.gpt import GPT
+from tformer.models.transformer import Transformer
+
+
+def length_divisor(length: int, length_penalty: float) -> float:
+    """Compute ((5 + |Y|) / 6)^α, by which the log-probability of a text is divided.
+
+    Wu et al. 2016, section 7, equation 14 (arXiv:1609.08144). Every token makes the sum
+    of log-probabilities smaller, so that without it (α = 0) the shorter text wins.
+    Hugging Face divides by |Y|^α instead, with α = 1 if not given.
+
+    Args:
+        length: tokens |Y| of the text, the end token included.
+        length_penalty: α; above 0 it favours longer texts.
+    """
+    return float(((5 + length) / 6) ** length_penalty)
+
+
+class Beams(NamedTuple):
+    """The K best texts for each source, the best first."""
+
+    ids: Tensor  # int64 (B, K, T), filled up after the end token
+    scores: Tensor  # float32 (B, K): log-probability / length_divisor; -inf if none
+
+
+def beam_search(
+    model: Transformer | GPT,
+    given: Tensor,
+    *,
+    num_beams: int,
+    max_len: int,
+    eos_id: int | Sequence[int] | None = None,
+    bos_id: int | None = None,
+    length_penalty: float = 0.6,
+    src_key_mask: Tensor | None = None,
+) -> Beams:
+    """Search the text with the best log P(Y | X) / ((5 + |Y|) / 6)^α.
+
+    At each step every beam is continued by every token, and the best K stay. One that
+    ends is put aside; the search goes on until nothing that still grows can beat the K
+    best that have ended. With one beam and α = 0 this is greedy decoding, but where
+    two tokens are so close that their sums with what was before them are equal. With
+    enough beams it is an exhaustive search. Vaswani et al. took K = 4 and α = 0.6.
+
+    Args:
+        model: a trained Transformer, or a GPT.
+        given: the sources, ids (B, S); of a GPT the prompts, of one length.
+        num_beams: K.
+        max_len: a text has at most so many tokens, the end token included; one that has
+            not ended by then counts as it is.
+        eos_id: the end token, or several; without one all texts have `max_len` tokens.
+        bos_id: the start token, with which a Transformer's target begins.
+        length_penalty: α of `length_divisor`; 0 for none.
+        src_key_mask: bool (B, S), True = a real token; src != pad_id if not given.
+
+    Returns:
+        `Beams`: what follows the start token or the prompt, and its scores.
+
+    Raises:
+        TypeError: a size is not an int, or the mask is not boolean.
+        ValueError: as in `greedy`; or the prompts differ in length, or every token
+            ends.
+    """
+    check_positive(num_beams=num_beams)
+    if not math.isfinite(length_penalty):
+        raise ValueError(f"length_penalty ({length_penalty}) must be finite")
+    with evaluating(model), torch.no_grad():
+        writer = Writer(
+            model,
+            given,
+            max_len=max_len,
+            eos_id=eos_id,
+            bos_id=bos_id,
+            src_key_mask=src_key_mask,
+        )
+        stops, B = writer.stops, len(writer.begin)
+        V, K = writer.vocab_size, num_beams
+        if bool(writer.late.any()):
+            raise ValueError("given must hold prompts of one length")
+        if len(set(stops.tolist())) == V:
+            raise ValueError(f"eos_id ({eos_id}) leaves no token to write")
+
+        nothing = writer.begin[:, None, :0]  # (B, 1, 0)
+        live = Beams(nothing, torch.zeros(B, 1, device=stops.device))
+        ended = Beams(
+            nothing.new_zeros(B, K, max_len), live.scores.new_full((B, K), -math.inf)
+        )
+        newest = writer.begin  # (B, P); at first each source has one beam
+        for length in range(1, max_len + 1):
+            logits = writer.score(newest).view(B, -1, V)  # (B, beams, V)
+            sums = live.scores[:, :, None] + logits.float().log_softmax(-1)
+            # So many that, whichever of them end, K are left that go on.
+            C = min(K * (1 + len(stops)), sums[0].numel())
+            best, index = sums.flatten(1).topk(C)  # (B, C), falling
+            parent, token = index // V, index % V
+            ids = torch.cat((_rows(live.ids, parent), token[:, :, None]), dim=2)
+
+            ends = torch.isin(token, stops)  # (B, C)
+            divisor = length_divisor(length, length_penalty)
+            # What ends counts only if it is among the K best, as in a beam of K.
+            complete = ends[:, :K] | (length == max_len)
+            scores = (best[:, :K] / divisor).masked_fill(~complete, -math.inf)
+            ended = _merge(ended, ids[:, :K], scores)
+            if length == max_len:
+                break
+
+            best, chosen = best.masked_fill(ends, -math.inf).topk(min(K, C))
+            live = Beams(_rows(ids, chosen), best)
+            # A sum only falls. What a beam can still reach is its sum now, over the
+            # largest divisor (all sums are below 0).
+            ahead = (length + 1, max_len)
+            divisor = max(length_divisor(n, length_penalty) for n in ahead)
+            if bool((best[:, 0] / divisor <= ended.scores[:, -1]).all()):
+                break
+            first = torch.arange(B, device=stops.device)[:, None] * sums.shape[1]
+            writer.reorder((first + parent.gather(1, chosen)).flatten())
+            newest = live.ids[:, :, -1:].flatten(0, 1)  # (B · K, 1)
+    return _tidy(ended, stops, writer.fill_id)
+
+
+def _rows(ids: Tensor, chosen: Tensor) -> Tensor:
+    """Pick beams (B, C) out of ids (B, K, T): (B, C, T)."""
+    return ids.gather(1, chosen[:, :, None].expand(-1, -1, ids.shape[2]))
+
+
+def _merge(ended: Beams, ids: Tensor, scores: Tensor) -> Beams:
+    """Keep the K best of those that had ended and those that end now."""
+    K, max_len = ended.ids.shape[1:]
+    ids = F.pad(ids, (0, max_len - ids.shape[2]))  # _tidy fills it
+    best, chosen = torch.cat((ended.scores, scores), dim=1).topk(K)  # (B, K)
+    return Beams(_rows(torch.cat((ended.ids, ids), dim=1), chosen), best)
+
+
+def _tidy(ended: Beams, stops: Tensor, fill_id: int) -> Beams:
+    """Fill what no text has, and cut what no row needs."""
+    is_stop = torch.isin(ended.ids, stops)
+    needed = is_stop.cumsum(2) - is_stop.long() == 0  # up to the first end token
+    needed &= ended.scores[:, :, None] > -math.inf
+    ids = ended.ids.masked_fill(~needed, fill_id)
+    return Beams(ids[:, :, : int(needed.flatten(0, 1).any(0).sum())], ended.scores)

@@ -1,0 +1,83 @@
+"""Translation: from texts to texts, by any way of decoding.
+
+B batch · T of what is written
+"""
+
+from collections.abc import Callable, Sequence
+
+from torch import Tensor
+
+from tformer.checks import check_positive
+from tformer.data.vocabulary import Vocabulary
+from tformer.generate.greedy import greedy
+from tformer.models.transformer import Transformer
+
+
+def translate(
+    model: Transformer,
+    vocabulary: Vocabulary,
+    texts: Sequence[str],
+    *,
+    max_len: int,
+    batch_size: int = 500,
+    decode: Callable[..., Tensor] = greedy,
+) -> list[str]:
+    """Decode texts, from text to text.
+
+    Args:
+        model: the trained Transformer.
+        vocabulary: the one that it was trained with.
+        texts: the sources.
+        max_len: write at most so many tokens for each, the end token included.
+        batch_size: how many are decoded side by side.
+        decode: `greedy`, or what takes the same arguments and returns ids (B, T).
+
+    Returns:
+        The targets, in the order of the sources.
+
+    Raises:
+        ValueError: a text has an unknown character, or a size is below 1.
+    """
+    rows = translate_to_ids(
+        model,
+        vocabulary,
+        texts,
+        max_len=max_len,
+        batch_size=batch_size,
+        decode=decode,
+    )
+    return [vocabulary.decode(row) for row in rows]
+
+
+def translate_to_ids(
+    model: Transformer,
+    vocabulary: Vocabulary,
+    texts: Sequence[str],
+    *,
+    max_len: int,
+    batch_size: int = 500,
+    decode: Callable[..., Tensor] = greedy,
+) -> list[list[int]]:
+    """Decode texts as `translate` does, and return the ids that the model writes.
+
+    Returns:
+        A list for each text, up to the end token and with it, if it came.
+    """
+    check_positive(batch_size=batch_size)
+    device = model.src_embedding.weight.device
+    written = []
+    for start in range(0, len(texts), batch_size):
+        batch = vocabulary.encode_batch(texts[start : start + batch_size], eos=True)
+        ids = decode(
+            model,
+            batch.to(device),
+            bos_id=vocabulary.bos_id,
+            eos_id=vocabulary.eos_id,
+            max_len=max_len,
+        )
+        for row in ids.tolist():
+            ends = (
+                row.index(vocabulary.eos_id) + 1 if vocabulary.eos_id in row else None
+            )
+            written.append(row[:ends])
+    return written

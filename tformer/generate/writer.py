@@ -1,0 +1,188 @@
+"""A model that writes: the core that all ways of decoding share.
+
+B batch · S length of a source · P of a prompt · T of what is written · V vocabulary
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from tformer.checks import check_positive
+from tformer.models.gpt import GPT
+from tformer.models.transformer import Transformer
+
+
+class Writer:
+    """A model that writes: it scores the next token of each row, and remembers.
+
+    Prompts of different lengths need no padding: the batch begins with as many tokens
+    as the shortest has, and the longer ones are read on, token by token, while the
+    others already write (as the first LLaMA did, arXiv:2302.13971).
+
+    Args:
+        model: a trained Transformer, or a GPT.
+        given: of a Transformer the sources, ids (B, S). Of a GPT the prompts, ids
+            (B, P), or a list of them where they differ in length.
+        max_len: how many tokens will be written at most.
+        eos_id: the end token, or several, or None.
+        bos_id: the start token of a Transformer's target.
+        src_key_mask: bool (B, S), True = a real token; src != pad_id if not given.
+        window: where a GPT's positions are used up, read so many tokens anew.
+
+    Raises:
+        TypeError: a size is not an int, or a mask not boolean.
+        ValueError: an argument is out of its range, or for the other model.
+    """
+
+    def __init__(
+        self,
+        model: Transformer | GPT,
+        given: Tensor | Sequence[Sequence[int]],
+        *,
+        max_len: int,
+        eos_id: int | Sequence[int] | None = None,
+        bos_id: int | None = None,
+        src_key_mask: Tensor | None = None,
+        window: int | None = None,
+    ) -> None:
+        check_positive(max_len=max_len)
+        self.model = model
+        self.max_len = max_len
+        if isinstance(model, Transformer):
+            self.vocab_size = model.tgt_embedding.vocab_size
+            self._check_ids("bos_id", bos_id)
+            if window is not None:
+                raise ValueError(f"window ({window}) is for a GPT")
+            given = torch.as_tensor(given, device=model.src_embedding.weight.device)
+            mask = model.source_mask(given, src_key_mask)  # (B, S)
+            self._memory = model.encode(given, src_key_mask=mask)  # (B, S, D)
+            # Where nothing is hidden, no mask is faster: asked once for all tokens.
+            self._key_mask = None if mask is not None and bool(mask.all()) else mask
+            prompts = given.new_full((len(given), 1), bos_id or 0, dtype=torch.int64)
+            late = given.new_zeros(len(given), dtype=torch.int64)
+        else:
+            self.vocab_size = model.config.vocab_size
+            for name, value in (("bos_id", bos_id), ("src_key_mask", src_key_mask)):
+                if value is not None:
+                    raise ValueError(f"{name} is for a Transformer; a GPT has a prompt")
+            if window is not None:
+                check_positive(window=window)
+                if window > model.config.max_len:
+                    raise ValueError(
+                        f"window ({window}) must be at most {model.config.max_len}"
+                    )
+            prompts, late = _stack_prompts(model, given, window)
+        self.late = late  # (B,): by how much each prompt is longer than the shortest
+        begin = prompts.shape[1] - int(late.max())
+        self.begin, self._rest = prompts[:, :begin], prompts[:, begin:]
+
+        stops = [eos_id] if isinstance(eos_id, int) else list(eos_id or [])
+        for stop in stops:
+            self._check_ids("eos_id", stop)
+        self.stops = torch.tensor(stops, dtype=torch.int64, device=prompts.device)
+        fill = model.config.pad_id
+        self.fill_id = fill if fill is not None else stops[0] if stops else 0
+
+        room = prompts.shape[1] + max_len - 1  # the last token is not read again
+        endless = not isinstance(model, GPT) and model.config.positions != "learned"
+        limit = room if endless else model.config.max_len
+        if room > limit and window is None:
+            raise ValueError(
+                f"max_len ({max_len}) must be at most {max_len + limit - room}, as the "
+                f"model's learned positions ({limit}) end there"
+            )
+        self._room = min(room, limit)
+        self._window = window
+        self._text = prompts[:, :0]  # all that was read, where a window needs it
+        self._cache = model.new_cache(len(prompts), self._room)
+
+    def _check_ids(self, name: str, token: int | None) -> None:
+        if token is None or not 0 <= token < self.vocab_size:
+            raise ValueError(
+                f"{name} ({token}) must be in [0, vocab_size = {self.vocab_size})"
+            )
+
+    def score(self, newest: Tensor) -> Tensor:
+        """Read the newest tokens, ids (B, T), and score what follows them: (B, V)."""
+        if self._window is not None:
+            self._text = torch.cat((self._text, newest), dim=1)
+            if self._cache.length + newest.shape[1] > self._room:
+                newest = self._text[:, -self._window :]
+                self._cache = self.model.new_cache(len(newest), self._room)
+        if isinstance(self.model, GPT):
+            logits = self.model(newest, cache=self._cache, last_only=True)
+        else:
+            logits = self.model.decode(
+                newest, self._memory, memory_key_mask=self._key_mask, cache=self._cache
+            )
+        return logits[:, -1]  # (B, V)
+
+    def reorder(self, rows: Tensor) -> None:
+        """Let row i go on from row rows[i]; there may be more rows than before."""
+        self._cache.reorder(rows)
+
+    def write(self, choose: Callable[[Tensor], Tensor]) -> Tensor:
+        """Write until every row has ended; `choose` makes logits (B, V) to ids (B,)."""
+        # To ask whether all have ended, the host must wait for a GPU: not every time.
+        patience = 1 if self.begin.device.type == "cpu" else 8
+        ended = torch.zeros_like(self.late, dtype=torch.bool)  # (B,)
+        newest, columns = self.begin, []
+        for step in range(self._rest.shape[1] + self.max_len):
+            chosen = choose(self.score(newest)).masked_fill(ended, self.fill_id)  # (B,)
+            ends = torch.isin(chosen, self.stops)
+            if step < self._rest.shape[1]:  # some prompts are still being read
+                reading = step < self.late
+                chosen = torch.where(reading, self._rest[:, step], chosen)
+                ends = ends & ~reading
+            ended = ended | ends
+            columns.append(chosen)
+            if step % patience == patience - 1 and ended.all():
+                break
+            newest = chosen[:, None]  # (B, 1)
+        return self._tidy(torch.stack(columns, dim=1))
+
+    def _tidy(self, ids: Tensor) -> Tensor:
+        """Shift each row to where it began to write; cut what no row needs."""
+        steps = torch.arange(ids.shape[1], device=ids.device)
+        places = (self.late[:, None] + steps).clamp(max=ids.shape[1] - 1)
+        ids = ids.gather(1, places)[:, : self.max_len]  # (B, T)
+        is_stop = torch.isin(ids, self.stops)
+        needed = is_stop.cumsum(1) - is_stop.long() == 0  # up to the first end token
+        ids = ids.masked_fill(~needed, self.fill_id)
+        return ids[:, : int(needed.any(0).sum())]
+
+
+def _stack_prompts(
+    model: GPT, given: Tensor | Sequence[Sequence[int]], window: int | None
+) -> tuple[Tensor, Tensor]:
+    """Return prompts as ids (B, P), and by how much each is longer than the shortest.
+
+    The shorter ones are filled up; the filling is never read. Of prompts that are
+    longer than the positions, only the window is: as of each would be alone.
+    """
+    device = model.embedding.weight.device
+    rows = [torch.as_tensor(row, device=device) for row in given]
+    if not rows or any(row.ndim != 1 or not len(row) for row in rows):
+        shapes = [tuple(row.shape) for row in rows]
+        raise ValueError(f"prompts must be (B, P) or a list of (P,), not {shapes}")
+    if window is not None:
+        most = model.config.max_len
+        rows = [row[-window:] if len(row) > most else row for row in rows]
+    lengths = [len(row) for row in rows]
+    prompts = nn.utils.rnn.pad_sequence(rows, batch_first=True)  # (B, P)
+    late = torch.tensor(lengths, device=device) - min(lengths)  # (B,)
+    return prompts, late
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Put every module into `eval()`, and afterwards into the mode that it had."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training

@@ -1,0 +1,237 @@
+"""BERT: an encoder alone, which guesses hidden tokens from both sides.
+
+B batch · S length · D d_model · V vocabulary · H heads · N layers
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tformer.checks import check_positive
+from tformer.fast.linear import Linear, linear
+from tformer.models.config import check_model
+from tformer.nn.embedding import TokenEmbedding
+from tformer.nn.encoder import Encoder
+from tformer.nn.feed_forward import ACTIVATIONS
+from tformer.nn.norm import LayerNorm
+from tformer.nn.positions import LearnedPositionalEmbedding
+
+
+@dataclass(frozen=True, kw_only=True)
+class BERTConfig:
+    """The sizes and choices of a BERT. The defaults are BERT-base's.
+
+    Devlin et al. 2019, section 3 (arXiv:1810.04805).
+
+    Args:
+        vocab_size: tokens V, the mask among them.
+        d_model: width D.
+        num_heads: heads H; divides D.
+        num_kv_heads: key/value heads; divides H. H if None.
+        num_layers: number of layers N.
+        d_ff: inner width of the feed-forward networks; 4 · D if None.
+        max_len: the longest text that the model can see.
+        num_segments: kinds of text in one input, such as a question and its answer.
+        dropout: probability in [0, 1): of the embedded text, of the attention weights
+            and of each sub-layer's output.
+        activation: "relu", "gelu" or "gelu_tanh".
+        eps: added to the variance in the norms.
+        bias: give linear layers and norms a bias.
+        tie_embeddings: make logits with the embedding matrix.
+        pad_id: the token that fills up short texts. As a target it means that nothing
+            is asked.
+
+    Raises:
+        TypeError: a size is not an int.
+        ValueError: a value is out of its range.
+    """
+
+    vocab_size: int = 30_522
+    d_model: int = 768
+    num_heads: int = 12
+    num_kv_heads: int | None = None
+    num_layers: int = 12
+    d_ff: int | None = None
+    max_len: int = 512
+    num_segments: int = 2
+    dropout: float = 0.1
+    activation: str = "gelu"
+    eps: float = 1e-12
+    bias: bool = True
+    tie_embeddings: bool = True
+    pad_id: int = 0
+
+    def __post_init__(self) -> None:
+        check_model(self)
+        check_positive(num_layers=self.num_layers, num_segments=self.num_segments)
+        if self.d_ff is not None:
+            check_positive(d_ff=self.d_ff)
+        if self.pad_id is None:
+            raise ValueError("pad_id (None) must be an id: it marks what is not asked")
+
+    @classmethod
+    def tiny(cls, **changes: Any) -> "BERTConfig":
+        """2 layers of width 64: learns a small text on a CPU in seconds."""
+        sizes = {"vocab_size": 256, "d_model": 64, "num_heads": 4, "num_layers": 2}
+        return cls(**{**sizes, "max_len": 64, "dropout": 0.0, **changes})
+
+    @classmethod
+    def base(cls, **changes: Any) -> "BERTConfig":
+        """110 million parameters, the head included."""
+        return cls(**changes)
+
+
+class BERT(nn.Module):
+    """Guess what stood in hidden places of a text, from both sides of each.
+
+    Devlin et al. 2019: the encoder of the Transformer with learned positions, GELU, a
+    norm after the embeddings, and a head for masked tokens. Left out is the guess
+    whether two sentences belong together: RoBERTa (arXiv:1907.11692, section 4.2)
+    does as well or better without.
+
+    Args:
+        config: sizes and choices.
+    """
+
+    def __init__(self, config: BERTConfig) -> None:
+        super().__init__()
+        c = self.config = config
+        self.embedding = TokenEmbedding(c.vocab_size, c.d_model, scale=False)
+        self.positions = LearnedPositionalEmbedding(c.max_len, c.d_model)
+        self.segments = TokenEmbedding(c.num_segments, c.d_model, scale=False)
+        self.norm = LayerNorm(c.d_model, c.eps, bias=c.bias)
+        self.dropout = nn.Dropout(c.dropout)
+        self.stack = Encoder(
+            c.d_model,
+            c.num_heads,
+            4 * c.d_model if c.d_ff is None else c.d_ff,
+            c.num_layers,
+            num_kv_heads=c.num_kv_heads,
+            dropout=c.dropout,
+            ff_dropout=0.0,
+            activation=c.activation,
+            eps=c.eps,
+            bias=c.bias,
+        )
+        self.head = Linear(c.d_model, c.d_model, bias=c.bias)
+        self.head_norm = LayerNorm(c.d_model, c.eps, bias=c.bias)
+        self.output = None
+        if not c.tie_embeddings:
+            self.output = Linear(c.d_model, c.vocab_size, bias=False)
+        self.output_bias = nn.Parameter(torch.empty(c.vocab_size)) if c.bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights: deviation 0.02 (BERT's code cuts it at 0.04), biases 0."""
+        for name, parameter in self.named_parameters():
+            if parameter.ndim > 1:
+                nn.init.normal_(parameter, std=0.02)
+            else:
+                nn.init.constant_(parameter, 0.0 if name.endswith("bias") else 1.0)
+
+    def forward(
+        self,
+        ids: Tensor,
+        *,
+        key_mask: Tensor | None = None,
+        segments: Tensor | None = None,
+        return_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, tuple[Tensor, ...]]:
+        """Score what stands at every position, given all that can be seen.
+
+        Args:
+            ids: (B, S), some of them hidden by `mask_tokens`.
+            key_mask: bool (B, S), True = a real token; ids != pad_id if not given.
+            segments: (B, S), the number of each token's segment; 0 if not given.
+            return_weights: also return the attention weights of every layer.
+
+        Returns:
+            logits (B, S, V), or with `return_weights` a pair of them and, one a layer,
+            (B, H, S, S).
+
+        Raises:
+            TypeError: ids or segments are not integers, or the mask is not boolean.
+            ValueError: an id is outside the vocabulary, shapes do not match, or the
+                text is empty or longer than `max_len`.
+        """
+        key_mask = ids != self.config.pad_id if key_mask is None else key_mask
+        x = self.embed(ids, segments)
+        x = self.stack(x, key_mask=key_mask, return_weights=return_weights)
+        if not return_weights:
+            return self.logits(x)  # (B, S, V)
+        x, weights = x
+        return self.logits(x), weights
+
+    def embed(self, ids: Tensor, segments: Tensor | None = None) -> Tensor:
+        """Turn ids (B, S), and each one's segment, into vectors (B, S, D)."""
+        x = self.positions(self.embedding(ids))  # (B, S, D)
+        if segments is None:
+            x = x + self.segments.weight[0]
+        elif segments.shape == ids.shape:
+            x = x + self.segments(segments)
+        else:
+            raise ValueError(
+                f"segments must have the shape of ids, {tuple(ids.shape)}, "
+                f"not {tuple(segments.shape)}"
+            )
+        return self.dropout(self.norm(x))
+
+    def logits(self, x: Tensor) -> Tensor:
+        """Score every token for vectors of the stack: (..., D) to (..., V)."""
+        x = self.head_norm(ACTIVATIONS[self.config.activation](self.head(x)))
+        matrix = (self.embedding if self.output is None else self.output).weight
+        return linear(x, matrix, self.output_bias)
+
+
+def mask_tokens(
+    ids: Tensor,
+    *,
+    mask_id: int,
+    vocab_size: int,
+    special_ids: Collection[int],
+    generator: torch.Generator,
+    probability: float = 0.15,
+    pad_id: int = 0,
+) -> tuple[Tensor, Tensor]:
+    """Hide tokens for BERT to guess: of those asked, 80 % are masked, 10 % changed.
+
+    Devlin et al. 2019, section 3.1. The remaining 10 % stay as they are, so that the
+    model must doubt every token. Each token is asked by its own chance, so a short text
+    may by luck have none; BERT's code asks for 15 % of the text, and at least one.
+
+    Args:
+        ids: (B, S) or any other shape.
+        mask_id: what stands in place of a masked token.
+        vocab_size: a changed token becomes any below this but the special ones; by
+            chance, itself.
+        special_ids: never asked, as the mask and padding; BERT's code may change a
+            token into one of them.
+        generator: of chance, on the device of the ids; it makes masks repeatable.
+        probability: in (0, 1), that a token is asked.
+        pad_id: the target where nothing is asked.
+
+    Returns:
+        The ids with tokens hidden, and the targets: both in the shape of `ids`.
+
+    Raises:
+        ValueError: `probability` is out of its range, or all tokens are special.
+    """
+    if not 0 < probability < 1:
+        raise ValueError(f"probability ({probability}) must be in (0, 1)")
+    special = torch.tensor([*special_ids, mask_id, pad_id], device=ids.device)
+    others = torch.arange(vocab_size, device=ids.device)
+    others = others[~torch.isin(others, special)]
+    if not len(others):
+        raise ValueError(f"special_ids leave none of vocab_size ({vocab_size}) tokens")
+
+    draw = torch.rand(ids.shape, generator=generator, device=ids.device)
+    draw = draw.masked_fill(torch.isin(ids, special), 1.0)
+    place = torch.randint(
+        len(others), ids.shape, generator=generator, device=ids.device
+    )
+    targets = ids.masked_fill(draw >= probability, pad_id)
+    changed = torch.where(draw < 0.9 * probability, others[place].to(ids.dtype), ids)
+    return changed.masked_fill(draw < 0.8 * probability, mask_id), targets

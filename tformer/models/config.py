@@ -1,0 +1,114 @@
+"""The sizes and choices of a whole Transformer, with the paper's as presets."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tformer.checks import check_divisible, check_positive, check_probability
+from tformer.nn.feed_forward import ACTIVATIONS
+
+
+def check_model(config: Any) -> None:
+    """Check the fields that the configurations of all models share.
+
+    Raises:
+        TypeError: a size is not an int.
+        ValueError: a value is out of its range.
+    """
+    sizes = ("vocab_size", "d_model", "num_heads", "max_len")
+    check_positive(**{name: getattr(config, name) for name in sizes})
+    check_divisible(d_model=config.d_model, num_heads=config.num_heads)
+    if config.num_kv_heads is not None:
+        check_positive(num_kv_heads=config.num_kv_heads)
+        check_divisible(num_heads=config.num_heads, num_kv_heads=config.num_kv_heads)
+    check_probability(dropout=config.dropout)
+    if config.activation not in ACTIVATIONS:
+        raise ValueError(
+            f"activation ({config.activation!r}) must be one of "
+            f"{', '.join(ACTIVATIONS)}"
+        )
+    if not config.eps > 0:
+        raise ValueError(f"eps ({config.eps}) must be above 0")
+    if config.pad_id is not None and not 0 <= config.pad_id < config.vocab_size:
+        raise ValueError(
+            f"pad_id ({config.pad_id}) must be in [0, vocab_size = {config.vocab_size})"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig:
+    """The sizes and choices of a Transformer. The defaults are the paper's base model.
+
+    Vaswani et al. 2017, table 3. `tiny()`, `base()` and `big()` are presets.
+
+    Args:
+        vocab_size: tokens V of the source, and of the target if it has no own.
+        tgt_vocab_size: tokens of the target, where it has a vocabulary of its own.
+        d_model: width D.
+        num_heads: heads H; divides D.
+        num_kv_heads: key/value heads; divides H. H if None.
+        num_encoder_layers: layers of the encoder.
+        num_decoder_layers: layers of the decoder.
+        d_ff: inner width of the feed-forward networks.
+        dropout: probability in [0, 1), everywhere.
+        activation: "relu", "gelu" or "gelu_tanh".
+        norm_first: pre-norm instead of post-norm.
+        eps: added to the variance in the norms.
+        bias: give linear layers and norms a bias.
+        positions: "sinusoidal" or "learned".
+        max_len: the longest sequence, for learned positions.
+        tie_embeddings: make logits with the target's embedding matrix. With one
+            vocabulary that matrix is the source's too, as in the paper.
+        pad_id: the token that fills up short sources; None if there is none.
+
+    Raises:
+        ValueError: a value is out of its range.
+    """
+
+    vocab_size: int = 37_000
+    tgt_vocab_size: int | None = None
+    d_model: int = 512
+    num_heads: int = 8
+    num_kv_heads: int | None = None
+    num_encoder_layers: int = 6
+    num_decoder_layers: int = 6
+    d_ff: int = 2048
+    dropout: float = 0.1
+    activation: str = "relu"
+    norm_first: bool = False
+    eps: float = 1e-5
+    bias: bool = True
+    positions: str = "sinusoidal"
+    max_len: int = 512
+    tie_embeddings: bool = True
+    pad_id: int | None = 0
+
+    def __post_init__(self) -> None:
+        check_model(self)
+        sizes = ("d_ff", "num_encoder_layers", "num_decoder_layers")
+        check_positive(**{name: getattr(self, name) for name in sizes})
+        if self.tgt_vocab_size is not None:
+            check_positive(tgt_vocab_size=self.tgt_vocab_size)
+        if self.positions not in ("sinusoidal", "learned"):
+            raise ValueError(
+                f"positions ({self.positions!r}) must be 'sinusoidal' or 'learned'"
+            )
+        if self.positions == "sinusoidal" and self.d_model % 2:
+            raise ValueError(f"d_model ({self.d_model}) must be even for sinusoids")
+
+    @classmethod
+    def tiny(cls, **changes: Any) -> "TransformerConfig":
+        """2 + 2 layers of width 64: learns to write dates on a CPU in minutes."""
+        sizes = {"d_model": 64, "num_heads": 4, "d_ff": 256}
+        layers = {"num_encoder_layers": 2, "num_decoder_layers": 2}
+        return cls(**{"vocab_size": 256, **sizes, **layers, **changes})
+
+    @classmethod
+    def base(cls, **changes: Any) -> "TransformerConfig":
+        """The paper's base model: 63 million parameters with 37,000 tokens."""
+        return cls(**changes)
+
+    @classmethod
+    def big(cls, **changes: Any) -> "TransformerConfig":
+        """The paper's big model: 214 million parameters with 37,000 tokens."""
+        sizes = {"d_model": 1024, "num_heads": 16, "d_ff": 4096, "dropout": 0.3}
+        return cls(**{**sizes, **changes})

@@ -1,0 +1,206 @@
+"""GPT: a decoder alone, which guesses the next token of a text.
+
+B batch · T length · D d_model · V vocabulary · H heads · N layers
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from tformer.checks import check_positive
+from tformer.fast.linear import Linear
+from tformer.models.config import check_model
+from tformer.nn.cache import ModelCache
+from tformer.nn.embedding import TokenEmbedding
+from tformer.nn.encoder import Encoder
+from tformer.nn.positions import LearnedPositionalEmbedding
+
+
+@dataclass(frozen=True, kw_only=True)
+class GPTConfig:
+    """The sizes and choices of a GPT. The defaults are those of the smallest GPT-2.
+
+    Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", table 2.
+
+    Args:
+        vocab_size: tokens V.
+        d_model: width D.
+        num_heads: heads H; divides D.
+        num_kv_heads: key/value heads; divides H. H if None.
+        num_layers: number of layers N.
+        d_ff: inner width of the feed-forward networks; 4 · D if None.
+        max_len: the context: the longest text that the model can see.
+        dropout: probability in [0, 1): of the embedded text, of the attention weights
+            and of each sub-layer's output.
+        activation: "relu", "gelu" or "gelu_tanh".
+        eps: added to the variance in the norms.
+        bias: give linear layers and norms a bias.
+        tie_embeddings: make logits with the embedding matrix.
+        pad_id: the token that fills up short texts, which a loss leaves out; None if
+            there is none. It follows a text, so that no mask need hide it: it is in
+            the future.
+
+    Raises:
+        TypeError: a size is not an int.
+        ValueError: a value is out of its range.
+    """
+
+    vocab_size: int = 50_257
+    d_model: int = 768
+    num_heads: int = 12
+    num_kv_heads: int | None = None
+    num_layers: int = 12
+    d_ff: int | None = None
+    max_len: int = 1024
+    dropout: float = 0.1
+    activation: str = "gelu_tanh"
+    eps: float = 1e-5
+    bias: bool = True
+    tie_embeddings: bool = True
+    pad_id: int | None = None
+
+    def __post_init__(self) -> None:
+        check_model(self)
+        check_positive(num_layers=self.num_layers)
+        if self.d_ff is not None:
+            check_positive(d_ff=self.d_ff)
+
+    @classmethod
+    def tiny(cls, **changes: Any) -> "GPTConfig":
+        """2 layers of width 64: learns a small text on a CPU in seconds."""
+        sizes = {"vocab_size": 256, "d_model": 64, "num_heads": 4, "num_layers": 2}
+        return cls(**{**sizes, "max_len": 64, "dropout": 0.0, **changes})
+
+    @classmethod
+    def shakespeare_cpu(cls, **changes: Any) -> "GPTConfig":
+        """Shakespeare's characters, as nanoGPT for a CPU: 0.8 million."""
+        sizes = {"vocab_size": 65, "d_model": 128, "num_heads": 4, "num_layers": 4}
+        choices = {"max_len": 64, "dropout": 0.0, "bias": False}
+        return cls(**{**sizes, **choices, **changes})
+
+    @classmethod
+    def shakespeare(cls, **changes: Any) -> "GPTConfig":
+        """Shakespeare's characters, as nanoGPT for a GPU: 10.7 million."""
+        sizes = {"vocab_size": 65, "d_model": 384, "num_heads": 6, "num_layers": 6}
+        choices = {"max_len": 256, "dropout": 0.2, "bias": False}
+        return cls(**{**sizes, **choices, **changes})
+
+    @classmethod
+    def gpt2(cls, **changes: Any) -> "GPTConfig":
+        """124 million parameters."""
+        return cls(**changes)
+
+    @classmethod
+    def gpt2_medium(cls, **changes: Any) -> "GPTConfig":
+        """355 million parameters."""
+        sizes = {"d_model": 1024, "num_heads": 16, "num_layers": 24}
+        return cls(**{**sizes, **changes})
+
+    @classmethod
+    def gpt2_large(cls, **changes: Any) -> "GPTConfig":
+        """774 million parameters."""
+        sizes = {"d_model": 1280, "num_heads": 20, "num_layers": 36}
+        return cls(**{**sizes, **changes})
+
+    @classmethod
+    def gpt2_xl(cls, **changes: Any) -> "GPTConfig":
+        """1,558 million parameters: the model that is called GPT-2."""
+        sizes = {"d_model": 1600, "num_heads": 25, "num_layers": 48}
+        return cls(**{**sizes, **changes})
+
+
+class GPT(nn.Module):
+    """Predict each next token of a text from the tokens up to it.
+
+    Radford et al. 2018 and 2019: the decoder without cross-attention, which is an
+    encoder with a causal mask; with pre-norm, learned positions and no factor √D.
+
+    Args:
+        config: sizes and choices.
+    """
+
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        c = self.config = config
+        self.embedding = TokenEmbedding(c.vocab_size, c.d_model, scale=False)
+        self.positions = LearnedPositionalEmbedding(c.max_len, c.d_model)
+        self.dropout = nn.Dropout(c.dropout)
+        self.stack = Encoder(
+            c.d_model,
+            c.num_heads,
+            4 * c.d_model if c.d_ff is None else c.d_ff,
+            c.num_layers,
+            num_kv_heads=c.num_kv_heads,
+            dropout=c.dropout,
+            ff_dropout=0.0,
+            activation=c.activation,
+            norm_first=True,
+            eps=c.eps,
+            bias=c.bias,
+        )
+        self.output = None
+        if not c.tie_embeddings:
+            self.output = Linear(c.d_model, c.vocab_size, bias=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights as GPT-2: deviation 0.02, biases 0, gains 1.
+
+        The 2N sub-layers each add to one sum. So that it does not grow with N, the
+        last matrix of each is drawn smaller by √(2N) (Radford et al. 2019, 2.3).
+        """
+        smaller = 0.02 / math.sqrt(2 * self.config.num_layers)
+        for name, parameter in self.named_parameters():
+            if parameter.ndim > 1:
+                last = name.endswith(("out_proj.weight", "linear2.weight"))
+                nn.init.normal_(parameter, std=smaller if last else 0.02)
+            else:
+                nn.init.constant_(parameter, 0.0 if name.endswith("bias") else 1.0)
+
+    def forward(
+        self,
+        ids: Tensor,
+        *,
+        cache: ModelCache | None = None,
+        last_only: bool = False,
+        return_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, tuple[Tensor, ...]]:
+        """Score the next token at every position.
+
+        Args:
+            ids: (B, T). Position t sees ids[:, : t + 1].
+            cache: of `new_cache`. The ids are then only what is new since the last
+                call: their positions start at cache.length.
+            last_only: score what follows the last position only: (B, 1, V).
+            return_weights: also return the attention weights of every layer.
+
+        Returns:
+            logits (B, T, V), or with `return_weights` a pair of them and, one a layer,
+            (B, H, T, T).
+
+        Raises:
+            TypeError: the ids are not integers.
+            ValueError: an id is outside the vocabulary, or the text is empty or longer
+                than `max_len`.
+        """
+        start, caches = (0, None) if cache is None else (cache.length, cache.layers)
+        x = self.dropout(self.positions(self.embedding(ids), start=start))  # (B, T, D)
+        x = self.stack(x, is_causal=True, caches=caches, return_weights=return_weights)
+        weights = ()
+        if return_weights:
+            x, weights = x
+        logits = self.logits(x[:, -1:] if last_only else x)  # (B, T, V)
+        return (logits, weights) if return_weights else logits
+
+    def logits(self, x: Tensor) -> Tensor:
+        """Score every token of the vocabulary: (B, T, D) to (B, T, V)."""
+        return self.embedding.logits(x) if self.output is None else self.output(x)
+
+    def new_cache(self, batch_size: int, max_len: int) -> ModelCache:
+        """Make an empty cache for so many texts, of so many tokens each."""
+        layers: Any = self.stack.layers
+        return ModelCache(
+            [layer.self_attn.new_cache(batch_size, max_len) for layer in layers]
+        )

@@ -1,0 +1,70 @@
+"""Token embedding: from ids to vectors, and, with the same matrix, back to logits.
+
+B batch · T length · D d_model · V vocabulary
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tformer.checks import check_positive
+from tformer.fast.linear import linear
+
+
+class TokenEmbedding(nn.Module):
+    """Look up a vector for each token, times √D; its transpose makes logits.
+
+    Vaswani et al. 2017, section 3.4; Press and Wolf 2017 (arXiv:1608.05859) for the
+    shared matrix.
+
+    Args:
+        vocab_size: number of tokens V.
+        d_model: width D.
+        scale: multiply by √D, as the paper does; GPT and BERT do not.
+
+    Raises:
+        ValueError: a size is below 1.
+    """
+
+    def __init__(self, vocab_size: int, d_model: int, *, scale: bool = True) -> None:
+        super().__init__()
+        check_positive(vocab_size=vocab_size, d_model=d_model)
+        self.vocab_size = vocab_size
+        self.d_model = d_model
+        self.scale = scale
+        self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
+        # With deviation 1/√D a vector has about 1 once multiplied by √D, like the
+        # positions added to it, and the first logits stay small.
+        nn.init.normal_(self.weight, std=d_model**-0.5)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Look up ids, integer (B, T), each in [0, V); returns (B, T, D).
+
+        Raises:
+            TypeError: the ids are not integers.
+            ValueError: an id is outside the vocabulary, or the sequence is empty. On
+                CUDA the range is left to the kernel, which stops with an assertion: a
+                check here would make the host wait for the device at every step.
+        """
+        if ids.dtype not in (torch.int64, torch.int32):
+            raise TypeError(f"ids must be int64 or int32, not {ids.dtype}")
+        if ids.ndim != 2 or 0 in ids.shape:
+            raise ValueError(
+                f"ids must be (batch, length) and not empty, not {tuple(ids.shape)}"
+            )
+        kernel_checks = ids.device.type in ("cuda", "meta")
+        if not kernel_checks and not torch.compiler.is_compiling():
+            low, high = int(ids.min()), int(ids.max())
+            if low < 0 or high >= self.vocab_size:
+                raise ValueError(
+                    f"ids must be in [0, vocab_size = {self.vocab_size}), "
+                    f"but they reach from {low} to {high}"
+                )
+        x = F.embedding(ids, self.weight)  # (B, T, D)
+        return x * math.sqrt(self.d_model) if self.scale else x
+
+    def logits(self, x: Tensor) -> Tensor:
+        """Score every token for x (B, T, D) by the same matrix; returns (B, T, V)."""
+        return linear(x, self.weight)

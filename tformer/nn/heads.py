@@ -1,0 +1,166 @@
+"""Multi-head attention: several attentions side by side, each in its own projection.
+
+B batch · T queries · S keys · D d_model · H heads · G key/value heads
+Dh head_dim
+"""
+
+import torch
+from torch import Tensor, nn
+
+from tformer.checks import check_divisible, check_positive, check_probability
+from tformer.fast.linear import Linear
+from tformer.nn.attention import scaled_dot_product_attention
+from tformer.nn.cache import KeyValueCache
+from tformer.nn.masks import check_key_mask, combine_masks
+
+
+def split_heads(x: Tensor, num_heads: int) -> Tensor:
+    """Cut the width into heads: (B, T, H · Dh) to (B, H, T, Dh).
+
+    The view comes first and the transpose after it: a view straight to (B, H, T, Dh)
+    has the right shape and mixes positions with features.
+    """
+    B, T, D = x.shape
+    return x.view(B, T, num_heads, D // num_heads).transpose(1, 2)  # (B, H, T, Dh)
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """Put the heads side by side again: (B, H, T, Dh) to (B, T, H · Dh)."""
+    return x.transpose(1, 2).flatten(2)  # (B, T, D)
+
+
+class MultiHeadAttention(nn.Module):
+    """Attend with H heads: Concat(head₁, …) W^O, headᵢ = Attention(Q Wᵢ^Q, …).
+
+    Vaswani et al. 2017, section 3.2.2 (arXiv:1706.03762). With fewer key/value heads
+    than heads, groups of heads share keys and values (Ainslie et al. 2023,
+    arXiv:2305.13245); one is multi-query attention (arXiv:1911.02150).
+
+    Args:
+        d_model: width D of input and output.
+        num_heads: heads H; divides D.
+        num_kv_heads: key/value heads G; divides H. H if not given.
+        bias: give the four projections a bias. The paper has none, torch does.
+        dropout: probability in [0, 1) of dropping an attention weight in training.
+
+    Raises:
+        ValueError: H does not divide D, G does not divide H, a size is below 1, or
+            `dropout` is outside [0, 1).
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        *,
+        num_kv_heads: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        check_positive(d_model=d_model, num_heads=num_heads, num_kv_heads=num_kv_heads)
+        check_divisible(d_model=d_model, num_heads=num_heads)
+        check_divisible(num_heads=num_heads, num_kv_heads=num_kv_heads)
+        check_probability(dropout=dropout)
+        self.d_model = d_model
+        self.num_heads = num_heads
+        self.num_kv_heads = num_kv_heads
+        self.head_dim = d_model // num_heads
+        self.dropout = dropout
+
+        kv_width = num_kv_heads * self.head_dim  # G · Dh
+        self.q_proj = Linear(d_model, d_model, bias=bias)
+        self.k_proj = Linear(d_model, kv_width, bias=bias)
+        self.v_proj = Linear(d_model, kv_width, bias=bias)
+        self.out_proj = Linear(d_model, d_model, bias=bias)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights by Glorot's uniform, which keeps the variance of x."""
+        for projection in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
+            nn.init.xavier_uniform_(projection.weight)
+            if projection.bias is not None:
+                nn.init.zeros_(projection.bias)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        attn_mask: Tensor | None = None,
+        *,
+        key_mask: Tensor | None = None,
+        bias: Tensor | None = None,
+        is_causal: bool = False,
+        cache: KeyValueCache | None = None,
+        return_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Attend from `query` to `key`; to itself if no key is given.
+
+        Args:
+            query: (B, T, D).
+            key: (B, S, D); `query` if not given (self-attention).
+            value: (B, S, D); `key` if not given.
+            attn_mask: bool, broadcastable to (B, H, T, S), True = may attend.
+            key_mask: bool (B, S), True = a real token, False = padding.
+            bias: float, broadcastable to (B, H, T, S), added to the scores.
+            is_causal: hide later keys; the last query lines up with the last key.
+            cache: of `new_cache`. In self-attention `query` is what is new, and S
+                counts all the cache holds. With a `key` the first call fills the cache,
+                and later ones read it: the same key is not projected again.
+            return_weights: also return the weights of every head.
+
+        Returns:
+            (B, T, D), or with `return_weights` a pair of it and (B, H, T, S).
+
+        Raises:
+            TypeError: a mask is not boolean, or the bias not floating.
+            ValueError: shapes do not match, a sequence is empty, or `value` comes
+                without `key`.
+        """
+        if key is None and value is not None:
+            raise ValueError("value is given without key")
+        known = cache is not None and key is not None and cache.length > 0
+        key = query if key is None else key
+        value = key if value is None else value
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            if x.ndim != 3 or x.shape[-1] != self.d_model:
+                raise ValueError(
+                    f"{name} must be (batch, length, d_model = {self.d_model}), "
+                    f"not {tuple(x.shape)}"
+                )
+
+        q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
+        if cache is not None and known:
+            k, v = cache.keys_values  # (B, G, S, Dh)
+        else:
+            k = split_heads(self.k_proj(key), self.num_kv_heads)  # (B, G, S, Dh)
+            v = split_heads(self.v_proj(value), self.num_kv_heads)  # (B, G, S, Dh)
+            if cache is not None:
+                k, v = cache.append(k, v)  # S is now the whole past
+        if key_mask is not None:
+            key_mask = check_key_mask(key_mask, len(k), k.shape[2])  # (B, 1, 1, S)
+        attended = scaled_dot_product_attention(
+            q,
+            k,
+            v,
+            attn_mask if key_mask is None else combine_masks(attn_mask, key_mask),
+            bias=bias,
+            is_causal=is_causal,
+            dropout_p=self.dropout if self.training else 0.0,
+            return_weights=return_weights,
+        )
+        if isinstance(attended, Tensor):
+            return self.out_proj(merge_heads(attended))  # (B, T, D)
+        heads, weights = attended  # (B, H, T, Dh), (B, H, T, S)
+        return self.out_proj(merge_heads(heads)), weights
+
+    def new_cache(self, batch_size: int, max_len: int) -> KeyValueCache:
+        """Make an empty cache for so many sequences, of so many tokens each."""
+        weight = self.k_proj.weight
+        device, dtype = weight.device.type, weight.dtype
+        if torch.is_autocast_enabled(device):
+            dtype = torch.get_autocast_dtype(device)  # what k_proj will return
+        sizes = (batch_size, self.num_kv_heads, max_len, self.head_dim)
+        return KeyValueCache(*sizes, dtype=dtype, device=weight.device)

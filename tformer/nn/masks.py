@@ -1,0 +1,165 @@
+"""Masks: boolean tensors in which True means "may attend".
+
+B batch · H heads · T queries · S keys
+
+The polarity is that of `F.scaled_dot_product_attention`, JAX and Hugging Face, and the
+opposite of the masks of `nn.MultiheadAttention`, where True means "may not".
+`tformer.interop` converts between the two.
+"""
+
+import torch
+from torch import Tensor
+
+from tformer.checks import check_positive
+
+
+def causal_mask(
+    query_len: int,
+    key_len: int | None = None,
+    *,
+    device: torch.device | str | None = None,
+) -> Tensor:
+    """Let query i see key j where j <= i + (S - T): itself and what came before.
+
+    Vaswani et al. 2017, section 3.2.3 (arXiv:1706.03762). With T != S the *last* query
+    lines up with the last key, as in decoding with a cache, where the keys are the
+    whole past and the queries its newest part. torch's `is_causal` lines up the first.
+
+    Args:
+        query_len: number of queries T.
+        key_len: number of keys S; T if not given.
+        device: where to make the mask.
+
+    Returns:
+        bool (T, S), True where the query may attend to the key.
+
+    Raises:
+        ValueError: a length is below 1.
+
+    Example:
+        >>> causal_mask(2, 3).int().tolist()
+        [[1, 1, 0], [1, 1, 1]]
+    """
+    key_len = query_len if key_len is None else key_len
+    check_positive(query_len=query_len, key_len=key_len)
+    everything = torch.ones(query_len, key_len, dtype=torch.bool, device=device)
+    return everything.tril(key_len - query_len)  # (T, S)
+
+
+def sliding_window_mask(
+    query_len: int,
+    window: int,
+    key_len: int | None = None,
+    *,
+    device: torch.device | str | None = None,
+) -> Tensor:
+    """Let a query see the `window` newest keys of its past, itself included.
+
+    Beltagy et al. 2020, section 3.1 (arXiv:2004.05150), in the causal form of
+    Mistral 7B (arXiv:2310.06825, section 2). The last query lines up with the last key.
+
+    Args:
+        query_len: number of queries T.
+        window: how many keys a query sees at most; 1 is itself alone.
+        key_len: number of keys S; T if not given.
+        device: where to make the mask.
+
+    Returns:
+        bool (T, S), True where the query may attend to the key.
+
+    Raises:
+        ValueError: a length or the window is below 1.
+    """
+    check_positive(window=window)
+    causal = causal_mask(query_len, key_len, device=device)  # (T, S)
+    too_old = causal.tril(causal.shape[1] - query_len - window)
+    return causal & ~too_old  # (T, S)
+
+
+def length_mask(lengths: Tensor, max_len: int | None = None) -> Tensor:
+    """Turn lengths into a `key_mask`: position j of row b is real where j < lengths[b].
+
+    Args:
+        lengths: integer (B,), each in [0, max_len].
+        max_len: width S of the mask; the longest length if not given.
+
+    Returns:
+        bool (B, S), True at real tokens, False at padding.
+
+    Raises:
+        TypeError: `lengths` does not hold integers.
+        ValueError: `lengths` is not (B,), or a length is below 0 or above `max_len`.
+    """
+    if (
+        lengths.is_floating_point()
+        or lengths.is_complex()
+        or lengths.dtype == torch.bool
+    ):
+        raise TypeError(f"lengths must hold integers, not {lengths.dtype}")
+    if lengths.ndim != 1 or not lengths.numel():
+        raise ValueError(
+            f"lengths must be (B,) with B >= 1, not {tuple(lengths.shape)}"
+        )
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    max_len = longest if max_len is None else max_len
+    check_positive(max_len=max_len)
+    if shortest < 0 or longest > max_len:
+        raise ValueError(
+            f"lengths ({shortest} to {longest}) must be in [0, max_len = {max_len}]"
+        )
+    positions = torch.arange(max_len, device=lengths.device)
+    return positions < lengths[:, None]  # (B, S)
+
+
+def combine_masks(*masks: Tensor | None) -> Tensor | None:
+    """Allow what every mask allows: the logical and, broadcast; None allows everything.
+
+    Args:
+        masks: bool tensors whose shapes broadcast together, or None.
+
+    Returns:
+        bool, the broadcast shape; None if every mask is None.
+
+    Raises:
+        TypeError: a mask is not boolean.
+        ValueError: the shapes do not broadcast.
+    """
+    combined: Tensor | None = None
+    for mask in (m for m in masks if m is not None):
+        if mask.dtype != torch.bool:
+            raise TypeError(
+                f"a mask must be torch.bool (True = may attend), not {mask.dtype}"
+            )
+        if combined is None:
+            combined = mask
+            continue
+        try:
+            combined = combined & mask
+        except RuntimeError:
+            raise ValueError(
+                f"masks of shapes {tuple(combined.shape)} and {tuple(mask.shape)} "
+                "do not broadcast"
+            ) from None
+    return combined
+
+
+def check_key_mask(key_mask: Tensor, batch: int, key_len: int) -> Tensor:
+    """Check a `key_mask` (B, S) and give it the shape of scores.
+
+    Returns:
+        bool (B, 1, 1, S), which broadcasts over heads and queries.
+
+    Raises:
+        TypeError: it is not boolean.
+        ValueError: it is not (B, S).
+    """
+    if key_mask.dtype != torch.bool:
+        raise TypeError(
+            f"key_mask must be torch.bool (True = a real token), not {key_mask.dtype}"
+        )
+    if key_mask.shape != (batch, key_len):
+        raise ValueError(
+            f"key_mask must be (B, S) = ({batch}, {key_len}), "
+            f"not {tuple(key_mask.shape)}"
+        )
+    return key_mask[:, None, None, :]  # (B, 1, 1, S)

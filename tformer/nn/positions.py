@@ -1,0 +1,124 @@
+"""Positions: what tells attention where a token stands.
+
+B batch · T length · D d_model
+"""
+
+import torch
+from torch import Tensor, nn
+
+from tformer.checks import check_divisible, check_positive
+
+
+def sinusoidal_positions(
+    length: int,
+    d_model: int,
+    *,
+    start: int = 0,
+    device: torch.device | str | None = None,
+) -> Tensor:
+    """Compute sin(p / 10000^(2i/D)) in column 2i, and the cosine in column 2i + 1.
+
+    Vaswani et al. 2017, section 3.5. The wavelengths grow from 2π to 10000 · 2π.
+
+    Args:
+        length: number of positions.
+        d_model: width D; even, as each sine has its cosine.
+        start: the first position.
+        device: where to put the table.
+
+    Returns:
+        float64 (length, D). In float32 the angle of position 10,000 is off by 1/1000.
+
+    Raises:
+        ValueError: `d_model` is odd, a size is below 1, or `start` is below 0.
+    """
+    check_positive(length=length, d_model=d_model)
+    check_divisible(**{"d_model": d_model, "the two of a sine and a cosine": 2})
+    if start < 0:
+        raise ValueError(f"start ({start}) must be at least 0")
+    position = torch.arange(start, start + length, dtype=torch.float64)[:, None]
+    exponent = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model  # (D/2,)
+    angle = position / 10000.0**exponent  # (length, D/2)
+    waves = torch.stack((angle.sin(), angle.cos()), dim=-1)  # (length, D/2, 2)
+    return waves.flatten(1).to(device)  # (length, D)
+
+
+class SinusoidalPositionalEncoding(nn.Module):
+    """Add the sinusoid of its position to each token: x + PE. Nothing is learned.
+
+    Any length: the table grows when a longer sequence comes.
+
+    Args:
+        d_model: width D; even.
+        max_len: positions to compute beforehand.
+
+    Raises:
+        ValueError: `d_model` is odd, or a size is below 1.
+    """
+
+    table: Tensor
+
+    def __init__(self, d_model: int, *, max_len: int = 512) -> None:
+        super().__init__()
+        check_positive(max_len=max_len)
+        self.d_model = d_model
+        table = sinusoidal_positions(max_len, d_model).float()
+        self.register_buffer("table", table, persistent=False)
+
+    def reset_parameters(self) -> None:
+        """Compute the table anew, as a module from the meta device needs it."""
+        self.table.copy_(sinusoidal_positions(len(self.table), self.d_model))
+
+    def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
+        """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
+        end = _check_sequence(x, self.d_model, start)
+        if end > len(self.table):
+            longer = sinusoidal_positions(max(end, 2 * len(self.table)), self.d_model)
+            self.table = longer.float().to(self.table)
+        return x + self.table[start:end].to(x.dtype)
+
+
+class LearnedPositionalEmbedding(nn.Module):
+    """Add a learned vector for each position: x + P, as BERT and GPT-2 do.
+
+    Gehring et al. 2017 (arXiv:1705.03122); in the paper's table 3, row E, nearly as
+    good as the sinusoid. Unlike the sinusoid it ends at `max_len`.
+
+    Args:
+        max_len: number of positions.
+        d_model: width D.
+
+    Raises:
+        ValueError: a size is below 1.
+    """
+
+    def __init__(self, max_len: int, d_model: int) -> None:
+        super().__init__()
+        check_positive(max_len=max_len, d_model=d_model)
+        self.max_len = max_len
+        self.d_model = d_model
+        self.weight = nn.Parameter(torch.empty(max_len, d_model))
+        nn.init.normal_(self.weight, std=0.02)  # small beside the tokens, as in GPT-2
+
+    def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
+        """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
+        end = _check_sequence(x, self.d_model, start)
+        if end > self.max_len:
+            raise ValueError(
+                f"x needs positions up to {end} but max_len is {self.max_len}: "
+                f"x is {tuple(x.shape)}, start is {start}"
+            )
+        return x + self.weight[start:end]
+
+
+def _check_sequence(x: Tensor, d_model: int, start: int) -> int:
+    """Check what enters; return the position after the last."""
+    if x.ndim != 3 or x.shape[-1] != d_model:
+        raise ValueError(
+            f"x must be (batch, length, d_model = {d_model}), not {tuple(x.shape)}"
+        )
+    if x.shape[1] == 0:
+        raise ValueError(f"x is an empty sequence: its shape is {tuple(x.shape)}")
+    if start < 0:
+        raise ValueError(f"start ({start}) must be at least 0")
+    return start + x.shape[1]

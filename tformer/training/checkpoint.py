@@ -1,0 +1,228 @@
+"""Checkpoints: a model's weights in safetensors, and beside them a manifest in JSON.
+
+Neither can run code when it is opened, which a pickle can.
+"""
+
+import dataclasses
+import os
+import platform
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+import tformer
+from tformer.checks import require
+from tformer.data.saved_vocabulary import vocabulary_from_json, vocabulary_to_json
+from tformer.data.vocabulary import Vocabulary
+from tformer.files import (
+    beside,
+    read_json,
+    sha256_of,
+    wait_for_disk,
+    write_json_beside,
+)
+from tformer.models.by_name import Model, ModelConfig, make_config, make_model
+
+FORMAT = "tformer checkpoint, version 2"
+MANIFEST_TYPES = {
+    "architecture": str,
+    "sha256": str,
+    "bytes": int,
+    "config": dict,
+    "vocabulary": dict | None,
+}
+
+
+class Checkpoint(NamedTuple):
+    """A model as it was saved."""
+
+    model: Any  # a Transformer, GPT or BERT, in eval()
+    vocabulary: Vocabulary | None
+    manifest: dict[str, Any]
+
+
+def save_checkpoint(
+    path: str | Path,
+    model: Model,
+    *,
+    vocabulary: Vocabulary | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Write a model to `path`, and its manifest to the same name with ".json".
+
+    Both are written under other names, then renamed, the weights first. Whenever the
+    process is killed, a whole checkpoint can be loaded: the old one or the new one.
+
+    Args:
+        path: ends in ".safetensors"; an existing checkpoint is replaced.
+        model: its parameters are saved, a shared one once.
+        vocabulary: kept in the manifest.
+        facts: what else the manifest shall say: seed, steps, results.
+
+    Returns:
+        The manifest.
+
+    Raises:
+        ImportError: safetensors is not installed.
+        ValueError: `path` does not end in ".safetensors", or a fact has a name that
+            the manifest uses itself.
+    """
+    weights_path, manifest_path = _paths(path)
+    new_weights, new_manifest = beside(weights_path), beside(manifest_path)
+    safetensors = require("safetensors.torch")
+    weights_path.parent.mkdir(parents=True, exist_ok=True)
+    _finish_killed_save(weights_path, manifest_path)
+    try:
+        tensors = {name: t.contiguous() for name, t in _tensors(model).items()}
+        safetensors.save_file(tensors, new_weights)
+        manifest = {
+            "format": FORMAT,
+            "weights": weights_path.name,
+            "bytes": new_weights.stat().st_size,
+            "sha256": sha256_of(new_weights),
+            "architecture": type(model).__name__,
+            "config": dataclasses.asdict(model.config),
+            "vocabulary": (
+                None if vocabulary is None else vocabulary_to_json(vocabulary)
+            ),
+            "versions": {
+                "tformer": tformer.__version__,
+                "torch": torch.__version__,
+                "python": platform.python_version(),
+            },
+        }
+        if taken := manifest.keys() & (facts or {}).keys():
+            raise ValueError(f"facts must leave {sorted(taken)} to the manifest")
+        manifest.update(facts or {})
+        new_weights.chmod(0o644)  # safetensors lets only the owner read
+        wait_for_disk(new_weights)
+        write_json_beside(manifest_path, manifest)
+    except BaseException:
+        new_weights.unlink(missing_ok=True)
+        new_manifest.unlink(missing_ok=True)
+        raise
+    os.replace(new_weights, weights_path)
+    # A kill here leaves the manifest under its first name; loading looks there too.
+    os.replace(new_manifest, manifest_path)
+    return manifest
+
+
+def load_checkpoint(path: str | Path, model: "Model | None" = None) -> Checkpoint:
+    """Load what `save_checkpoint` wrote, after holding it to its manifest.
+
+    Args:
+        path: of the weights, ends in ".safetensors".
+        model: load into this model, which must have the checkpoint's config; a new
+            model on the CPU if not given.
+
+    Returns:
+        The model, its vocabulary and the manifest.
+
+    Raises:
+        FileNotFoundError: a file is missing.
+        ImportError: safetensors is not installed.
+        ValueError: a file is truncated or changed, is no checkpoint of this kind, or
+            is of another model. The message names the file and what is wrong.
+    """
+    weights_path, manifest_path = _paths(path)
+    if not weights_path.exists():
+        raise FileNotFoundError(f"{weights_path}: no such file")
+    if not manifest_path.exists() and not beside(manifest_path).exists():
+        raise FileNotFoundError(
+            f"{manifest_path}: no such file; it says what the weights beside it are of"
+        )
+    manifest, _ = _matching_manifest(weights_path, manifest_path)
+    try:
+        config = make_config(manifest["architecture"], manifest["config"])
+        saved = manifest["vocabulary"]
+        vocabulary = None if saved is None else vocabulary_from_json(saved)
+    except (TypeError, ValueError) as error:  # changed by hand
+        raise ValueError(f"{manifest_path}: {error}") from error
+    if model is not None and model.config != config:
+        ours = {"architecture": type(model).__name__} | dataclasses.asdict(model.config)
+        theirs = {"architecture": manifest["architecture"]} | manifest["config"]
+        other = [n for n in ours if n in theirs and ours[n] != theirs[n]]
+        differences = "; ".join(f"{n} {theirs[n]}, not {ours[n]}" for n in other)
+        raise ValueError(f"{weights_path} is of another model: {differences}")
+    model = _fill(model, config, weights_path)
+    return Checkpoint(model.eval(), vocabulary, manifest)
+
+
+def _matching_manifest(
+    weights_path: Path, manifest_path: Path
+) -> tuple[dict[str, Any], Path]:
+    """Find the manifest of these weights: beside them, or where a kill has left it."""
+    digest, pending = sha256_of(weights_path), beside(manifest_path)
+    if pending.exists():
+        with suppress(ValueError):  # the kill came while it was being written
+            manifest = _read_manifest(pending)
+            if manifest["sha256"] == digest:
+                return manifest, pending
+    manifest = _read_manifest(manifest_path)
+    if manifest["sha256"] == digest:
+        return manifest, manifest_path
+    size = weights_path.stat().st_size
+    if size < manifest["bytes"]:
+        wrong = f"truncated: {size} of {manifest['bytes']} bytes"
+    else:
+        wrong = (
+            f"not the file that {manifest_path.name} describes: its sha256 is {digest}"
+        )
+    raise ValueError(f"{weights_path} is {wrong}")
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    return read_json(path, format=FORMAT, types=MANIFEST_TYPES)
+
+
+def _fill(model: "Model | None", config: ModelConfig, path: Path) -> Model:
+    """Copy the weights into a model: all of them, and none that it does not have."""
+    try:
+        saved: dict[str, Tensor] = require("safetensors.torch").load_file(path)
+    except require("safetensors").SafetensorError as error:
+        raise ValueError(f"{path} is not safetensors: {error}") from error
+    if model is None:
+        dtypes = {tensor.dtype for tensor in saved.values()}
+        model = make_model(config)
+        if len(dtypes) == 1:  # saved in half precision, it comes back in it
+            model = model.to(dtypes.pop())
+        for name, parameter in model.named_parameters():  # or only a part of it was
+            if name in saved and saved[name].is_floating_point():
+                parameter.data = parameter.data.to(saved[name].dtype)
+    tensors = _tensors(model)
+    for name in sorted(tensors.keys() ^ saved.keys()):
+        lacks = "lacks" if name in tensors else "holds what its model does not have:"
+        raise ValueError(f"{path} {lacks} {name}")
+    for name, tensor in tensors.items():
+        if saved[name].shape != tensor.shape or saved[name].dtype != tensor.dtype:
+            raise ValueError(
+                f"{path}: {name} is {tuple(saved[name].shape)} of {saved[name].dtype}, "
+                f"but its model has {tuple(tensor.shape)} of {tensor.dtype}"
+            )
+    for name, tensor in tensors.items():
+        tensor.copy_(saved[name])
+    return model
+
+
+def _tensors(model: Model) -> dict[str, Tensor]:
+    """Name what is learned. A matrix under two names, as in tied models, comes once."""
+    return {name: p.detach() for name, p in model.named_parameters()}
+
+
+def _finish_killed_save(weights_path: Path, manifest_path: Path) -> None:
+    """Give the manifest of a save its name, where a kill came before it was renamed."""
+    with suppress(FileNotFoundError, ValueError):  # no whole checkpoint to be kept
+        _, path = _matching_manifest(weights_path, manifest_path)
+        if path != manifest_path:
+            os.replace(path, manifest_path)
+
+
+def _paths(path: str | Path) -> tuple[Path, Path]:
+    path = Path(path)
+    if path.suffix != ".safetensors":
+        raise ValueError(f"path ({str(path)!r}) must end in '.safetensors'")
+    return path, path.with_suffix(".json")

@@ -1,0 +1,180 @@
+"""Training on several processes: torch's DDP and FSDP2, started by torchrun.
+
+Every process builds the same model and the same batches, and works on its own rows of
+each. Without torchrun there is one process, and every function here still works.
+"""
+
+import inspect
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from tformer.nn.decoder import DecoderLayer
+from tformer.nn.encoder import EncoderLayer
+from tformer.training.processes import num_processes, process_rank
+
+
+def setup(device: str = "auto", *, timeout: timedelta | None = None) -> torch.device:
+    """Join the processes that torchrun has started, and choose this one's device.
+
+    NCCL connects GPUs, gloo connects CPUs. Each process of a machine takes the GPU of
+    its LOCAL_RANK.
+
+    Args:
+        device: "cpu", "cuda", "mps", or "auto": CUDA where there is one, else, in one
+            process alone, MPS where there is one, else the CPU.
+        timeout: how long to wait for a process that does not answer; torch's own, half
+            an hour (10 minutes between GPUs), if not given.
+
+    Returns:
+        The device of this process.
+
+    Raises:
+        ValueError: the device is unknown or not there, has no way to talk to others,
+            or torchrun has started more processes than the machine has GPUs.
+    """
+    together = "RANK" in os.environ and "WORLD_SIZE" in os.environ
+    if device == "auto":
+        mps = not together and torch.backends.mps.is_available()
+        device = "cuda" if torch.cuda.is_available() else "mps" if mps else "cpu"
+    if device not in ("cpu", "cuda", "mps"):
+        raise ValueError(f"device ({device!r}) must be 'auto', 'cpu', 'cuda' or 'mps'")
+    if device == "mps" and together:
+        raise ValueError("device ('mps') has no way to talk to other processes: 'cpu'")
+    if device == "mps" and not torch.backends.mps.is_available():
+        raise ValueError("device ('mps') is not on this machine")
+    local_rank, gpus = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    if device == "cuda" and local_rank >= gpus:
+        raise ValueError(
+            f"device ('cuda'): process {local_rank} of this machine needs a GPU of its "
+            f"own, and there are {gpus}"
+        )
+    chosen = torch.device(f"cuda:{local_rank}" if device == "cuda" else device)
+    if device == "cuda":
+        torch.cuda.set_device(chosen)
+    if together and not dist.is_initialized():
+        backend = "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
+        dist.init_process_group(backend, timeout=timeout)
+    return chosen
+
+
+def teardown() -> None:
+    """Leave the other processes, after the last step. Without them, do nothing."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+class ProcessLostError(RuntimeError):
+    """Another process of the run has died, or cannot be reached."""
+
+
+# How gloo says it; NCCL has an exception of its own.
+_LOST = ("Connection reset", "Connection closed", "Broken pipe", "Timed out", "refused")
+
+
+@contextmanager
+def running(
+    device: str = "auto", *, timeout: timedelta | None = None
+) -> Iterator[torch.device]:
+    """Set up, run the body, and tear down; say it clearly when another process is lost.
+
+    Args:
+        device: as `setup` takes it.
+        timeout: as `setup` takes it.
+
+    Yields:
+        The device of this process.
+
+    Raises:
+        ProcessLostError: another process has died. This one then stops as well, with
+            torchrun's report behind it, which names the first that failed.
+        ValueError: as `setup` raises it.
+    """
+    chosen = setup(device, timeout=timeout)
+    try:
+        yield chosen
+    except RuntimeError as error:
+        lost = any(words in str(error) for words in _LOST)
+        if num_processes() > 1 and (lost or isinstance(error, dist.DistError)):
+            raise ProcessLostError(
+                f"process {process_rank()} of {num_processes()} stops: another process "
+                "of this run has died or cannot be reached. The report of torchrun "
+                "names the first that failed. Start again from the last checkpoint"
+            ) from error
+        raise
+    # Not after an error: to say goodbye to a process that is gone may take for ever.
+    teardown()
+
+
+def distribute(model: nn.Module, strategy: str = "none") -> nn.Module:
+    """Prepare a model for training in all processes, with gradients averaged over them.
+
+    "ddp": every process holds all of the model, and gradients are averaged while they
+    are computed (Li et al. 2020, arXiv:2006.15704). "fsdp": every process holds a part
+    of each matrix, and gathers the rest of a layer when it is used (ZeRO-3, Rajbhandari
+    et al. 2020, arXiv:1910.02054; Zhao et al. 2023, arXiv:2304.11277).
+
+    Make the optimizer afterwards: FSDP puts other parameters in the place of these.
+    Processes must draw different dropout: seed each with its rank, after this.
+
+    Args:
+        model: on its device. All start from the weights of process 0.
+        strategy: "none", "ddp" or "fsdp".
+
+    Returns:
+        The model to call: itself, or DDP around it; `unwrap` gives it back. Without
+        torchrun, always itself.
+
+    Raises:
+        ValueError: `strategy` is unknown, or "none" with more than one process, which
+            would train as many models, each on a part of the data.
+    """
+    if strategy not in ("none", "ddp", "fsdp"):
+        raise ValueError(f"strategy ({strategy!r}) must be 'none', 'ddp' or 'fsdp'")
+    if strategy == "none" and num_processes() > 1:
+        raise ValueError(
+            f"strategy ('none') with {num_processes()} processes: take 'ddp'"
+        )
+    if strategy == "none" or not dist.is_initialized():
+        return model
+    if strategy == "ddp":
+        # Gradients live in what is sent, so that they exist once. Buffers, which are
+        # tables of positions here, never change, and need not be sent at each step.
+        known = inspect.signature(DistributedDataParallel).parameters
+        name = "forward_sync_buffers"  # its name from torch 2.13 on
+        name = name if name in known else "broadcast_buffers"
+        once: dict[str, Any] = {"gradient_as_bucket_view": True, name: False}
+        return DistributedDataParallel(model, **once)
+    return _shard(model)
+
+
+def _shard(model: nn.Module) -> nn.Module:
+    from torch.distributed.device_mesh import init_device_mesh  # from torch 2.6
+    from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+
+    tensors = (x.detach() for x in [*model.parameters(), *model.buffers()])
+    for sending in [dist.broadcast(x, src=0, async_op=True) for x in tensors]:
+        sending.wait()
+    mesh = init_device_mesh(next(model.parameters()).device.type, (num_processes(),))
+    for layer in list(model.modules()):
+        if isinstance(layer, EncoderLayer | DecoderLayer):
+            fully_shard(layer, mesh=mesh)
+    # What is in no layer is gathered for the whole of the model's forward, also a tied
+    # embedding, which is used twice, the second time by another method.
+    fully_shard(model, mesh=mesh)
+    for method in ("encode", "decode"):  # other ways into a model than forward
+        if hasattr(model, method):
+            register_fsdp_forward_method(model, method)
+    return model
+
+
+def unwrap(model: nn.Module) -> nn.Module:
+    """Return the model that was given to `distribute`."""
+    return model.module if isinstance(model, DistributedDataParallel) else model

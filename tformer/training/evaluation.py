@@ -1,0 +1,139 @@
+"""How good a model is: loss, perplexity, bits per byte, exact match, BLEU."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from tformer.checks import require
+from tformer.data.batch import Batch
+from tformer.data.vocabulary import Vocabulary
+from tformer.generate.translate import translate_to_ids
+from tformer.generate.writer import evaluating
+from tformer.models.transformer import Transformer
+from tformer.training.loop import batch_loss, pad_id_of
+
+
+class MeanLoss(NamedTuple):
+    """The loss over many batches."""
+
+    loss: float  # nats a token
+    tokens: int  # how many it is the mean of
+
+    @property
+    def perplexity(self) -> float:
+        """e^loss: among so many tokens a guess at random would do as well."""
+        return math.exp(self.loss) if self.loss < 700 else math.inf  # no float is e^710
+
+
+def mean_loss(model: nn.Module, batches: Iterable[Batch]) -> MeanLoss:
+    """Compute the mean cross-entropy of all tokens that the batches ask for.
+
+    Every token counts once, whatever batch it is in: the mean of the batches' means
+    would give tokens of short batches more weight.
+
+    Args:
+        model: asked in `eval()`, and left in the mode in which it came.
+        batches: on the model's device.
+
+    Returns:
+        The loss without smoothing, and the number of tokens.
+
+    Raises:
+        ValueError: there is no token.
+    """
+    pad_id = pad_id_of(model)
+    total, tokens = 0.0, 0
+    with evaluating(model), torch.no_grad():
+        for batch in batches:
+            count = batch.num_tokens(pad_id)
+            total += batch_loss(model, batch).item() * count
+            tokens += count
+    if not tokens:
+        raise ValueError("batches must hold at least one token")
+    return MeanLoss(total / tokens, tokens)
+
+
+def bits_per_byte(nats: float, num_bytes: int) -> float:
+    """Compute how many bits a byte of a text costs: the same for every vocabulary.
+
+    A loss a token cannot be compared between vocabularies: a token of BPE holds more.
+
+    Args:
+        nats: the loss of the whole text: the mean loss of a token, times the tokens.
+        num_bytes: the length of the text in UTF-8.
+
+    Returns:
+        nats / (ln 2 · bytes).
+    """
+    return nats / (math.log(2) * num_bytes)
+
+
+def exact_match(
+    model: Transformer,
+    vocabulary: Vocabulary,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    max_len: int,
+) -> float:
+    """Compute the share of sources whose target the model writes without any mistake.
+
+    Args:
+        model: the Transformer.
+        vocabulary: that it was trained with.
+        pairs: sources and targets, at least one.
+        max_len: write at most so many tokens, the end token included.
+
+    Returns:
+        From 0 to 1.
+
+    Raises:
+        ValueError: there is no pair, or one has an unknown character.
+    """
+    if not pairs:
+        raise ValueError("pairs must hold at least one")
+    sources, targets = zip(*pairs, strict=True)
+    written = translate_to_ids(model, vocabulary, sources, max_len=max_len)
+    return matches(vocabulary, written, targets) / len(pairs)
+
+
+def matches(
+    vocabulary: Vocabulary, written: Sequence[Sequence[int]], targets: Sequence[str]
+) -> int:
+    """Count the answers, ids from `translate_to_ids`, that are right to the last token.
+
+    One that does not end is wrong, and so is one with padding or the start token in
+    it, even if the text that is left is the right one.
+    """
+    right = 0
+    for ids, target in zip(written, targets, strict=True):
+        ended = ids[-1] == vocabulary.eos_id
+        clean = not {vocabulary.pad_id, vocabulary.bos_id}.intersection(ids)
+        right += ended and clean and vocabulary.decode(ids) == target
+    return right
+
+
+def bleu(written: Sequence[str], targets: Sequence[str]) -> tuple[float, str]:
+    """Compute BLEU by sacreBLEU (Post 2018, arXiv:1804.08771).
+
+    BLEU depends on how words are cut. The signature says how, so that two numbers with
+    the same one can be compared.
+
+    Args:
+        written: by the model.
+        targets: by people, one for each.
+
+    Returns:
+        BLEU from 0 to 100, and the signature.
+
+    Raises:
+        ImportError: sacrebleu is not installed.
+        ValueError: there are not as many of both, or none.
+    """
+    if len(written) != len(targets) or not targets:
+        raise ValueError(f"{len(written)} texts written for {len(targets)} targets")
+    metric = require("sacrebleu.metrics").BLEU()
+    score = metric.corpus_score(list(written), [list(targets)]).score
+    return float(score), str(metric.get_signature())

@@ -1,0 +1,180 @@
+"""Cross-entropy with label smoothing, over real tokens only.
+
+V vocabulary · N tokens of the whole batch
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from tformer.checks import check_probability
+
+# How many logits are worked on at a time: on a CPU 1 MB of float32, which stays in the
+# cache; elsewhere 128 MB, as there each slice costs the launch of its kernels.
+SLICE_NUMBERS = {"cpu": 2**18, "other": 2**25}
+
+
+def smoothed_targets(
+    targets: Tensor,
+    vocab_size: int,
+    *,
+    smoothing: float = 0.1,
+    pad_id: int | None = None,
+    spread: str = "all",
+) -> Tensor:
+    """Turn ids into the distributions that a smoothed loss compares with.
+
+    With "all", (1 - ε) on the target plus ε / V on every token, the target and padding
+    included: Szegedy et al. 2016, section 7 (arXiv:1512.00567), and
+    `F.cross_entropy`. With "others", 1 - ε on the target and ε shared by the rest
+    without padding: tensor2tensor and the Annotated Transformer.
+
+    Args:
+        targets: ids (...).
+        vocab_size: V.
+        smoothing: ε in [0, 1).
+        pad_id: the padding token; a target of padding gets a row of zeros.
+        spread: "all" or "others".
+
+    Returns:
+        float32 (..., V); each row sums to 1, or to 0 where the target is padding.
+
+    Raises:
+        TypeError: `targets` does not hold integers.
+        ValueError: a target is outside the vocabulary, `smoothing` outside [0, 1),
+            `spread` unknown, or there are no others to spread over.
+    """
+    _check_targets(targets, vocab_size)
+    check_probability(smoothing=smoothing)
+    if spread not in ("all", "others"):
+        raise ValueError(f"spread ({spread!r}) must be 'all' or 'others'")
+    one_hot = torch.nn.functional.one_hot(
+        targets.long(), vocab_size
+    ).float()  # (..., V)
+    if spread == "all":
+        q = (1 - smoothing) * one_hot + smoothing / vocab_size
+    else:
+        others = vocab_size - (1 if pad_id is None else 2)
+        if others < 1:
+            raise ValueError(
+                f"vocab_size ({vocab_size}) leaves no others to spread over"
+            )
+        q = (1 - smoothing) * one_hot + smoothing / others * (1 - one_hot)
+        if pad_id is not None:
+            q[..., pad_id] = 0.0
+    return q if pad_id is None else q * (targets != pad_id)[..., None]
+
+
+def label_smoothed_cross_entropy(
+    logits: Tensor,
+    targets: Tensor,
+    *,
+    smoothing: float = 0.1,
+    pad_id: int | None = None,
+) -> Tensor:
+    """Compute the mean over real tokens of -Σₖ q(k) log p(k), p = softmax(logits).
+
+    q is (1 - ε) on the target plus ε / V on every token: Szegedy et al. 2016,
+    section 7 (arXiv:1512.00567); Vaswani et al. 2017, section 5.4, ε = 0.1. Equal to
+    `F.cross_entropy(label_smoothing=ε, ignore_index=pad_id)`, except that a batch of
+    nothing but padding gives 0 with a zero gradient, where torch gives NaN.
+
+    Args:
+        logits: (..., V). Half precision is summed in float32, a slice at a time.
+        targets: ids (...), each in [0, V).
+        smoothing: ε in [0, 1); 0 is plain cross-entropy.
+        pad_id: targets of this id do not count; None counts all.
+
+    Returns:
+        A scalar in nats; float32, or float64 for logits in float64.
+
+    Raises:
+        TypeError: the logits are not floating, or the targets not integers.
+        ValueError: shapes do not match, there is no token, `smoothing` is outside
+            [0, 1), or a target is outside the vocabulary. On CUDA the kernel checks
+            the range, so that the host need not wait for the device at every step.
+    """
+    if not logits.is_floating_point():
+        raise TypeError(f"logits must be floating, not {logits.dtype}")
+    if logits.shape[:-1] != targets.shape or not logits.numel():
+        raise ValueError(
+            "logits must be (..., V) and targets (...), and not empty: logits is "
+            f"{tuple(logits.shape)}, targets is {tuple(targets.shape)}"
+        )
+    check_probability(smoothing=smoothing)
+    V = logits.shape[-1]
+    _check_targets(targets, V)
+    targets = targets.reshape(-1).long()  # (N,)
+    real = (
+        torch.ones_like(targets, dtype=torch.bool)
+        if pad_id is None
+        else targets != pad_id
+    )
+    losses: Tensor = _SmoothedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        logits.reshape(-1, V), targets, smoothing
+    )  # (N,)
+    return losses.masked_fill(~real, 0.0).sum() / real.sum().clamp(min=1)
+
+
+class _SmoothedCrossEntropy(torch.autograd.Function):
+    """-Σₖ q(k) log p(k) of each row, and its gradient p - q, in slices of rows.
+
+    Written out: s - (1 - ε) logits[target] - ε mean(logits), s = log Σ exp(logits).
+    Beside the logits, which are there anyway, only s is kept for the gradient.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+        losses, log_sums = [], []
+        for rows in _slices(logits):
+            x = _at_least_float32(logits[rows])  # (n, V)
+            log_sum = x.logsumexp(dim=-1)  # (n,)
+            loss = log_sum - (1 - smoothing) * x.gather(1, targets[rows, None])[:, 0]
+            if smoothing:  # 0 · -inf would be NaN, where a token was ruled out
+                loss = loss - smoothing * x.mean(dim=-1)
+            losses.append(loss)
+            log_sums.append(log_sum)
+        ctx.save_for_backward(logits, targets, torch.cat(log_sums))
+        ctx.smoothing = smoothing
+        return torch.cat(losses)  # (N,)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, of_losses: Tensor) -> tuple[Tensor, None, None]:
+        logits, targets, log_sums = ctx.saved_tensors
+        of_logits = torch.empty_like(logits)  # (N, V)
+        for rows in _slices(logits):
+            x = _at_least_float32(logits[rows])
+            difference = (x - log_sums[rows, None]).exp_()  # p, soon p - q
+            if ctx.smoothing:
+                difference -= ctx.smoothing / logits.shape[-1]
+            on_target = torch.full_like(log_sums[rows, None], ctx.smoothing - 1)
+            difference.scatter_add_(1, targets[rows, None], on_target)
+            of_logits[rows] = difference.mul_(of_losses[rows, None])
+        return of_logits, None, None
+
+
+def _slices(logits: Tensor) -> list[slice]:
+    N, V = logits.shape
+    numbers = SLICE_NUMBERS["cpu" if logits.device.type == "cpu" else "other"]
+    rows = max(1, numbers // V)
+    return [slice(start, start + rows) for start in range(0, N, rows)]
+
+
+def _at_least_float32(x: Tensor) -> Tensor:
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def _check_targets(targets: Tensor, vocab_size: int) -> None:
+    if targets.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"targets must be int64 or int32, not {targets.dtype}")
+    if targets.is_cuda or torch.compiler.is_compiling() or not targets.numel():
+        return
+    low, high = int(targets.min()), int(targets.max())
+    if low < 0 or high >= vocab_size:
+        raise ValueError(
+            f"targets must be in [0, vocab_size = {vocab_size}), "
+            f"but they reach from {low} to {high}"
+        )

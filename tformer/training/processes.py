@@ -1,0 +1,58 @@
+"""One training in several processes: which share is mine, and what do all say together.
+
+Without `torch.distributed` set up, there is one process, and all of it is mine.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch.distributed as dist
+from torch import Tensor, nn
+
+
+def num_processes() -> int:
+    """Count the processes of this training."""
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def process_rank() -> int:
+    """Tell which of them this is; the first is 0, and speaks for all."""
+    return dist.get_rank() if num_processes() > 1 else 0
+
+
+def sum_over_processes(x: Tensor) -> Tensor:
+    """Add up x over all processes; each gets the sum."""
+    if num_processes() > 1:
+        x = x.clone()
+        dist.all_reduce(x)
+    return x
+
+
+def wait_for_all() -> None:
+    """Wait until every process has come here."""
+    if num_processes() > 1:
+        dist.barrier()
+
+
+@contextmanager
+def syncing(model: nn.Module, wanted: bool) -> Iterator[None]:
+    """Let the backward pass send gradients to the other processes, or keep them.
+
+    Of a batch in k parts only the last one's pass sends: once, what all have added up.
+    """
+    # FSDP gives models this method, and tensors the other: neither need be imported.
+    set_sync: Callable[[bool], None] | None
+    if set_sync := getattr(model, "set_requires_gradient_sync", None):
+        set_sync(wanted)
+        yield
+    elif not wanted and isinstance(model, nn.parallel.DistributedDataParallel):
+        with model.no_sync():
+            yield
+    else:
+        yield
+
+
+def gathered(x: Tensor) -> Tensor:
+    """Return a tensor as it is without FSDP, which holds it in shards."""
+    full_tensor: Callable[[], Tensor] | None = getattr(x, "full_tensor", None)
+    return x if full_tensor is None else full_tensor()
