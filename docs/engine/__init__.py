@@ -1,38 +1,23 @@
 """The engine runs the Python of the site's pages: for tests, figures and notebooks.
 
-Reading a page
-    project        where the pages are, and what mkdocs.yml says
-    lines          lines that know the file and line they were read from; snippets
-    page           a page, its front matter, fences and blocks
-    fences         fenced code of any language
-    blocks         Python blocks, with the mark and the output that belong to each
-
-Checking it
-    rendered       what the site makes of the page
-    completeness   is every block that readers see one that is run?
-    sections       the parts of a chapter
-    places         the links that figures go to
-    checks         all of it for one page
-    markers        snippet markers in the package
-    project_rules  what holds over all pages
-
-Running it
-    environment    what a page finds when it starts
-    compiling      code whose every line keeps its true file and number
-    running        blocks in order, in one `__main__`
-    failures       what went wrong, and where
-    comparing      output shown against output printed
-    figures        drawings as SVG, light and dark
-
-Making files from it
-    generate, cache, processes, worker  the pages that changed, each in a process
-    notebooks, flatten, markup, bundle  a notebook of each chapter
-    standalone, merging, modules        one file with what a chapter embeds
-    alone                               runs both where the package is not
-    outputs                             writes outputs into the pages
-
-Its three users
-    plugin, items            pytest: pages as tests
-    hooks, links, lab_pages  MkDocs: the site
-    __main__                 the command line: `python docs/engine --help`
+project       where the pages are, and what mkdocs.yml says
+definitions   what `--8<-- "file.py:Class.method"` stands for, by the syntax tree
+blocks        lines that know where they are from, fenced code, Python blocks
+reading       a page as it is written, and as the site shows it
+checking      what can be wrong with a page, or with all, before any is run
+compiling     code whose every line keeps its file and number; what failed, and where
+running       blocks in order, in one `__main__`, which starts the same each time
+outputs       what a page shows against what its block printed
+figures       drawings as SVG, light and dark, and the places that they go to
+notebooks     a notebook of each chapter, which holds its outputs and runs alone
+modules       a module of the package as statements that can be taken out
+standalone    one file with the code of a chapter, which needs nothing of the package
+alone         runs notebooks and files where the package is not
+cache         what the blocks of a page left behind, while that still holds
+working       pages in processes of their own, and all that is made of them
+making        figures, notebooks, downloads and outputs, of the pages that changed
+results       what runs of training reached; `results_page` is the page about it
+plugin        pytest: pages as tests
+hooks         MkDocs: the site
+__main__      the command line: `python -m engine --help`
 """

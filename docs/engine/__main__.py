@@ -47,14 +47,14 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(command: str, project: Project, pages: list[Path] | None) -> list[str]:
     # Imported when needed: `generate` is quick where nothing has changed.
     if command == "generate":
-        from engine.generate import generate
+        from engine.making import generate
 
         return generate(project, pages)
     if command == "outputs":
-        from engine.outputs import rewrite_outputs
+        from engine.making import rewrite_outputs
 
         return rewrite_outputs(project, pages)
-    from engine.generate import check, run_alone
+    from engine.making import check, run_alone
 
     return check(project, pages) if command == "check" else run_alone(project, pages)
 

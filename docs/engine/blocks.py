@@ -1,15 +1,154 @@
-"""The Python blocks of a page: their marks, and the outputs that belong to them."""
+"""Lines that know where they are from, fenced code, and Python blocks with outputs."""
 
 import ast
 import builtins
 import importlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, SupportsIndex
 
-from engine.fences import SESSIONS, Fence
-from engine.lines import Line, PageError
+TAB = 4
+
+
+class Origin(NamedTuple):
+    """A place in a file; lines count from 1."""
+
+    file: Path
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class PageError(Exception):
+    """Something wrong with a page, and the place where it is."""
+
+    def __init__(self, origin: Origin, problem: str) -> None:
+        super().__init__(f"{origin}: {problem}")
+
+
+class Line(str):
+    """A line of text and where it was written."""
+
+    __slots__ = ("origin",)
+    origin: Origin
+
+    def __new__(cls, text: str, origin: Origin) -> "Line":
+        """Attach `origin` to `text`."""
+        self = super().__new__(cls, text)
+        self.origin = origin
+        return self
+
+    # What the snippet preprocessor does to a line, without losing the origin:
+    # `indent + line` for a snippet in a tab, `replace` for `;--8<--`.
+    def __radd__(self, indent: str) -> "Line":
+        return Line(f"{indent}{self}", self.origin)
+
+    def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> "Line":
+        """Replace text in the line."""
+        return Line(super().replace(old, new, count), self.origin)
+
+
+def number(path: Path, text: str, first: int = 1) -> list[Line]:
+    """Split the text of a file, from its line `first` on."""
+    lines = enumerate(text.split("\n"), first)
+    return [Line(x.expandtabs(TAB), Origin(path, n)) for n, x in lines]
+
+
+def indent_of(line: str) -> int:
+    """Return how many blanks a line begins with."""
+    return len(line) - len(line.lstrip(" "))
+
+
+def squeeze(text: str) -> str:
+    """Drop blanks at the ends of lines, and empty lines at both ends."""
+    lines = [line.rstrip() for line in text.split("\n")]
+    return re.sub(r"\A\n+|\n+\Z", "", "\n".join(lines))
+
+
+_OPENING = re.compile(r"(?P<prefix>[ >]*)(?P<ticks>`{3,}(?!.*`)|~{3,})(?P<info>.*)$")
+_LANGUAGE = re.compile(r"\s*(?:\{\s*)?\.?(?P<name>[\w#+.-]+)(?![\w=])")
+_CLASS = re.compile(r"[{\s]\.([\w-]+)")
+
+# The names by which Pygments knows Python, and what it calls a session.
+PYTHON = {"python", "py", "python3", "py3", "pyi", "sage", "bazel", "starlark"}
+PYTHON |= {"python2", "py2", "ipython", "ipython3"}
+SESSIONS = {"pycon", "python-console", "pycon3", "ipythonconsole"}
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A fenced block; `start` and `end` are the indices of its two fence lines."""
+
+    start: int
+    end: int
+    prefix: str  # blanks, and `>` in a quote, before the fence
+    ticks: str
+    language: str
+    classes: frozenset[str]
+    opening: Line
+    lines: list[Line] = field(repr=False)  # without the prefix
+
+    @property
+    def code(self) -> str:
+        """The text between the fence lines."""
+        return "\n".join(self.lines)
+
+    @property
+    def is_python(self) -> bool:
+        """Whether the page shows Python here, as a script or as a session."""
+        return self.language in PYTHON | SESSIONS
+
+    @property
+    def is_output(self) -> bool:
+        """Whether this is what the block before it prints."""
+        return "output" in self.classes
+
+
+def find_fences(lines: list[Line]) -> list[Fence]:
+    """Return the fences of a page in order.
+
+    Raises:
+        PageError: a fence that no line closes, or that a line leaves to the left.
+    """
+    fences, start = [], 0
+    while start < len(lines):
+        opening = _OPENING.match(lines[start])
+        if opening:
+            fence = _read_fence(lines, start, opening)
+            fences.append(fence)
+            start = fence.end
+        start += 1
+    return fences
+
+
+def _read_fence(lines: list[Line], start: int, opening: re.Match[str]) -> Fence:
+    prefix, ticks, info = opening["prefix"], opening["ticks"], opening["info"]
+    language = _LANGUAGE.match(info)
+    content: list[Line] = []
+    for end in range(start + 1, len(lines)):
+        line = lines[end]
+        blank = not line.strip(" >")
+        if not blank and not line.startswith(prefix):
+            problem = "leaves the indentation of the fence around it"
+            raise PageError(line.origin, f"the line {problem}: the site shows none")
+        text = Line(line[len(prefix) :], line.origin)
+        if text.rstrip() == ticks:
+            return Fence(
+                start=start,
+                end=end,
+                prefix=prefix,
+                ticks=ticks,
+                language=language["name"].lower() if language else "",
+                classes=frozenset(_CLASS.findall(info)),
+                opening=lines[start],
+                lines=content,
+            )
+        content.append(text)
+    raise PageError(lines[start].origin, f"no line closes the fence {ticks + info}")
+
 
 _COMMENT = re.compile(r"\s*<!--[-\s]*(?P<text>pytest.*?)(?P<end>[-\s]*-->)?\s*$")
 _HOW = (

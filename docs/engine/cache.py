@@ -15,20 +15,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from engine.page import Page
 from engine.project import ENGINE, Project
+from engine.reading import Page
 
 # What shapes the results of blocks, and what shapes nothing that is made of a page.
-_RUNNING = (
-    "blocks",
-    "compiling",
-    "environment",
-    "fences",
-    "figures",
-    "lines",
-    "running",
-)
-_USERS = ("__main__", "hooks", "items", "lab_pages", "links", "plugin")
+_RUNNING = ("blocks", "reading", "compiling", "running", "figures", "definitions")
+_USERS = ("__main__", "hooks", "plugin", "results", "results_page")
 _LIBRARIES = ("torch", "numpy", "matplotlib", "nbformat", "pymdown-extensions")
 
 

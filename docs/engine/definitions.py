@@ -15,7 +15,9 @@ line. The site and the tests use it alike.
 """
 
 import ast
+import difflib
 import functools
+import itertools
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -46,16 +48,24 @@ def find_spans(source: str, names: str) -> list[Span]:
     return [_find(tree, lines, name) for name in names.split(",")]
 
 
+def find_nodes(source: str, name: str) -> list[ast.stmt]:
+    """Return the statements that define `name`: a class, and a method in it."""
+    return _path_to(_parsed(source)[0], name, name.split("."))
+
+
 def defined_names(source: str) -> list[str]:
     """Return every name that a snippet may ask for."""
-    tree, _ = _parsed(source)
+    return _defined_names(_parsed(source)[0])
+
+
+def _defined_names(tree: ast.Module) -> list[str]:
     names = [name for node in tree.body for name in _bound(node)]
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
             names += [
                 f"{node.name}.{name}" for each in node.body for name in _bound(each)
             ]
-    return names
+    return list(dict.fromkeys(names))
 
 
 @functools.lru_cache(maxsize=64)
@@ -65,7 +75,8 @@ def _parsed(source: str) -> tuple[ast.Module, list[str]]:
 
 def _find(tree: ast.Module, lines: list[str], name: str) -> Span:
     if name == "imports":
-        nodes: list[ast.stmt] = [node for node in tree.body if _imports(node)]
+        body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
+        nodes = list(itertools.takewhile(_imports, body))
         if not nodes:
             raise NoDefinition("the file imports nothing")
         return _span(nodes[0], lines)[0], nodes[-1].end_lineno or 0
@@ -73,22 +84,41 @@ def _find(tree: ast.Module, lines: list[str], name: str) -> Span:
         if ast.get_docstring(tree) is None:
             raise NoDefinition("the file has no docstring")
         return _span(tree.body[0], lines)
-    node: ast.stmt | ast.Module = tree
-    for part in name.split("."):
-        if part == "class" and isinstance(node, ast.ClassDef):
+    *parts, last = name.split(".")
+    if last == "class" and parts:
+        node = _path_to(tree, name, parts)[-1]
+        if isinstance(node, ast.ClassDef):
             return _span(node, lines)[0], _end_of_head(node)
-        node = _member(node, part, name, tree)
-    assert isinstance(node, ast.stmt)
-    return _span(node, lines)
+    return _span(_path_to(tree, name, name.split("."))[-1], lines)
 
 
-def _member(parent: ast.AST, part: str, name: str, tree: ast.Module) -> ast.stmt:
-    for node in getattr(parent, "body", []):
-        if part in _bound(node):
-            assert isinstance(node, ast.stmt)
-            return node
-    known = ", ".join(defined_names(ast.unparse(tree)))
-    raise NoDefinition(f"`{name}` is not defined there; what is: {known}")
+def _path_to(tree: ast.Module, name: str, parts: list[str]) -> list[ast.stmt]:
+    path: list[ast.stmt] = []
+    body = tree.body
+    for part in parts:
+        found = [node for node in body if part in _bound(node)]
+        if not found:
+            raise NoDefinition(f"`{name}` is not defined there; {_near(tree, name)}")
+        # Of overloads, what is run stands last; of a property, what reads it first.
+        path.append(next((x for x in found if not _is_overload(x)), found[-1]))
+        body = getattr(path[-1], "body", [])
+    return path
+
+
+def _near(tree: ast.Module, name: str) -> str:
+    """Name what may have been meant, or else all that is there."""
+    known = _defined_names(tree)
+    last = name.rpartition(".")[2]
+    near = [each for each in known if each.rpartition(".")[2] == last]
+    near += difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    if near:
+        return f"near it: {', '.join(dict.fromkeys(near))}"
+    return f"what is: {', '.join(known) or 'nothing'}"
+
+
+def _is_overload(node: ast.stmt) -> bool:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return any(ast.unparse(each).endswith("overload") for each in decorators)
 
 
 def _end_of_head(node: ast.ClassDef) -> int:
@@ -121,7 +151,9 @@ def _bound(node: ast.AST) -> list[str]:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             return [node.name]
         case ast.Assign():
-            return [each.id for each in node.targets if isinstance(each, ast.Name)]
+            parts = (part for each in node.targets for part in ast.walk(each))
+            names = (part for part in parts if isinstance(part, ast.Name))
+            return [each.id for each in names if isinstance(each.ctx, ast.Store)]
         case ast.AnnAssign(target=ast.Name() as target):
             return [target.id]
     return []

@@ -2,11 +2,13 @@
 
 import hashlib
 import logging
+import posixpath
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -16,9 +18,7 @@ from mkdocs.structure.pages import Page
 
 sys.path.append(str(Path(__file__).parents[1]))  # MkDocs loads this file by its path
 
-from engine.generate import MADE
-from engine.lab_pages import mend_links, take_styles
-from engine.links import chapter_links
+from engine.making import MADE
 from engine.project import Project
 
 log = logging.getLogger("mkdocs.hooks.engine")
@@ -112,3 +112,87 @@ def on_serve(
         if part.name not in MADE:
             server.watch(str(part))
     return server
+
+
+# The branch that the workflow for GitHub Pages pushes docs/notebooks/ to.
+NOTEBOOKS_BRANCH = "notebooks"
+_COLAB = "https://colab.research.google.com/github"
+
+
+def chapter_links(
+    project: Project, source: str, meta: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what the theme shows under the title of a chapter.
+
+    Args:
+        project: which knows the addresses.
+        source: the file of the page in docs/.
+        meta: its front matter.
+
+    Returns:
+        `source_url`, `module_urls` in the order of `modules`, `colab_url`, and, from
+        the root of the site, `notebook`, `standalone` and `standalone_numpy`; None
+        for a file that is not there.
+    """
+    on_github = f"{project.repo_url}/blob/HEAD"
+    docs = project.relative(project.docs)
+    links: dict[str, Any] = {"source_url": f"{on_github}/{docs}/{source}"}
+    links["module_urls"] = [f"{on_github}/{name}" for name in meta.get("modules", [])]
+    name = PurePosixPath(source).stem
+    files = {
+        "notebook": f"notebooks/{name}.ipynb",
+        "standalone": f"downloads/{name}.py",
+        "standalone_numpy": f"downloads/{name}_numpy.py",
+    }
+    for key, file in files.items():
+        links[key] = file if (project.docs / file).is_file() else None
+    repository = project.repo_url.removeprefix("https://github.com/")
+    notebook = f"{_COLAB}/{repository}/blob/{NOTEBOOKS_BRANCH}/{name}.ipynb"
+    links["colab_url"] = notebook if links["notebook"] else None
+    return links
+
+
+_LINK = re.compile(
+    r'href="(?P<path>(?![a-z][a-z0-9+.-]*:|[#/])[^"#]+)(?P<anchor>#[^"]*)?"'
+)
+_STYLE = re.compile(r"<style[^>]*>(?P<css>.*?)</style>", re.DOTALL)
+# For MathJax and Mermaid, which would be loaded from elsewhere; the site has KaTeX.
+_SCRIPT = re.compile(
+    r'<script (?:src=""|type="text/x-mathjax-config"|type="module").*?</script>',
+    re.DOTALL,
+)
+
+
+def take_styles(html: str) -> tuple[str, str]:
+    """Return a page without its styles (590 KB, the same in every lab), and these."""
+    css = "\n".join(style["css"] for style in _STYLE.finditer(html))
+    return _SCRIPT.sub("", _STYLE.sub("", html)), css
+
+
+def mend_links(
+    html: str, source: str, find: Callable[[str], str | None]
+) -> tuple[str, list[str]]:
+    """Turn links to sources into links to pages, as MkDocs does in Markdown.
+
+    Args:
+        html: the page.
+        source: its file in docs/, from which its links start.
+        find: gives the link to a file in docs/ from this page, if there is one.
+
+    Returns:
+        The page, and the links that lead nowhere.
+    """
+    lost = []
+
+    def link(match: re.Match[str]) -> str:
+        path, anchor = match["path"], match["anchor"] or ""
+        if not path.endswith((".md", ".ipynb")):
+            return match[0]
+        file = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
+        url = find(file)
+        if url is None:
+            lost.append(path)
+            return match[0]
+        return f'href="{url}{anchor}"'
+
+    return _LINK.sub(link, html), lost

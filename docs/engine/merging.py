@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from engine.lines import PageError
+from engine.blocks import PageError
 from engine.modules import Import, Module, Statement
-from engine.page import Page
+from engine.reading import Page
 
 
 class Merger:

@@ -2,12 +2,9 @@
 
 import ast
 import functools
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-_MARKER = re.compile(r"\s*#.*8<-")
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class Statement:
     node: ast.stmt
     first: int
     last: int
-    lines: frozenset[int]  # of the code, without blank lines and snippet markers
+    lines: frozenset[int]  # of the code, without blank lines
 
     @property
     def imports(self) -> bool:
@@ -81,7 +78,8 @@ class Module:
             assert node.end_lineno is not None
             decorators: list[ast.expr] = getattr(node, "decorator_list", [])
             start = min([node.lineno, *(each.lineno for each in decorators)])
-            code = filter(self._is_code, range(start, node.end_lineno + 1))
+            inside = range(start, node.end_lineno + 1)
+            code = (number for number in inside if self.lines[number - 1].strip())
             statement = Statement(node, end + 1, node.end_lineno, frozenset(code))
             end = node.end_lineno
             is_docstring = self.docstring and node is self.tree.body[0]
@@ -107,13 +105,8 @@ class Module:
         lines = []
         for number in range(statement.first, statement.last + 1):
             line = self.lines[number - 1]
-            if not _MARKER.match(line):
-                lines += replace.get(number, [line])
+            lines += replace.get(number, [line])
         return "\n".join(lines)
-
-    def _is_code(self, number: int) -> bool:
-        line = self.lines[number - 1]
-        return bool(line.strip()) and not _MARKER.match(line)
 
     def _absolute(self, node: ast.ImportFrom) -> str:
         """Return the full name of the module that `from … import` names."""

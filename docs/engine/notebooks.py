@@ -1,21 +1,24 @@
 """Write a chapter as a Jupyter notebook that holds its outputs and runs alone."""
 
 import ast
+import base64
+import io
 import json
+import posixpath
 import re
 import textwrap
+import zipfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import nbformat
 
-from engine.blocks import Block
-from engine.bundle import loading_cell, needed_data
-from engine.flatten import flat_lines
-from engine.markup import notebook_markdown
-from engine.page import Page
-from engine.places import Placed
+from engine.blocks import Block, indent_of
+from engine.figures import Placed
+from engine.project import Project
+from engine.reading import Page
 from engine.running import Result
 
 Cell = dict[str, Any]
@@ -150,3 +153,147 @@ def _code_cell(code: str, outputs: list[dict[str, Any]]) -> Cell:
 
 def _lines(text: str) -> list[str]:
     return text.splitlines(keepends=True)
+
+
+_BOX = re.compile(r'(?:!!!|\?\?\?\+?)\s+(?P<kind>[\w-]+)[^"]*(?:"(?P<title>.*)")?\s*$')
+_TAB = re.compile(r'===[+!]*\s+"(?P<title>.*)"\s*$')
+_STEP = 4
+
+
+def flat_lines(page: Page) -> Iterator[tuple[int, str]]:
+    """Yield the lines outside of fences with their index, tabs and boxes opened up.
+
+    The title of a tab or a box becomes a bold line; what was in it is moved left.
+    """
+    inside = {n for f in page.fences for n in range(f.start, f.end + 1)}
+    depth = 0
+    for index, line in enumerate(page.lines):
+        if index in inside:
+            continue
+        while line.strip() and depth and indent_of(line) < depth:
+            depth -= _STEP
+        text = line[depth:] if line.strip() else ""
+        title = _title(text.strip())
+        if title is not None and indent_of(text) % _STEP == 0:
+            depth += indent_of(text) + _STEP
+            text = f"**{title}**" if title else ""
+        yield index, text
+
+
+def _title(text: str) -> str | None:
+    """Return the title of a tab or box that begins here."""
+    tab, box = _TAB.match(text), _BOX.match(text)
+    if tab:
+        return tab["title"]
+    if box:
+        return box["kind"].title() if box["title"] is None else box["title"]
+    return None
+
+
+_CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
+_MATH = re.compile(r"\\\((.+?)\\\)")
+_DISPLAY = re.compile(r"\\[\[\]]")  # either end of it
+_LINK = re.compile(r"(\]\(|^\s*\[[^\]^]+\]:\s+)(<?)([^)\s>]+)")
+_ABBREVIATION = re.compile(r"\*\[.+?\]:")
+_COMMENT = re.compile(r"<!--.*?-->")
+_FOOTNOTE = re.compile(r"\[\^([\w-]+)\](:?)")
+_ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]+:\s?")
+# `{ #id .class key="value" }` after a heading, a link, a span or a blank; TeX has
+# braces too, but not such text in them.
+_VALUE = r'[\w-]+=(?:"[^"]*"|[\w-]+)'
+_ATTRIBUTES = re.compile(
+    rf"(?:^|(?<=[\s)\]`*]))\{{:?\s*(?:[#.][A-Za-z][\w-]*|{_VALUE})(?:\s+(?:[#.][\w-]+|{_VALUE}))*\s*\}}"
+)
+
+
+def notebook_markdown(page: Page, line: str) -> str | None:
+    """Return a line of the page for a notebook, or None if it has no place there."""
+    if _ABBREVIATION.match(line):
+        return None
+    pieces = []
+    end = 0
+    for span in _CODE_SPAN.finditer(line):
+        pieces += [_prose(page, line[end : span.start()]), _code(span[0])]
+        end = span.end()
+    return "".join([*pieces, _prose(page, line[end:])]).rstrip()
+
+
+def absolute(page: Page, target: str) -> str:
+    """Return a link of the page as it works anywhere."""
+    if re.match(r"[a-z][a-z0-9+.-]*:", target):
+        return target
+    path, hash_, anchor = target.partition("#")
+    if not path:
+        return page.project.page_url(page.path) + hash_ + anchor
+    file = posixpath.normpath(posixpath.join(page.path.parent.as_posix(), path))
+    return page.project.page_url(Path(file)) + hash_ + anchor
+
+
+def _prose(page: Page, text: str) -> str:
+    text = _COMMENT.sub("", text)
+    text = _ATTRIBUTES.sub("", text)
+    text = _MATH.sub(lambda math: f"${math[1].strip()}$", text)
+    text = _DISPLAY.sub("$$", text)
+    text = _ICON.sub("", text)
+    text = _FOOTNOTE.sub(lambda note: f"<sup>{note[1]}</sup>", text)
+    return _LINK.sub(lambda link: link[1] + link[2] + absolute(page, link[3]), text)
+
+
+def _code(span: str) -> str:
+    """Drop the language that a code span names for highlighting."""
+    return re.sub(r"^(`+)(?:#!|:::)\w+ ", r"\1", span)
+
+
+_CELL = '''\
+# {package}, as far as this notebook needs it, for where it is not installed.
+try:
+    import {package}
+except ImportError:
+    import base64
+    import io
+    import sys
+    import tempfile
+    import zipfile
+
+    folder = tempfile.mkdtemp()
+    sys.path.insert(0, folder)
+    zipfile.ZipFile(
+        io.BytesIO(
+            base64.b64decode(
+                """
+{copy}
+"""
+            )
+        )
+    ).extractall(folder)'''
+
+
+def loading_cell(project: Project, files: Iterable[Path]) -> str:
+    """Return a cell that makes the package importable, from a copy of `files`."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as copy:
+        for path in sorted(files):
+            # No date: the same files give the same notebook.
+            entry = zipfile.ZipInfo(project.relative(path))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            copy.writestr(entry, path.read_bytes())
+    text = base64.b64encode(archive.getvalue()).decode("ascii")
+    return _CELL.format(
+        package=project.package, copy="\n".join(textwrap.wrap(text, 88))
+    )
+
+
+def needed_data(project: Project, sources: Iterable[str]) -> list[Path]:
+    """Return the data files of the package that code in `sources` may read.
+
+    That is every file whose own name, or the name of whose folder, is written there.
+    """
+    code = "\n".join(sources)
+    data = (path for path in project.package_files() if path.suffix != ".py")
+    package = project.root / project.package
+    return [
+        path
+        for path in data
+        if path.name in code
+        or (path.parent != package and f'"{path.parent.name}"' in code)
+    ]

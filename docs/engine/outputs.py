@@ -1,36 +1,66 @@
-"""Write what the blocks print into the outputs that the pages show."""
+"""Compare the output that a page shows with what its block printed."""
 
-from pathlib import Path
+import difflib
+import re
 
-from engine.cache import Cache
-from engine.comparing import same_output
-from engine.fences import Fence
-from engine.generate import read_pages
-from engine.page import Page
-from engine.project import Project
+from engine.blocks import Block, Fence, squeeze
+from engine.reading import Page
+from engine.running import Result
+
+# A float with the blanks before it, whose number changes with the sign and the width
+# of what stands below it in a column. Versions (3.11.2) and names (v1.0) are text.
+_FLOAT = re.compile(
+    r"[ ]*(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE][-+]?\d))"
+    r"(?:[eE][-+]?\d+)?(?!\w|\.\w)"
+)
 
 
-def rewrite_outputs(project: Project, chosen: list[Path] | None = None) -> list[str]:
-    """Run the pages that changed, mend their stale outputs; return what went wrong.
+def same_output(shown: str, printed: str) -> bool:
+    """Say whether a page shows what was printed: floats to the digits it shows.
 
-    A page with a block that fails stays as it is.
+    The last digit shown may differ by one, as it does when another machine rounds a
+    sum the other way. All else is compared to the letter, ends of lines aside.
     """
-    from engine.processes import run_pages
+    shown, printed = squeeze(shown), squeeze(printed)
+    if _FLOAT.sub("#", shown) != _FLOAT.sub("#", printed):
+        return False
+    pairs = zip(_FLOAT.findall(shown), _FLOAT.findall(printed), strict=True)
+    return all(_close(a.strip(), b.strip()) for a, b in pairs)
 
-    pages, problems = read_pages(project, chosen or project.pages)
-    cache = Cache(project)
-    for page, outcome in run_pages(
-        project, [page for page in pages if not cache.is_fresh(page)]
-    ):
-        if outcome.failed:
-            problems += outcome.problems
-            continue
-        text, count = with_outputs(page, outcome.printed)
-        if count:
-            page.path.write_bytes(text.encode())
-            name = project.relative(page.path)
-            print(f"{name}: {count} outputs written", flush=True)
-    return problems
+
+def difference(shown: str, printed: str) -> str:
+    """Return a diff from the page to what was printed."""
+    diff = difflib.unified_diff(
+        squeeze(shown).split("\n"),
+        squeeze(printed).split("\n"),
+        "the page shows",
+        "the block prints",
+        lineterm="",
+    )
+    return "\n".join(diff)
+
+
+def _close(shown: str, printed: str) -> bool:
+    mantissa, _, exponent = shown.lower().partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    units = 1.001  # of the last digit shown
+    if not exponent and decimals == 0:
+        decimals = 3  # `1.` is how torch writes a whole number, not one rounded to 1
+    elif not exponent and decimals == 1:
+        units = 0.501  # a whole step of 0.1 would let 1.0 pass for 0.9
+    step = 10.0 ** (int(exponent or 0) - decimals)
+    return abs(float(shown) - float(printed)) <= units * step
+
+
+def output_problem(block: Block, result: Result) -> str | None:
+    """Return how a page's output differs from what its block printed, if it does."""
+    if block.output is None or same_output(block.output.code, result.stdout):
+        return None
+    return (
+        f"{block.output.opening.origin}: the output is stale\n"
+        f"{difference(block.output.code, result.stdout)}\n"
+        "`make outputs` writes what the blocks print into the pages."
+    )
 
 
 def with_outputs(page: Page, printed: dict[int, str]) -> tuple[str, int]:

@@ -2,9 +2,12 @@
 
 import contextlib
 import functools
+import importlib.util
 import io
 import os
+import random
 import sys
+import tempfile
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,10 +15,8 @@ from pathlib import Path
 
 from engine import figures
 from engine.blocks import Block
-from engine.compiling import Compiler
-from engine.environment import page_environment
-from engine.failures import BlockFailed, describe
-from engine.page import Page
+from engine.compiling import BlockFailed, Compiler, describe
+from engine.reading import Page
 
 
 @dataclass
@@ -117,3 +118,81 @@ class Runner:
         finally:
             sys.modules["__main__"], sys.argv = main, arguments
             os.chdir(folder)
+
+
+@contextlib.contextmanager
+def page_environment(page: Page) -> Iterator[Path]:
+    """Prepare the process for a page; yield its working folder."""
+    with contextlib.ExitStack() as leaving:
+        folder = leaving.enter_context(tempfile.TemporaryDirectory(prefix="page-"))
+        leaving.enter_context(_importable(page.project.root))
+        if _uses_torch(page):
+            leaving.enter_context(_one_thread())
+        if _installed("numpy"):
+            leaving.enter_context(_printing())
+        if _installed("matplotlib"):
+            leaving.enter_context(_drawing())
+        _unseed()
+        yield Path(folder)
+
+
+def _uses_torch(page: Page) -> bool:
+    """Whether the page may import torch, itself or through the package."""
+    code = "\n".join(block.fence.code for block in page.blocks)
+    through_package = page.project.needs_torch and page.project.package in code
+    return _installed("torch") and ("torch" in code or through_package)
+
+
+def _installed(name: str) -> bool:
+    return name in sys.modules or importlib.util.find_spec(name) is not None
+
+
+@contextlib.contextmanager
+def _importable(root: Path) -> Iterator[None]:
+    """Let pages import the project's package from its sources."""
+    sys.path.insert(0, str(root))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(root))
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextlib.contextmanager
+def _drawing() -> Iterator[None]:
+    import matplotlib
+
+    with matplotlib.rc_context():
+        figures.set_style()
+        yield
+        figures.take_figures()
+
+
+@contextlib.contextmanager
+def _printing() -> Iterator[None]:
+    """Forget afterwards how the page had numbers printed: more pages may follow."""
+    import numpy
+
+    with numpy.printoptions():
+        yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_printoptions(profile="default")
+
+
+def _unseed() -> None:
+    random.seed()
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()
+    if "torch" in sys.modules:
+        sys.modules["torch"].seed()

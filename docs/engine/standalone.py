@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.merging import Merger
-from engine.page import Page
+from engine.reading import Page
 
 TWIN = "reference"  # the subpackage that repeats the names of the others, in NumPy
 

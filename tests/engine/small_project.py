@@ -4,12 +4,13 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.checks import output_problem, page_problems
-from engine.failures import BlockFailed
-from engine.lines import PageError
-from engine.page import Page
-from engine.places import place_figures
+from engine.blocks import PageError
+from engine.checking import page_problems
+from engine.compiling import BlockFailed
+from engine.figures import place_figures
+from engine.outputs import output_problem
 from engine.project import Project
+from engine.reading import Page
 from engine.running import Result, Runner
 
 Write = Callable[..., Page]  # the fixture `write`

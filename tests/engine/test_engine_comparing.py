@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.comparing import difference, same_output
+from engine.outputs import difference, same_output
 
 
 @pytest.mark.parametrize(

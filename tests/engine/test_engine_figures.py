@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from engine.figures import COLOURS, themed
-from engine.places import place_figures, repeated_names
+from engine.figures import COLOURS, place_figures, repeated_names, themed
 from small_project import Write, run
 
 PAPER = {"light": "#ffffff", "dark": "#1e2129"}  # of Material's two schemes

@@ -192,4 +192,4 @@ def test_project_rules_fail_the_command(project: Project, engine: Engine) -> Non
     )
     done = engine("generate", "docs/index.md")
     assert done.returncode == 1
-    assert "tiny/checks.py:5: `x` never ends" in done.stderr
+    assert "tiny/checks.py:5: the package holds no snippet markers" in done.stderr

@@ -8,8 +8,7 @@ import sys
 
 import pytest
 
-from engine.lab_pages import mend_links, take_styles
-from engine.links import chapter_links
+from engine.hooks import chapter_links, mend_links, take_styles
 from engine.project import ENGINE, Project
 
 LAB = {

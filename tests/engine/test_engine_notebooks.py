@@ -11,13 +11,10 @@ import pytest
 from nbclient import NotebookClient
 
 from engine.alone import problem_of
-from engine.bundle import needed_data
-from engine.flatten import flat_lines
-from engine.markup import notebook_markdown
-from engine.notebooks import Ran, notebook
-from engine.page import Page
-from engine.places import place_figures
+from engine.figures import place_figures
+from engine.notebooks import Ran, flat_lines, needed_data, notebook, notebook_markdown
 from engine.project import Project
+from engine.reading import Page
 from engine.running import Runner
 from small_project import Write
 

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from engine.outputs import rewrite_outputs, with_outputs
+from engine.making import rewrite_outputs
+from engine.outputs import with_outputs
 from small_project import Write, run
 
 PAGE = """\

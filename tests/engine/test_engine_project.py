@@ -5,10 +5,9 @@ import textwrap
 
 import pytest
 
-from engine.markers import marker_problems
-from engine.page import Page
+from engine.checking import marked_sources, project_problems, unshown_names
 from engine.project import Project
-from engine.project_rules import project_problems, unshown_names
+from engine.reading import Page
 from small_project import Write
 
 
@@ -17,32 +16,14 @@ def test_the_small_project_is_in_order(project: Project) -> None:
     assert project_problems(project, pages) == []
 
 
-@pytest.mark.parametrize(
-    ("source", "says"),
-    [
-        ("# --8<-- [start:a]\nx = 1\n", "m.py:1: `a` never ends"),
-        ("x = 1\n# --8<-- [end:a]\n", "m.py:2: no section `a` begins above this end"),
-        ("# --8<-- [start:a]\n# --8<-- [end:b]\n", "m.py:2: no section `b` begins"),
-        (
-            "# --8<-- [start:a]\n# --8<-- [end:a]\n"
-            "# --8<-- [start:a]\n# --8<-- [end:a]\n",
-            "m.py:3: a second section `a`",
-        ),
-        ("# --8<-- [strat:a]\n", "m.py:1: not a snippet marker"),
-        ("# --8<--[start:a]\n", "m.py:1: not a snippet marker"),
-        ("# -8<- [Start:a]\n# --8<-- [end: a ]\n", None),
-        (
-            "# --8<-- [start:a]\n# --8<-- [start:b]\n"
-            "# --8<-- [end:b]\n# --8<-- [end:a]",
-            None,
-        ),
-    ],
-)
-def test_markers(project: Project, source: str, says: str | None) -> None:
-    (project.root / "tiny" / "deep").mkdir()
-    (project.root / "tiny" / "deep" / "m.py").write_text(source, "utf-8")
-    problems = "\n".join(marker_problems(project))
-    assert problems == "" if says is None else says in problems
+def test_a_marker_in_the_package_is_found(project: Project) -> None:
+    path = project.root / "tiny" / "deep" / "m.py"
+    path.parent.mkdir()
+    path.write_text("x = 1\n    # -8<- [start:a]\n", "utf-8")
+    (problem,) = marked_sources(project)
+    assert problem.startswith(f"{path}:2: the package holds no snippet markers")
+    path.write_text("x = 8 < -1\n", "utf-8")
+    assert marked_sources(project) == []
 
 
 def test_two_chapters_may_not_share_a_name(write: Write) -> None:

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.fences import find_fences
-from engine.lines import Origin, number
-from engine.page import Page
+from engine.blocks import Origin, find_fences, number
 from engine.project import Project
+from engine.reading import Page
 from small_project import Write
 
 TEXT = Path("text.md")
@@ -24,7 +23,7 @@ def test_lines_keep_their_origin_through_snippets(write: Write) -> None:
         === "Tab"
 
             ```python
-            --8<-- "tiny/scale.py:call"
+            --8<-- "tiny/scale.py:Scaler.__call__"
             ```
 
         ;--8<-- "as it is written"
@@ -35,7 +34,7 @@ def test_lines_keep_their_origin_through_snippets(write: Write) -> None:
     found = {line.strip(): line.origin for line in page.lines}
     scale = page.project.root / "tiny" / "scale.py"
     assert found["# Title"] == Origin(page.path, 5)
-    assert found["if not values:"] == Origin(scale, 31)
+    assert found["if not values:"] == Origin(scale, 27)
     assert found['--8<-- "as it is written"'] == Origin(page.path, 13)
     assert found["# --8<-- [start:this]"] == Origin(page.path, 14)
     assert found["Last."] == Origin(page.path, 16)

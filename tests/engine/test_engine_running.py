@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.failures import BlockFailed
-from engine.page import Page
+from engine.compiling import BlockFailed
+from engine.reading import Page
 from engine.running import Runner
 from small_project import Write, run
 
@@ -103,7 +103,6 @@ def test_source_of_page_and_package_can_be_inspected(write: Write) -> None:
         ```python
         for thing in (scale, Inside, Inside.method, double, Scaler, Mixed):
             source = inspect.getsource(thing).strip().splitlines()
-            source = [line for line in source if "8<--" not in line]
             print(source[0], "...", source[-1].strip())
         print(inspect.getsourcefile(scale).endswith("scale.py"))
         ```
@@ -127,7 +126,7 @@ def test_a_class_in_pieces_with_blank_lines_between_is_the_packages(
         ```python
         from dataclasses import dataclass
 
-        --8<-- "tiny/scale.py:22:26"
+        --8<-- "tiny/scale.py:19:23"
 
             --8<-- "tiny/scale.py:Scaler.__call__"
 
@@ -142,10 +141,10 @@ def test_a_class_whose_pieces_are_out_of_order_runs(write: Write) -> None:
         ```python
         from dataclasses import dataclass
 
-        --8<-- "tiny/scale.py:22:24"
+        --8<-- "tiny/scale.py:19:21"
             --8<-- "tiny/scale.py:Scaler.__call__"
 
-            --8<-- "tiny/scale.py:26:26"
+            --8<-- "tiny/scale.py:23:23"
             --8<-- "tiny/scale.py:10:10"
 
         print(Scaler(3.0).width, Scaler.ROOT)
@@ -155,7 +154,7 @@ def test_a_class_whose_pieces_are_out_of_order_runs(write: Write) -> None:
     scale = page.project.root / "tiny" / "scale.py"
     with pytest.raises(BlockFailed) as failure:
         run(page)
-    assert str(failure.value).startswith(f"{scale}:32: ValueError: values must not")
+    assert str(failure.value).startswith(f"{scale}:28: ValueError: values must not")
     assert "It had printed:\n3.0 2" in str(failure.value)
 
 

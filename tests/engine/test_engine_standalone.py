@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from engine.alone import problem_of
-from engine.lines import PageError
-from engine.page import Page
+from engine.blocks import PageError
 from engine.project import Project
+from engine.reading import Page
 from engine.standalone import Standalone, standalone_files
 from small_project import Write
 
@@ -71,7 +71,7 @@ def test_a_piece_that_needs_more_brings_its_module(write: Write) -> None:
 
 
 def test_part_of_a_class_brings_its_module(write: Write) -> None:
-    (file,) = standalone_files(embed(write, "scale.py:call"))
+    (file,) = standalone_files(embed(write, "scale.py:Scaler.__call__"))
     assert namespace(file)["Scaler"](4.0)([2.0]) == [1.0]
 
 

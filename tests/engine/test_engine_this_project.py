@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from engine.generate import read_pages
+from engine.checking import project_problems, unshown_names
+from engine.making import read_pages
 from engine.project import Project
-from engine.project_rules import project_problems, unshown_names
 
 PROJECT = Project(Path(__file__).parents[2])
 

@@ -1,23 +1,27 @@
-"""Run pages in a process of their own, and make what the site takes from them."""
+"""Run pages in processes of their own, and make what the site takes from them."""
 
 import contextlib
 import dataclasses
 import io
+import multiprocessing
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerContext, SpawnContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from engine.blocks import PageError
 from engine.cache import Cache
-from engine.checks import output_problem, page_problems
-from engine.failures import BlockFailed
-from engine.figures import themed
-from engine.lines import PageError
+from engine.checking import page_problems
+from engine.compiling import BlockFailed
+from engine.figures import place_figures, themed
 from engine.notebooks import Ran, notebook
-from engine.page import Page
-from engine.places import place_figures
+from engine.outputs import output_problem
 from engine.project import Project
+from engine.reading import Page
 from engine.running import Result, Runner
 from engine.standalone import standalone_files
 
@@ -124,3 +128,76 @@ def _used(project: Project, modules: list[Path]) -> set[Path]:
     """Return the files that a run with these modules may depend on."""
     data = {path for path in project.package_files() if path.suffix != ".py"}
     return {*modules, *data} if modules else set()
+
+
+AT_ONCE = 2
+
+
+def run_pages(
+    project: Project, pages: list[Page], *, cached: bool = True
+) -> Iterator[tuple[Page, "Outcome"]]:
+    """Yield the outcome of each page as it comes.
+
+    Each page with Python gets a process that is forked from one that imported torch
+    and matplotlib, which takes most of the time that a short page needs, and nothing of
+    the project: every page imports the package anew, as it is now. With `cached`,
+    blocks are not run again where what they left behind still holds.
+    """
+    context = _context(project, pages, cached)
+    waiting = _jobs(pages)
+    running: dict[Connection, tuple[list[Page], BaseProcess]] = {}
+    while waiting or running:
+        while waiting and len(running) < AT_ONCE:
+            job = waiting.pop(0)
+            receiver, sender = context.Pipe(duplex=False)
+            arguments = project.root, [page.path for page in job], cached, sender
+            process: BaseProcess = context.Process(
+                target=work, args=arguments, daemon=True
+            )
+            process.start()
+            sender.close()
+            running[receiver] = job, process
+        for ready in wait(list(running)):
+            assert isinstance(ready, Connection)
+            job, process = running[ready]
+            page = job.pop(0)
+            try:
+                outcome = ready.recv()
+            except EOFError:
+                process.join()
+                problem = f"its process died with exit code {process.exitcode}"
+                outcome = Outcome([project.tidy(f"{page.top}: {problem}")], failed=True)
+                waiting += [job] if job else []
+                job = []
+            if not job:
+                process.join()
+                del running[ready]
+            yield page, outcome
+
+
+def _jobs(pages: list[Page]) -> list[list[Page]]:
+    """Give a process to each page with Python, and one to all others together."""
+    alone = [[page] for page in pages if page.has_python]
+    together = [page for page in pages if not page.has_python]
+    return [*alone, together] if together else alone
+
+
+def _context(
+    project: Project, pages: list[Page], cached: bool
+) -> ForkServerContext | SpawnContext:
+    if sys.platform == "win32":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    cache = Cache(project)
+    to_run = [
+        page
+        for page in pages
+        if page.has_python and not (cached and cache.results(page) is not None)
+    ]
+    preload = ["engine.worker"]
+    if to_run:
+        preload.append("matplotlib.pyplot")
+        if project.needs_torch and any(project.package in page.text for page in to_run):
+            preload.append("torch")
+    context.set_forkserver_preload(preload)
+    return context

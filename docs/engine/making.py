@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+from engine.blocks import PageError
 from engine.cache import Cache, write
-from engine.lines import PageError
-from engine.page import Page
+from engine.checking import project_problems
+from engine.outputs import with_outputs
 from engine.project import Project
-from engine.project_rules import project_problems
+from engine.reading import Page
 
 # The folders in docs/ that hold nothing else, and what they hold.
 MADE = {"figures": ".svg", "notebooks": ".ipynb", "downloads": ".py"}
@@ -33,8 +34,8 @@ def generate(project: Project, chosen: list[Path] | None = None) -> list[str]:
 
 def check(project: Project, chosen: list[Path] | None = None) -> list[str]:
     """Run pages, fresh or not, write nothing, and return what is wrong."""
-    from engine.checks import count_line
-    from engine.processes import run_pages
+    from engine.checking import count_line
+    from engine.working import run_pages
 
     pages, problems = read_pages(project, chosen or project.pages)
     problems += project_problems(project, pages)
@@ -45,6 +46,29 @@ def check(project: Project, chosen: list[Path] | None = None) -> list[str]:
         run += len(outcome.printed)
         left_out += outcome.left_out
     print(count_line(len(pages), found, run, left_out))
+    return problems
+
+
+def rewrite_outputs(project: Project, chosen: list[Path] | None = None) -> list[str]:
+    """Run the pages that changed, mend their stale outputs; return what went wrong.
+
+    A page with a block that fails stays as it is.
+    """
+    from engine.working import run_pages
+
+    pages, problems = read_pages(project, chosen or project.pages)
+    cache = Cache(project)
+    for page, outcome in run_pages(
+        project, [page for page in pages if not cache.is_fresh(page)]
+    ):
+        if outcome.failed:
+            problems += outcome.problems
+            continue
+        text, count = with_outputs(page, outcome.printed)
+        if count:
+            page.path.write_bytes(text.encode())
+            name = project.relative(page.path)
+            print(f"{name}: {count} outputs written", flush=True)
     return problems
 
 
@@ -75,7 +99,7 @@ def read_pages(project: Project, paths: list[Path]) -> tuple[list[Page], list[st
 
 
 def _run(project: Project, pages: list[Page], cache: Cache) -> list[str]:
-    from engine.processes import run_pages
+    from engine.working import run_pages
 
     problems = []
     for page, outcome in run_pages(project, pages):

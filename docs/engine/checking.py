@@ -1,0 +1,194 @@
+"""All that can be wrong with a page, in one place for pytest and for the generator."""
+
+import ast
+import re
+from collections import Counter
+
+from engine.blocks import PYTHON, SESSIONS, Origin, PageError, squeeze
+from engine.figures import image_problems, repeated_names
+from engine.project import Project
+from engine.reading import Page, Rendered, render
+
+
+def page_problems(page: Page) -> list[str]:
+    """Return what is wrong with a page before any of its blocks is run."""
+    rendered = render(page)
+    return [
+        *unseen_code(page, rendered),
+        *section_problems(page, rendered),
+        *image_problems(page, rendered),
+    ]
+
+
+def count_line(pages: int, found: int, run: int, left_out: int) -> str:
+    """Say what became of all Python blocks."""
+    equal = "=" if found == run + left_out else "!="
+    return (
+        f"pages: {pages}, Python blocks: {found} found {equal} "
+        f"{run} run + {left_out} left out with a reason"
+    )
+
+
+def unseen_code(page: Page, rendered: Rendered) -> list[str]:
+    """Return a problem for each code block on one side only.
+
+    All languages are compared, so that Python in an indented block, in a `<pre>` or in
+    a fence that the site does not take for one is missed by neither side.
+    """
+    shown = Counter(
+        (code.language in PYTHON | SESSIONS, squeeze(code.text))
+        for code in rendered.code
+    )
+    found = Counter((fence.is_python, squeeze(fence.code)) for fence in page.fences)
+    problems = [
+        f"{page.top}: the page shows {_what(python)} that the engine did not find, as "
+        f"no fence begins it or its fence is not understood:\n{_indent(text)}"
+        for python, text in (shown - found).elements()
+    ]
+    problems += [
+        f"{_place(page, text)}: the engine found {_what(python)} that the page does "
+        f"not show as one:\n{_indent(text)}"
+        for python, text in (found - shown).elements()
+    ]
+    return problems
+
+
+def _what(python: bool) -> str:
+    return "a Python block" if python else "a code block"
+
+
+def _place(page: Page, text: str) -> str:
+    fences = (fence for fence in page.fences if squeeze(fence.code) == text)
+    return str(next(fences).opening.origin)
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.split("\n"))
+
+
+SECTIONS = (
+    "The question",
+    "The smallest case",
+    "The formula",
+    "The code",
+    "See it",
+    "Check it",
+    "Break it",
+    "Mistakes people make",
+    "Paper, textbook, code",
+    "Exercises",
+    "Interview questions",
+    "Checklist",
+    "References",
+)
+_PROMISED = ("minutes", "goals", "description")  # in the front matter
+
+
+def section_problems(page: Page, rendered: Rendered) -> list[str]:
+    """Return what a chapter lacks, or has in another place than other chapters."""
+    if not page.is_chapter:
+        return []
+    problems = [
+        f"{page.top}: the front matter of a chapter says `{key}:`"
+        for key in _PROMISED
+        if not page.meta.get(key)
+    ]
+    problems += _missing_files(page)
+    headings = rendered.headings
+    problems += [
+        f"{page.top}: the section `## {name}` is missing"
+        for name in SECTIONS
+        if name not in headings
+    ]
+    problems += [
+        f"{_heading_place(page, name)}: `## {name}` is no section of a chapter; "
+        "use ### in one"
+        for name in headings
+        if name not in SECTIONS
+    ]
+    there = [name for name in headings if name in SECTIONS]
+    wanted = sorted(set(there), key=SECTIONS.index)
+    for name, expected in zip(there, [*wanted, "nothing more"], strict=False):
+        if name != expected:
+            problem = f"`## {name}` stands where `## {expected}` belongs"
+            problems.append(f"{_heading_place(page, name)}: {problem}")
+            break
+    return problems
+
+
+def _heading_place(page: Page, name: str) -> Origin:
+    heading = re.compile(rf"\s*##\s+{re.escape(name)}\s*(#*|\{{.*\}})\s*$")
+    return next((x.origin for x in page.prose() if heading.match(x)), page.top)
+
+
+def _missing_files(page: Page) -> list[str]:
+    modules = [
+        (name, page.project.root / name) for name in page.meta.get("modules", [])
+    ]
+    pages = [(name, page.path.parent / name) for name in page.meta.get("builds_on", [])]
+    return [
+        f"{page.top}: the front matter names {name}, which is not there"
+        for name, path in modules + pages
+        if not path.is_file()
+    ]
+
+
+def project_problems(project: Project, pages: list[Page]) -> list[str]:
+    """Return what is wrong with more than one page at once, without running any."""
+    problems = [
+        *marked_sources(project),
+        *_repeated_chapters(pages),
+        *repeated_names(_readable(pages)),
+    ]
+    return [project.tidy(problem) for problem in problems]
+
+
+def marked_sources(project: Project) -> list[str]:
+    """Find snippet markers: a page names a definition, so the package holds none."""
+    advice = 'a page names a definition, as in --8<-- "file.py:Class.method"'
+    return [
+        f"{path}:{number}: the package holds no snippet markers: {advice}"
+        for path in project.package_files()
+        if path.suffix == ".py"
+        for number, line in enumerate(path.read_text("utf-8").split("\n"), 1)
+        if "8<-" in line
+    ]
+
+
+def unshown_names(project: Project, pages: list[Page]) -> list[str]:
+    """Return the public names of the package that no block of a chapter holds."""
+    init = project.root / project.package / "__init__.py"
+    public: list[str] = []
+    for node in ast.parse(init.read_text("utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            public = ast.literal_eval(node.value)
+    code = "\n".join(
+        block.fence.code
+        for page in _readable(pages)
+        if page.is_chapter
+        for block in page.blocks
+    )
+    words = set(re.findall(r"\w+", code))
+    return sorted(name for name in public if name not in words)
+
+
+def _repeated_chapters(pages: list[Page]) -> list[str]:
+    """Two chapters of one name would write over each other's files."""
+    names = Counter(page.name for page in pages if page.is_chapter)
+    return [
+        f"{page.top}: another chapter is called {page.name} as well"
+        for page in pages
+        if page.is_chapter and names[page.name] > 1
+    ]
+
+
+def _readable(pages: list[Page]) -> list[Page]:
+    """Return the pages whose blocks can be told; the others say so themselves."""
+    readable = []
+    for page in pages:
+        try:
+            _ = page.blocks
+        except PageError:
+            continue
+        readable.append(page)
+    return readable

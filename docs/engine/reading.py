@@ -1,0 +1,273 @@
+"""A page as it is written, with snippets in place, and as the site shows it."""
+
+import functools
+import re
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import markdown  # type: ignore[import-untyped]
+from mkdocs.utils.meta import get_data
+from mkdocs.utils.yaml import yaml_load
+from pymdownx.snippets import SnippetMissingError  # type: ignore[import-untyped]
+
+from engine.blocks import (
+    TAB,
+    Block,
+    Fence,
+    Line,
+    Origin,
+    PageError,
+    find_blocks,
+    find_fences,
+    number,
+)
+from engine.definitions import DefinitionExtension, DefinitionPreprocessor
+from engine.project import Project
+
+
+class Page:
+    """A Markdown file, read once.
+
+    Attributes:
+        path: the file.
+        meta: its front matter.
+        lines: its text, snippets expanded, without the front matter.
+    """
+
+    def __init__(self, project: Project, path: Path) -> None:
+        self.project = project
+        self.path = path.resolve()
+        self.text = self.path.read_text("utf-8")
+        body, self.meta = self._split()
+        above = self.text[: len(self.text) - len(body)].count("\n")
+        self.body = number(self.path, body, first=above + 1)
+        self.on_site = self.path.is_relative_to(project.docs)
+        self.lines: list[Line] = self.body
+        if self.on_site:
+            self.lines = expand(project, self.body)
+
+    def _split(self) -> tuple[str, dict[str, Any]]:
+        if not self.text.startswith("---"):
+            return self.text, {}  # MkDocs would take `Note: …` for front matter
+        return get_data(self.text)
+
+    @functools.cached_property
+    def fences(self) -> list[Fence]:
+        """All fenced blocks, of any language."""
+        return find_fences(self.lines)
+
+    @functools.cached_property
+    def blocks(self) -> list[Block]:
+        """The Python blocks."""
+        return find_blocks(self.lines, self.fences)
+
+    @functools.cached_property
+    def has_python(self) -> bool:
+        """Whether the page may hold Python blocks, told without a complaint."""
+        try:
+            return bool(self.blocks)
+        except PageError:
+            return True
+
+    @property
+    def name(self) -> str:
+        """How files made from the page are called: `attention`."""
+        return self.path.stem
+
+    @property
+    def title(self) -> str:
+        """The heading of the page, without its attributes."""
+        headings = (line for line in self.prose() if line.startswith("# "))
+        return re.sub(r"\s*\{[^}]*\}\s*$", "", next(headings, self.name)).strip("# ")
+
+    @property
+    def is_chapter(self) -> bool:
+        """Whether the page promises to have the parts of a chapter."""
+        return self.meta.get("kind") == "chapter"
+
+    @property
+    def has_notebook(self) -> bool:
+        """Whether a notebook is made of the page; `notebook: true` asks for one."""
+        return self.is_chapter or bool(self.meta.get("notebook"))
+
+    @property
+    def top(self) -> Origin:
+        """The place of what the page lacks as a whole."""
+        return Origin(self.path, 1)
+
+    def prose(self) -> list[Line]:
+        """Return the lines outside of all fences."""
+        inside = {n for f in self.fences for n in range(f.start, f.end + 1)}
+        return [line for n, line in enumerate(self.lines) if n not in inside]
+
+
+def expand(project: Project, lines: list[Line]) -> list[Line]:
+    """Put the snippets in their places, as the site does."""
+    options = snippet_options(project)
+    if not options:
+        return lines
+    last = lines[-1].origin if lines else Origin(project.root, 1)
+    try:
+        expanded = _preprocess(options, list(lines))
+    except SnippetMissingError as error:
+        for line in lines:
+            if "8<-" in line:
+                try:
+                    _preprocess({**options, "auto_append": []}, [line])
+                except SnippetMissingError:
+                    last = line.origin
+                    break
+        raise PageError(last, str(error)) from None
+    return list(_keep_origins(expanded, last))
+
+
+def snippet_options(project: Project) -> dict[str, Any]:
+    """Return the options of mkdocs.yml, with base paths that hold in any folder."""
+    options = project.extension_options("engine.definitions")
+    if options:
+        bases = options.get("base_path", ["."])
+        bases = [bases] if isinstance(bases, str) else bases
+        options["base_path"] = [str(project.root / base) for base in bases]
+    return options
+
+
+class _Snippets(DefinitionPreprocessor):
+    """The preprocessor of the site, whose lines keep their origin."""
+
+    def read_lines(self, path: str) -> list[Line]:  # type: ignore[override]
+        """Read a file whole."""
+        lines = super().read_lines(path)
+        return [Line(x, Origin(Path(path), n)) for n, x in enumerate(lines, 1)]
+
+    def dedent(self, lines: list[Line]) -> list[Line]:
+        """Take away the indentation that all lines share."""
+        if not lines:
+            return []
+        dedented = super().dedent(lines)
+        return [Line(x, y.origin) for x, y in zip(dedented, lines, strict=True)]
+
+
+def _preprocess(options: dict[str, Any], lines: list[Line]) -> list[str]:
+    settings = DefinitionExtension(**options).getConfigs()
+    preprocessor = _Snippets(settings, types.SimpleNamespace(tab_length=TAB))
+    expanded: list[str] = preprocessor.run(lines)
+    return expanded
+
+
+def _keep_origins(lines: list[str], origin: Origin) -> Iterator[Line]:
+    """Count on where the preprocessor made a line anew, as it does with `;--8<--`."""
+    for line in lines:
+        follows = Origin(origin.file, origin.line + 1)
+        origin = line.origin if isinstance(line, Line) else follows
+        yield Line(line.expandtabs(TAB), origin)
+
+
+_BUILTIN = ["toc", "tables", "fenced_code"]  # MkDocs adds these
+_VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "wbr"}
+
+
+@dataclass(frozen=True)
+class ShownCode:
+    """A code block and the language it is highlighted in."""
+
+    language: str
+    text: str
+
+
+@dataclass
+class Rendered:
+    """What the HTML of a page holds."""
+
+    code: list[ShownCode] = field(default_factory=list)
+    headings: list[str] = field(default_factory=list)  # of the second level
+    images: list[dict[str, str]] = field(default_factory=list)
+
+
+def render(page: Page) -> Rendered:
+    """Render a page with the extensions of mkdocs.yml, and read the HTML."""
+    names, options = _extensions(page.project)
+    if not page.on_site:
+        names = [name for name in names if name != "engine.definitions"]
+    converter = markdown.Markdown(extensions=names, extension_configs=options)
+    reader = _Reader()
+    reader.feed(converter.convert("\n".join(page.body)))
+    reader.close()
+    return reader.rendered
+
+
+@functools.cache
+def _extensions(project: Project) -> tuple[list[str], dict[str, dict[str, Any]]]:
+    """Return names and options of the extensions, as MkDocs hands them to Markdown."""
+    with (project.root / "mkdocs.yml").open("rb") as file:
+        entries = yaml_load(file).get("markdown_extensions", [])
+    options: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        options |= entry if isinstance(entry, dict) else {entry: {}}
+    names = [*(name for name in _BUILTIN if name not in options), *options]
+    # Without these, what a block is highlighted as cannot be read from the HTML.
+    highlight = {"pygments_lang_class": True, "use_pygments": True}
+    options["pymdownx.highlight"] = options.get("pymdownx.highlight", {}) | highlight
+    if "engine.definitions" in options:
+        options["engine.definitions"] = snippet_options(project)
+    return names, {name: values or {} for name, values in options.items()}
+
+
+@dataclass
+class _Open:
+    """An element whose end was not read yet."""
+
+    tag: str
+    classes: list[str]
+    text: list[str] = field(default_factory=list)
+
+    @property
+    def language(self) -> str:
+        """The language that a class names, or the kind of a custom fence."""
+        for name in self.classes:
+            if name.startswith("language-"):
+                return name.removeprefix("language-")
+        return self.classes[0] if self.tag == "pre" and self.classes else ""
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rendered = Rendered()
+        self.open: list[_Open] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        if tag == "img":
+            self.rendered.images.append(values)
+        if tag not in _VOID:
+            self.open.append(_Open(tag, values.get("class", "").split()))
+
+    def handle_data(self, data: str) -> None:
+        for element in self.open:
+            element.text.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in {element.tag for element in self.open}:
+            return
+        while (element := self.open.pop()).tag != tag:
+            pass  # HTML lets the end of `li` and `p` be left out
+        text = "".join(element.text)
+        if tag == "pre" and not self._among("linenodiv"):
+            around = [element, *reversed(self.open)]
+            languages = (each.language for each in around)
+            language = next((name for name in languages if name), "")
+            self.rendered.code.append(ShownCode(language.lower(), text))
+        elif tag == "code" and self.open and self.open[-1].tag == "pre":
+            self.open[-1].classes += element.classes
+        elif tag == "a" and "headerlink" in element.classes:
+            for parent in self.open:
+                del parent.text[len(parent.text) - len(element.text) :]
+        elif tag == "h2":
+            self.rendered.headings.append(" ".join(text.split()))
+
+    def _among(self, name: str) -> bool:
+        return any(name in element.classes for element in self.open)
