@@ -8,18 +8,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tformer.data.masking import mask_tokens
     from tformer.generate.beam import beam_search
     from tformer.generate.greedy import greedy
     from tformer.generate.sampling import sample
-    from tformer.models.bert import BERT, BERTConfig, mask_tokens
+    from tformer.models.bert import BERT, BERTConfig
     from tformer.models.config import TransformerConfig
+    from tformer.models.encoder_decoder import EncoderDecoder
     from tformer.models.gpt import GPT, GPTConfig
-    from tformer.models.transformer import (
-        AttentionWeights,
-        EncoderDecoder,
-        Transformer,
-    )
-    from tformer.nn.attention import scaled_dot_product_attention
+    from tformer.models.transformer import Transformer
+    from tformer.nn.attention import attention_weights, scaled_dot_product_attention
     from tformer.nn.cache import KeyValueCache
     from tformer.nn.decoder import Decoder, DecoderLayer
     from tformer.nn.embedding import TokenEmbedding
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
         LearnedPositionalEmbedding,
         SinusoidalPositionalEncoding,
     )
+    from tformer.nn.recording import record_weights
     from tformer.nn.residual import Residual
     from tformer.pretrained import load_pretrained
     from tformer.training.checkpoint import load_checkpoint, save_checkpoint
@@ -49,7 +48,6 @@ __version__ = "0.1.0"
 __all__ = [
     "BERT",
     "GPT",
-    "AttentionWeights",
     "BERTConfig",
     "Decoder",
     "DecoderLayer",
@@ -67,6 +65,7 @@ __all__ = [
     "TokenEmbedding",
     "Transformer",
     "TransformerConfig",
+    "attention_weights",
     "beam_search",
     "causal_mask",
     "combine_masks",
@@ -77,6 +76,7 @@ __all__ = [
     "load_checkpoint",
     "load_pretrained",
     "mask_tokens",
+    "record_weights",
     "sample",
     "save_checkpoint",
     "scaled_dot_product_attention",
@@ -98,13 +98,15 @@ _NAMES_OF = {
     "nn.encoder": ["Encoder", "EncoderLayer"],
     "nn.decoder": ["Decoder", "DecoderLayer"],
     "models.config": ["TransformerConfig"],
-    "models.transformer": ["EncoderDecoder", "Transformer"],
+    "models.transformer": ["Transformer"],
+    "models.encoder_decoder": ["EncoderDecoder"],
     "models.gpt": ["GPT", "GPTConfig"],
-    "models.bert": ["BERT", "BERTConfig", "mask_tokens"],
+    "models.bert": ["BERT", "BERTConfig"],
     "training.loss": ["label_smoothed_cross_entropy"],
     "training.schedule": ["inverse_sqrt_schedule"],
     "training.loop": ["train"],
     "training.checkpoint": ["load_checkpoint", "save_checkpoint"],
+    "data.masking": ["mask_tokens"],
     "generate.greedy": ["greedy"],
     "generate.beam": ["beam_search"],
     "generate.sampling": ["sample"],

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from tformer.checks import check_at_least_0, check_positive
 from tformer.data.batch import MaskedBatch, TextBatch
+from tformer.data.masking import mask_tokens
 
 Stream = Tensor | npt.NDArray[Any]
 
@@ -82,10 +83,8 @@ def masked_batches(
         Batches of ids (B, C).
 
     Raises:
-        ValueError: as for `text_batches` and `tformer.models.bert.mask_tokens`.
+        ValueError: as for `text_batches` and `mask_tokens`.
     """
-    from tformer.models.bert import mask_tokens
-
     check_positive(batch_size=batch_size, context=context)
     check_at_least_0(seed=seed, start=start)
     array = _as_array(stream, context)

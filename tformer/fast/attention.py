@@ -25,11 +25,11 @@ def fused_attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attn_mask: Tensor | None,
-    bias: Tensor | None,
-    is_causal: bool,
-    scale: float,
-    dropout_p: float,
+    attn_mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    dropout_p: float = 0.0,
 ) -> Tensor:
     """Attend by torch's fused kernel, which never holds the scores.
 
@@ -43,6 +43,9 @@ def fused_attention(
         attn_mask = attn_mask[(None,) * (4 - attn_mask.ndim)]
     if bias is not None:
         bias = bias[(None,) * (4 - bias.ndim)].to(query.dtype)
+    scale = 1 / math.sqrt(Dh) if scale is None else scale  # before the width is padded
+    if not scale > 0:  # the kernel would multiply -inf, which is the future, by it
+        query, scale = query * scale, 1.0
     masks = [mask for mask in (attn_mask, bias) if mask is not None]
     if is_causal and T == 1:
         is_causal = False  # a single query is the newest: it sees every key

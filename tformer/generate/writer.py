@@ -96,7 +96,7 @@ class Writer:
         self._room = min(room, limit)
         self._window = window
         self._text = prompts[:, :0]  # all that was read, where a window needs it
-        self._cache = model.new_cache(len(prompts), self._room)
+        self._cache = model.new_cache(self._room)
 
     def _check_ids(self, name: str, token: int | None) -> None:
         if token is None or not 0 <= token < self.vocab_size:
@@ -110,7 +110,7 @@ class Writer:
             self._text = torch.cat((self._text, newest), dim=1)
             if self._cache.length + newest.shape[1] > self._room:
                 newest = self._text[:, -self._window :]
-                self._cache = self.model.new_cache(len(newest), self._room)
+                self._cache = self.model.new_cache(self._room)
         if isinstance(self.model, GPT):
             logits = self.model(newest, cache=self._cache, last_only=True)
         else:

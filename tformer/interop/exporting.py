@@ -25,7 +25,7 @@ from tformer.interop.parts import (
     expect,
     fill_stack,
 )
-from tformer.models.transformer import EncoderDecoder
+from tformer.models.encoder_decoder import EncoderDecoder
 from tformer.nn.decoder import Decoder, DecoderLayer
 from tformer.nn.encoder import Encoder, EncoderLayer
 from tformer.nn.feed_forward import ACTIVATIONS, FeedForward
@@ -53,7 +53,7 @@ def to_torch(module: nn.Module) -> nn.Module:
 
     Args:
         module: `MultiHeadAttention`, `EncoderLayer`, `Encoder`, `DecoderLayer`,
-            `Decoder` or `EncoderDecoder` (the `stacks` of a `Transformer`).
+            `Decoder` or `EncoderDecoder`.
 
     Returns:
         the torch module that `from_torch` would make it from.

@@ -27,7 +27,7 @@ from tformer.interop.parts import (
     expect,
     fill_stack,
 )
-from tformer.models.transformer import EncoderDecoder
+from tformer.models.encoder_decoder import EncoderDecoder
 from tformer.nn.decoder import Decoder, DecoderLayer
 from tformer.nn.encoder import Encoder, EncoderLayer
 from tformer.nn.heads import MultiHeadAttention

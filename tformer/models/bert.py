@@ -3,7 +3,6 @@
 B batch · S length · D d_model · V vocabulary · H heads · N layers
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from tformer.models.config import check_model
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.encoder import Encoder
 from tformer.nn.feed_forward import ACTIVATIONS
+from tformer.nn.masks import check_key_mask
 from tformer.nn.norm import LayerNorm
 from tformer.nn.positions import LearnedPositionalEmbedding
 
@@ -138,19 +138,16 @@ class BERT(nn.Module):
         *,
         key_mask: Tensor | None = None,
         segments: Tensor | None = None,
-        return_weights: bool = False,
-    ) -> Tensor | tuple[Tensor, tuple[Tensor, ...]]:
+    ) -> Tensor:
         """Score what stands at every position, given all that can be seen.
 
         Args:
             ids: (B, S), some of them hidden by `mask_tokens`.
             key_mask: bool (B, S), True = a real token; ids != pad_id if not given.
             segments: (B, S), the number of each token's segment; 0 if not given.
-            return_weights: also return the attention weights of every layer.
 
         Returns:
-            logits (B, S, V), or with `return_weights` a pair of them and, one a layer,
-            (B, H, S, S).
+            logits (B, S, V).
 
         Raises:
             TypeError: ids or segments are not integers, or the mask is not boolean.
@@ -158,12 +155,9 @@ class BERT(nn.Module):
                 text is empty or longer than `max_len`.
         """
         key_mask = ids != self.config.pad_id if key_mask is None else key_mask
-        x = self.embed(ids, segments)
-        x = self.stack(x, key_mask=key_mask, return_weights=return_weights)
-        if not return_weights:
-            return self.logits(x)  # (B, S, V)
-        x, weights = x
-        return self.logits(x), weights
+        x = self.embed(ids, segments)  # (B, S, D)
+        x = self.stack(x, check_key_mask(key_mask, *ids.shape[:2]))  # (B, S, D)
+        return self.logits(x)
 
     def embed(self, ids: Tensor, segments: Tensor | None = None) -> Tensor:
         """Turn ids (B, S), and each one's segment, into vectors (B, S, D)."""
@@ -184,54 +178,3 @@ class BERT(nn.Module):
         x = self.head_norm(ACTIVATIONS[self.config.activation](self.head(x)))
         matrix = (self.embedding if self.output is None else self.output).weight
         return linear(x, matrix, self.output_bias)
-
-
-def mask_tokens(
-    ids: Tensor,
-    *,
-    mask_id: int,
-    vocab_size: int,
-    special_ids: Collection[int],
-    generator: torch.Generator,
-    probability: float = 0.15,
-    pad_id: int = 0,
-) -> tuple[Tensor, Tensor]:
-    """Hide tokens for BERT to guess: of those asked, 80 % are masked, 10 % changed.
-
-    Devlin et al. 2019, section 3.1. The remaining 10 % stay as they are, so that the
-    model must doubt every token. Each token is asked by its own chance, so a short text
-    may by luck have none; BERT's code asks for 15 % of the text, and at least one.
-
-    Args:
-        ids: (B, S) or any other shape.
-        mask_id: what stands in place of a masked token.
-        vocab_size: a changed token becomes any below this but the special ones; by
-            chance, itself.
-        special_ids: never asked, as the mask and padding; BERT's code may change a
-            token into one of them.
-        generator: of chance, on the device of the ids; it makes masks repeatable.
-        probability: in (0, 1), that a token is asked.
-        pad_id: the target where nothing is asked.
-
-    Returns:
-        The ids with tokens hidden, and the targets: both in the shape of `ids`.
-
-    Raises:
-        ValueError: `probability` is out of its range, or all tokens are special.
-    """
-    if not 0 < probability < 1:
-        raise ValueError(f"probability ({probability}) must be in (0, 1)")
-    special = torch.tensor([*special_ids, mask_id, pad_id], device=ids.device)
-    others = torch.arange(vocab_size, device=ids.device)
-    others = others[~torch.isin(others, special)]
-    if not len(others):
-        raise ValueError(f"special_ids leave none of vocab_size ({vocab_size}) tokens")
-
-    draw = torch.rand(ids.shape, generator=generator, device=ids.device)
-    draw = draw.masked_fill(torch.isin(ids, special), 1.0)
-    place = torch.randint(
-        len(others), ids.shape, generator=generator, device=ids.device
-    )
-    targets = ids.masked_fill(draw >= probability, pad_id)
-    changed = torch.where(draw < 0.9 * probability, others[place].to(ids.dtype), ids)
-    return changed.masked_fill(draw < 0.8 * probability, mask_id), targets

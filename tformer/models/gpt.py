@@ -1,4 +1,4 @@
-"""GPT: a decoder alone, which guesses the next token of a text.
+"""GPT: a decoder alone, which predicts the next token of a text.
 
 B batch · T length · D d_model · V vocabulary · H heads · N layers
 """
@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from tformer.checks import check_positive
 from tformer.fast.linear import Linear
 from tformer.models.config import check_model
-from tformer.nn.cache import ModelCache
+from tformer.nn.cache import DecoderCache
+from tformer.nn.decoder import Decoder
 from tformer.nn.embedding import TokenEmbedding
-from tformer.nn.encoder import Encoder
 from tformer.nn.positions import LearnedPositionalEmbedding
 
 
@@ -114,8 +114,8 @@ class GPTConfig:
 class GPT(nn.Module):
     """Predict each next token of a text from the tokens up to it.
 
-    Radford et al. 2018 and 2019: the decoder without cross-attention, which is an
-    encoder with a causal mask; with pre-norm, learned positions and no factor √D.
+    Radford et al. 2018 and 2019: the decoder without cross-attention, with pre-norm,
+    learned positions and no factor √D.
 
     Args:
         config: sizes and choices.
@@ -127,11 +127,12 @@ class GPT(nn.Module):
         self.embedding = TokenEmbedding(c.vocab_size, c.d_model, scale=False)
         self.positions = LearnedPositionalEmbedding(c.max_len, c.d_model)
         self.dropout = nn.Dropout(c.dropout)
-        self.stack = Encoder(
+        self.stack = Decoder(
             c.d_model,
             c.num_heads,
             4 * c.d_model if c.d_ff is None else c.d_ff,
             c.num_layers,
+            cross_attention=False,
             num_kv_heads=c.num_kv_heads,
             dropout=c.dropout,
             ff_dropout=0.0,
@@ -146,7 +147,7 @@ class GPT(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new weights as GPT-2: deviation 0.02, biases 0, gains 1.
+        """Draw new weights as GPT-2: standard deviation 0.02, biases 0, gains 1.
 
         The 2N sub-layers each add to one sum. So that it does not grow with N, the
         last matrix of each is drawn smaller by √(2N) (Radford et al. 2019, 2.3).
@@ -163,10 +164,9 @@ class GPT(nn.Module):
         self,
         ids: Tensor,
         *,
-        cache: ModelCache | None = None,
+        cache: DecoderCache | None = None,
         last_only: bool = False,
-        return_weights: bool = False,
-    ) -> Tensor | tuple[Tensor, tuple[Tensor, ...]]:
+    ) -> Tensor:
         """Score the next token at every position.
 
         Args:
@@ -174,33 +174,24 @@ class GPT(nn.Module):
             cache: of `new_cache`. The ids are then only what is new since the last
                 call: their positions start at cache.length.
             last_only: score what follows the last position only: (B, 1, V).
-            return_weights: also return the attention weights of every layer.
 
         Returns:
-            logits (B, T, V), or with `return_weights` a pair of them and, one a layer,
-            (B, H, T, T).
+            logits (B, T, V).
 
         Raises:
             TypeError: the ids are not integers.
             ValueError: an id is outside the vocabulary, or the text is empty or longer
                 than `max_len`.
         """
-        start, caches = (0, None) if cache is None else (cache.length, cache.layers)
+        start = 0 if cache is None else cache.length
         x = self.dropout(self.positions(self.embedding(ids), start=start))  # (B, T, D)
-        x = self.stack(x, is_causal=True, caches=caches, return_weights=return_weights)
-        weights = ()
-        if return_weights:
-            x, weights = x
-        logits = self.logits(x[:, -1:] if last_only else x)  # (B, T, V)
-        return (logits, weights) if return_weights else logits
+        x = self.stack(x, is_causal=True, cache=cache)  # (B, T, D)
+        return self.logits(x[:, -1:] if last_only else x)
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token of the vocabulary: (B, T, D) to (B, T, V)."""
         return self.embedding.logits(x) if self.output is None else self.output(x)
 
-    def new_cache(self, batch_size: int, max_len: int) -> ModelCache:
-        """Make an empty cache for so many texts, of so many tokens each."""
-        layers: Any = self.stack.layers
-        return ModelCache(
-            [layer.self_attn.new_cache(batch_size, max_len) for layer in layers]
-        )
+    def new_cache(self, max_len: int) -> DecoderCache:
+        """Make an empty cache for texts of so many tokens."""
+        return DecoderCache(self.config.num_layers, max_len)

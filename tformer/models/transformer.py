@@ -3,92 +3,21 @@
 B batch · S length of the source · T length of the target · D d_model · V vocabulary
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch import Tensor, nn
 
 from tformer.fast.linear import Linear
 from tformer.models.config import TransformerConfig
-from tformer.nn.cache import ModelCache
+from tformer.nn.cache import DecoderCache
 from tformer.nn.decoder import Decoder
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.encoder import Encoder
+from tformer.nn.masks import check_key_mask
 from tformer.nn.positions import (
     LearnedPositionalEmbedding,
     SinusoidalPositionalEncoding,
 )
-
-
-class AttentionWeights(NamedTuple):
-    """The attention weights of a whole Transformer, one tensor for each layer."""
-
-    encoder: tuple[Tensor, ...]  # each (B, H, S, S)
-    decoder: tuple[Tensor, ...]  # each (B, H, T, T)
-    cross: tuple[Tensor, ...]  # each (B, H, T, S)
-
-
-class EncoderDecoder(nn.Module):
-    """The two stacks without embeddings, from vectors to vectors: `nn.Transformer`.
-
-    Args:
-        encoder: makes the memory from the source.
-        decoder: reads it.
-    """
-
-    def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.decoder = decoder
-
-    def forward(
-        self,
-        src: Tensor,
-        tgt: Tensor,
-        attn_mask: Tensor | None = None,
-        *,
-        key_mask: Tensor | None = None,
-        src_mask: Tensor | None = None,
-        src_key_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        is_causal: bool = False,
-        return_weights: bool = False,
-    ) -> Tensor | tuple[Tensor, AttentionWeights]:
-        """Encode src and decode tgt against it.
-
-        Args:
-            src: (B, S, D).
-            tgt: (B, T, D).
-            attn_mask: bool, broadcastable to (B, H, T, T), target to target.
-            key_mask: bool (B, T), True = a real token of the target.
-            src_mask: bool, broadcastable to (B, H, S, S), source to source.
-            src_key_mask: bool (B, S), True = a real token of the source.
-            memory_mask: bool, broadcastable to (B, H, T, S), target to source.
-            is_causal: hide later positions of the target.
-            return_weights: also return the attention weights of every layer.
-
-        Returns:
-            (B, T, D), or with `return_weights` a pair of it and `AttentionWeights`.
-        """
-        memory = self.encoder(
-            src, src_mask, key_mask=src_key_mask, return_weights=return_weights
-        )
-        of_encoder = ()
-        if return_weights:
-            memory, of_encoder = memory
-        output = self.decoder(
-            tgt,
-            memory,
-            attn_mask,
-            key_mask=key_mask,
-            memory_mask=memory_mask,
-            memory_key_mask=src_key_mask,
-            is_causal=is_causal,
-            return_weights=return_weights,
-        )
-        if not return_weights:
-            return output  # (B, T, D)
-        output, of_decoder, across = output
-        return output, AttentionWeights(of_encoder, of_decoder, across)
 
 
 class Transformer(nn.Module):
@@ -112,23 +41,23 @@ class Transformer(nn.Module):
             "bias": c.bias,
         }
         sizes = (c.d_model, c.num_heads, c.d_ff)
-        self.stacks = EncoderDecoder(
-            Encoder(*sizes, c.num_encoder_layers, **layer),
-            Decoder(*sizes, c.num_decoder_layers, **layer),
-        )
+        self.encoder = Encoder(*sizes, c.num_encoder_layers, **layer)
+        self.decoder = Decoder(*sizes, c.num_decoder_layers, **layer)
         # Glorot's uniform for the matrices, as in torch; the paper does not say.
         # Biases 0, gains 1; the embeddings draw their own.
-        for parameter in self.stacks.parameters():
+        for name, parameter in self.named_parameters():
             if parameter.ndim > 1:
                 nn.init.xavier_uniform_(parameter)
-        for name, parameter in self.stacks.named_parameters():
-            if name.endswith("bias"):
+            elif name.endswith("bias"):
                 nn.init.zeros_(parameter)
 
         self.src_embedding = TokenEmbedding(c.vocab_size, c.d_model)
-        self.tgt_embedding = self.src_embedding
-        if c.tgt_vocab_size is not None:
-            self.tgt_embedding = TokenEmbedding(c.tgt_vocab_size, c.d_model)
+        one = c.tgt_vocab_size is None  # one vocabulary, one matrix under two names
+        self.tgt_embedding = TokenEmbedding(
+            c.tgt_vocab_size or c.vocab_size,
+            c.d_model,
+            weight=self.src_embedding.weight if one else None,
+        )
         self.output = None
         if not c.tie_embeddings:
             self.output = Linear(c.d_model, self.tgt_embedding.vocab_size, bias=False)
@@ -151,8 +80,7 @@ class Transformer(nn.Module):
         *,
         src_key_mask: Tensor | None = None,
         tgt_key_mask: Tensor | None = None,
-        return_weights: bool = False,
-    ) -> Tensor | tuple[Tensor, AttentionWeights]:
+    ) -> Tensor:
         """Score the next token at every position of the target.
 
         Args:
@@ -162,11 +90,9 @@ class Transformer(nn.Module):
             src_key_mask: bool (B, S), True = a real token; src != pad_id if not given.
             tgt_key_mask: bool (B, T). Padding after the target's tokens needs none: it
                 is in their future, which is hidden. Give one if padding comes before.
-            return_weights: also return the attention weights of every layer.
 
         Returns:
-            logits (B, T, V), or with `return_weights` a pair of them and
-            `AttentionWeights`.
+            logits (B, T, V).
 
         Raises:
             TypeError: ids are not integers, or a mask is not boolean.
@@ -178,18 +104,11 @@ class Transformer(nn.Module):
                 f"src and tgt must have one batch size: src is {tuple(src.shape)}, "
                 f"tgt is {tuple(tgt.shape)}"
             )
-        output = self.stacks(
-            self.embed_source(src),
-            self.embed_target(tgt),
-            key_mask=tgt_key_mask,
-            src_key_mask=self.source_mask(src, src_key_mask),
-            is_causal=True,
-            return_weights=return_weights,
-        )
-        if not return_weights:
-            return self.logits(output)  # (B, T, V)
-        output, weights = output
-        return self.logits(output), weights
+        mask = self.source_mask(src, src_key_mask)
+        memory = self.encode(src, src_key_mask=mask)  # (B, S, D)
+        return self.decode(
+            tgt, memory, tgt_key_mask=tgt_key_mask, memory_key_mask=mask
+        )  # (B, T, V)
 
     def embed_source(self, src: Tensor) -> Tensor:
         """Turn ids (B, S) into vectors with positions (B, S, D)."""
@@ -208,7 +127,8 @@ class Transformer(nn.Module):
     def encode(self, src: Tensor, *, src_key_mask: Tensor | None = None) -> Tensor:
         """Read the source once, before decoding: ids (B, S) to the memory (B, S, D)."""
         mask = self.source_mask(src, src_key_mask)
-        return self.stacks.encoder(self.embed_source(src), key_mask=mask)
+        mask = None if mask is None else check_key_mask(mask, *src.shape)
+        return self.encoder(self.embed_source(src), mask)
 
     def decode(
         self,
@@ -217,27 +137,28 @@ class Transformer(nn.Module):
         *,
         tgt_key_mask: Tensor | None = None,
         memory_key_mask: Tensor | None = None,
-        cache: ModelCache | None = None,
+        cache: DecoderCache | None = None,
     ) -> Tensor:
         """Score what follows tgt, ids (B, T), given the memory (B, S, D): (B, T, V).
 
         With a `cache` of `new_cache`, tgt is only what is new since the last call: its
         positions start at cache.length. `tgt_key_mask` speaks of all so far.
         """
-        x = self.stacks.decoder(
-            self.embed_target(tgt, start=0 if cache is None else cache.length),
-            memory,
-            key_mask=tgt_key_mask,
-            memory_key_mask=memory_key_mask,
-            is_causal=True,
-            caches=None if cache is None else cache.layers,
-        )
+        start = 0 if cache is None else cache.length
+        attn_mask = memory_mask = None
+        if tgt_key_mask is not None:
+            attn_mask = check_key_mask(tgt_key_mask, len(tgt), start + tgt.shape[1])
+        if memory_key_mask is not None:
+            memory_mask = check_key_mask(memory_key_mask, *memory.shape[:2])
+        x = self.embed_target(tgt, start=start)  # (B, T, D)
+        x = self.decoder(
+            x, memory, attn_mask, memory_mask, is_causal=True, cache=cache
+        )  # (B, T, D)
         return self.logits(x)
 
-    def new_cache(self, batch_size: int, max_len: int) -> ModelCache:
-        """Make an empty cache for so many targets, of so many tokens each."""
-        layers: Any = self.stacks.decoder.layers
-        return ModelCache([layer.new_cache(batch_size, max_len) for layer in layers])
+    def new_cache(self, max_len: int) -> DecoderCache:
+        """Make an empty cache for targets of so many tokens."""
+        return DecoderCache(self.config.num_decoder_layers, max_len)
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token of the target's vocabulary: (B, T, D) to (B, T, V)."""

@@ -3,9 +3,6 @@
 B batch · G key/value heads · T new tokens · L tokens so far · Dh head_dim
 """
 
-from collections.abc import Sequence
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -15,53 +12,38 @@ from tformer.checks import check_positive
 class KeyValueCache:
     """Keys and values of one attention, in memory that is taken once.
 
-    A new token's key and value are written in place after those before it: nothing is
+    The memory is taken when the first key comes, for `max_len` tokens of its shape,
+    dtype and device. A new token is written in place after those before it: nothing is
     concatenated, and nothing is copied. The cache is for writing, not for training: an
     in-place change would spoil the gradients.
 
     Args:
-        batch_size: sequences B.
-        num_kv_heads: key/value heads G.
-        max_len: how many tokens there is room for.
-        head_dim: width Dh of a key and of a value.
-        dtype: of the numbers; torch's default if not given.
-        device: where to keep them.
+        max_len: how many tokens there is room for; as many as come first if None.
 
     Raises:
-        TypeError: a size is not an int.
-        ValueError: a size is below 1.
+        TypeError: `max_len` is not an int.
+        ValueError: `max_len` is below 1.
     """
 
-    def __init__(
-        self,
-        batch_size: int,
-        num_kv_heads: int,
-        max_len: int,
-        head_dim: int,
-        *,
-        dtype: torch.dtype | None = None,
-        device: torch.device | str | None = None,
-    ) -> None:
-        check_positive(batch_size=batch_size, num_kv_heads=num_kv_heads)
-        check_positive(max_len=max_len, head_dim=head_dim)
-        shape = (2, batch_size, num_kv_heads, max_len, head_dim)
-        self._storage = torch.empty(shape, dtype=dtype, device=device)
+    def __init__(self, max_len: int | None = None) -> None:
+        if max_len is not None:
+            check_positive(max_len=max_len)
         self.max_len = max_len
         self.length = 0
-
-    @property
-    def batch_size(self) -> int:
-        """The number of sequences B."""
-        return self._storage.shape[1]
+        self.source: Tensor | None = None  # what the keys were projected from
+        self._storage: Tensor | None = None  # (2, B, G, max_len, Dh)
 
     @property
     def nbytes(self) -> int:
         """The memory in bytes, 2 · B · G · max_len · Dh · bytes of a number."""
-        return self._storage.numel() * self._storage.element_size()
+        x = self._storage
+        return 0 if x is None else x.numel() * x.element_size()
 
     @property
     def keys_values(self) -> tuple[Tensor, Tensor]:
         """The keys and the values so far, each (B, G, L, Dh): views, not copies."""
+        if self._storage is None:
+            raise ValueError("the cache is empty: no key has come yet")
         keys, values = self._storage[:, :, :, : self.length]
         return keys, values
 
@@ -74,43 +56,62 @@ class KeyValueCache:
 
         Raises:
             TypeError: they have another dtype than the cache.
-            ValueError: they have another B, G or Dh, or there is no room left.
+            ValueError: they have another B, G or Dh, there is no room left, or they
+                want a gradient.
         """
-        _, B, G, _, Dh = self._storage.shape
-        end = self.length + key.shape[2]
+        B, G, T, Dh = key.shape
+        if key.requires_grad or value.requires_grad:
+            raise ValueError("a cache holds no gradients: use it under torch.no_grad()")
+        if self._storage is None:
+            self.max_len = T if self.max_len is None else self.max_len
+            self._storage = key.new_empty(2, B, G, self.max_len, Dh)
+        _, B, G, room, Dh = self._storage.shape
         for name, x in (("key", key), ("value", value)):
-            if x.shape != (B, G, key.shape[2], Dh):
+            if x.shape != (B, G, T, Dh):
                 raise ValueError(
-                    f"{name} must be (B, G, T, Dh) = ({B}, {G}, {key.shape[2]}, {Dh}) "
-                    f"as in the cache, not {tuple(x.shape)}"
+                    f"{name} must be (B, G, T, Dh) = ({B}, {G}, {T}, {Dh}) as in the "
+                    f"cache, not {tuple(x.shape)}"
                 )
             if x.dtype != self._storage.dtype:
                 raise TypeError(
                     f"{name} is {x.dtype} but the cache holds {self._storage.dtype}"
                 )
-        if end > self.max_len:
+        if self.length + T > room:
             raise ValueError(
-                f"the cache is full: it has room for max_len = {self.max_len} tokens, "
-                f"holds {self.length}, and {key.shape[2]} more came"
+                f"the cache is full: it has room for max_len = {room} tokens, "
+                f"holds {self.length}, and {T} more came"
             )
-        keys, values = self._storage[:, :, :, :end]
-        keys[:, :, self.length :] = key
-        values[:, :, self.length :] = value
-        self.length = end
-        return keys, values
+        new = slice(self.length, self.length + T)
+        self._storage[0, :, :, new] = key
+        self._storage[1, :, :, new] = value
+        self.length += T
+        return self.keys_values
+
+    def check_source(self, source: Tensor) -> None:
+        """Raise unless the keys were projected from `source`, as a memory's are.
+
+        Raises:
+            ValueError: it is another one.
+        """
+        if source is self.source:
+            return
+        if self.source is not None and not torch.equal(source, self.source):
+            raise ValueError("the cache holds the keys of another key than is given")
+        self.source = source
 
     def reorder(self, rows: Tensor) -> None:
         """Let row i go on from what was row rows[i], as a beam search needs.
 
         Args:
-            rows: integer (B,), each in [0, B). Another number of rows than B is
-                allowed too, and costs a new allocation.
+            rows: integer, each in [0, B). Another number of rows than B is allowed
+                too, and costs a new allocation.
         """
+        if self._storage is None:
+            return
         chosen = self._storage[:, rows, :, : self.length]  # (2, rows, G, L, Dh), a copy
-        if len(rows) != self.batch_size:
-            _, _, G, _, Dh = self._storage.shape
-            shape = (2, len(rows), G, self.max_len, Dh)
-            self._storage = self._storage.new_empty(shape)
+        _, B, G, room, Dh = self._storage.shape
+        if len(rows) != B:
+            self._storage = self._storage.new_empty(2, len(rows), G, room, Dh)
         self._storage[:, :, :, : self.length] = chosen
 
 
@@ -120,50 +121,36 @@ class DecoderLayerCache:
     Keys and values of the memory are projected once, when the first token is decoded.
 
     Args:
-        target: of the self-attention; it grows with every token.
+        max_len: how many tokens of the target there is room for.
     """
 
-    def __init__(self, target: KeyValueCache) -> None:
-        self.target = target
-        self.memory: KeyValueCache | None = None  # of the cross-attention
-
-    @property
-    def length(self) -> int:
-        """How many tokens of the target have been seen."""
-        return self.target.length
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of both, in bytes."""
-        return self.target.nbytes + (self.memory.nbytes if self.memory else 0)
-
-    def reorder(self, rows: Tensor) -> None:
-        """Reorder the target. Rows may only change places if they read one source."""
-        self.target.reorder(rows)
+    def __init__(self, max_len: int) -> None:
+        self.target = KeyValueCache(max_len)  # of self-attention: grows with each token
+        self.memory = KeyValueCache()  # of cross-attention
 
 
-class ModelCache:
-    """The caches of all layers of a model, which `model.new_cache(…)` makes.
+class DecoderCache:
+    """The caches of all layers of a decoder, which `model.new_cache(max_len)` makes.
 
     Args:
-        layers: one `KeyValueCache` or `DecoderLayerCache` for each layer.
+        num_layers: number of layers N.
+        max_len: how many tokens of the target there is room for.
     """
 
-    def __init__(self, layers: Sequence[Any]) -> None:
-        self.layers = layers
+    def __init__(self, num_layers: int, max_len: int) -> None:
+        self.layers = [DecoderLayerCache(max_len) for _ in range(num_layers)]
 
     @property
     def length(self) -> int:
         """How many tokens the model has seen: the position of the next one."""
-        length: int = self.layers[0].length
-        return length
+        return self.layers[0].target.length
 
     @property
     def nbytes(self) -> int:
         """The memory of all layers, in bytes."""
-        return sum(layer.nbytes for layer in self.layers)
+        return sum(each.target.nbytes + each.memory.nbytes for each in self.layers)
 
     def reorder(self, rows: Tensor) -> None:
-        """Let row i go on from what was row rows[i], in every layer."""
+        """Let row i go on from row rows[i]. Only rows of one source change places."""
         for layer in self.layers:
-            layer.reorder(rows)
+            layer.target.reorder(rows)

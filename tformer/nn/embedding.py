@@ -23,30 +23,40 @@ class TokenEmbedding(nn.Module):
         vocab_size: number of tokens V.
         d_model: width D.
         scale: multiply by √D, as the paper does; GPT and BERT do not.
+        weight: share this matrix (V, D), another embedding's, instead of a new one.
 
     Raises:
         ValueError: a size is below 1.
     """
 
-    def __init__(self, vocab_size: int, d_model: int, *, scale: bool = True) -> None:
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        *,
+        scale: bool = True,
+        weight: nn.Parameter | None = None,
+    ) -> None:
         super().__init__()
         check_positive(vocab_size=vocab_size, d_model=d_model)
         self.vocab_size = vocab_size
         self.d_model = d_model
         self.scale = scale
-        self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
-        # With deviation 1/√D a vector has about 1 once multiplied by √D, like the
-        # positions added to it, and the first logits stay small.
-        nn.init.normal_(self.weight, std=d_model**-0.5)
+        if weight is None:
+            weight = nn.Parameter(torch.empty(vocab_size, d_model))
+            # With standard deviation 1/√D a vector has about 1 once multiplied by √D,
+            # like the positions added to it, and the first logits stay small.
+            nn.init.normal_(weight, std=d_model**-0.5)
+        self.weight = weight
 
     def forward(self, ids: Tensor) -> Tensor:
         """Look up ids, integer (B, T), each in [0, V); returns (B, T, D).
 
         Raises:
             TypeError: the ids are not integers.
-            ValueError: an id is outside the vocabulary, or the sequence is empty. On
-                CUDA the range is left to the kernel, which stops with an assertion: a
-                check here would make the host wait for the device at every step.
+            ValueError: an id is outside the vocabulary, or the sequence is empty. The
+                range is checked on a CPU: elsewhere the host would wait for the device
+                at every step. CUDA's kernel stops with an assertion of its own.
         """
         if ids.dtype not in (torch.int64, torch.int32):
             raise TypeError(f"ids must be int64 or int32, not {ids.dtype}")
@@ -54,8 +64,7 @@ class TokenEmbedding(nn.Module):
             raise ValueError(
                 f"ids must be (batch, length) and not empty, not {tuple(ids.shape)}"
             )
-        kernel_checks = ids.device.type in ("cuda", "meta")
-        if not kernel_checks and not torch.compiler.is_compiling():
+        if ids.device.type == "cpu" and not torch.compiler.is_compiling():
             low, high = int(ids.min()), int(ids.max())
             if low < 0 or high >= self.vocab_size:
                 raise ValueError(

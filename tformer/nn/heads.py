@@ -4,14 +4,12 @@ B batch · T queries · S keys · D d_model · H heads · G key/value heads
 Dh head_dim
 """
 
-import torch
 from torch import Tensor, nn
 
 from tformer.checks import check_divisible, check_positive, check_probability
 from tformer.fast.linear import Linear
 from tformer.nn.attention import scaled_dot_product_attention
 from tformer.nn.cache import KeyValueCache
-from tformer.nn.masks import check_key_mask, combine_masks
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
@@ -33,8 +31,8 @@ class MultiHeadAttention(nn.Module):
     """Attend with H heads: Concat(head₁, …) W^O, headᵢ = Attention(Q Wᵢ^Q, …).
 
     Vaswani et al. 2017, section 3.2.2 (arXiv:1706.03762). With fewer key/value heads
-    than heads, groups of heads share keys and values (Ainslie et al. 2023,
-    arXiv:2305.13245); one is multi-query attention (arXiv:1911.02150).
+    than heads it is grouped-query attention (Ainslie et al. 2023, arXiv:2305.13245);
+    with one, multi-query attention (arXiv:1911.02150).
 
     Args:
         d_model: width D of input and output.
@@ -47,6 +45,9 @@ class MultiHeadAttention(nn.Module):
         ValueError: H does not divide D, G does not divide H, a size is below 1, or
             `dropout` is outside [0, 1).
     """
+
+    # `record_weights` puts another function in its place, which keeps the weights.
+    attend = staticmethod(scaled_dot_product_attention)
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class MultiHeadAttention(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new weights by Glorot's uniform, which keeps the variance of x."""
+        """Draw new weights by Glorot's uniform; with G = H it keeps the variance."""
         for projection in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
             nn.init.xavier_uniform_(projection.weight)
             if projection.bias is not None:
@@ -90,32 +91,29 @@ class MultiHeadAttention(nn.Module):
         value: Tensor | None = None,
         attn_mask: Tensor | None = None,
         *,
-        key_mask: Tensor | None = None,
         bias: Tensor | None = None,
         is_causal: bool = False,
         cache: KeyValueCache | None = None,
-        return_weights: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    ) -> Tensor:
         """Attend from `query` to `key`; to itself if no key is given.
 
         Args:
             query: (B, T, D).
             key: (B, S, D); `query` if not given (self-attention).
             value: (B, S, D); `key` if not given.
-            attn_mask: bool, broadcastable to (B, H, T, S), True = may attend.
-            key_mask: bool (B, S), True = a real token, False = padding.
-            bias: float, broadcastable to (B, H, T, S), added to the scores.
+            attn_mask: bool, (T, S) or broadcastable with four axes to (B, H, T, S),
+                True = may attend.
+            bias: float, of such a shape, added to the scores.
             is_causal: hide later keys; the last query lines up with the last key.
-            cache: of `new_cache`. In self-attention `query` is what is new, and S
-                counts all the cache holds. With a `key` the first call fills the cache,
-                and later ones read it: the same key is not projected again.
-            return_weights: also return the weights of every head.
+            cache: keys and values so far. In self-attention `query` is what is new, and
+                S counts all the cache holds. With a `key` the first call fills the
+                cache, and later ones read it: the same key is not projected again.
 
         Returns:
-            (B, T, D), or with `return_weights` a pair of it and (B, H, T, S).
+            (B, T, D). `record_weights` keeps the weights.
 
         Raises:
-            TypeError: a mask is not boolean, or the bias not floating.
+            TypeError: the mask is not boolean, or the bias not floating.
             ValueError: shapes do not match, a sequence is empty, or `value` comes
                 without `key`.
         """
@@ -124,43 +122,30 @@ class MultiHeadAttention(nn.Module):
         known = cache is not None and key is not None and cache.length > 0
         key = query if key is None else key
         value = key if value is None else value
-        for name, x in (("query", query), ("key", key), ("value", value)):
-            if x.ndim != 3 or x.shape[-1] != self.d_model:
-                raise ValueError(
-                    f"{name} must be (batch, length, d_model = {self.d_model}), "
-                    f"not {tuple(x.shape)}"
-                )
+        check_sequences(self.d_model, query=query, key=key, value=value)
 
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
         if cache is not None and known:
+            cache.check_source(key)
             k, v = cache.keys_values  # (B, G, S, Dh)
         else:
             k = split_heads(self.k_proj(key), self.num_kv_heads)  # (B, G, S, Dh)
             v = split_heads(self.v_proj(value), self.num_kv_heads)  # (B, G, S, Dh)
             if cache is not None:
                 k, v = cache.append(k, v)  # S is now the whole past
-        if key_mask is not None:
-            key_mask = check_key_mask(key_mask, len(k), k.shape[2])  # (B, 1, 1, S)
-        attended = scaled_dot_product_attention(
-            q,
-            k,
-            v,
-            attn_mask if key_mask is None else combine_masks(attn_mask, key_mask),
-            bias=bias,
-            is_causal=is_causal,
-            dropout_p=self.dropout if self.training else 0.0,
-            return_weights=return_weights,
-        )
-        if isinstance(attended, Tensor):
-            return self.out_proj(merge_heads(attended))  # (B, T, D)
-        heads, weights = attended  # (B, H, T, Dh), (B, H, T, S)
-        return self.out_proj(merge_heads(heads)), weights
+                cache.source = key
+        dropout_p = self.dropout if self.training else 0.0
+        heads = self.attend(
+            q, k, v, attn_mask, bias=bias, is_causal=is_causal, dropout_p=dropout_p
+        )  # (B, H, T, Dh)
+        return self.out_proj(merge_heads(heads))  # (B, T, D)
 
-    def new_cache(self, batch_size: int, max_len: int) -> KeyValueCache:
-        """Make an empty cache for so many sequences, of so many tokens each."""
-        weight = self.k_proj.weight
-        device, dtype = weight.device.type, weight.dtype
-        if torch.is_autocast_enabled(device):
-            dtype = torch.get_autocast_dtype(device)  # what k_proj will return
-        sizes = (batch_size, self.num_kv_heads, max_len, self.head_dim)
-        return KeyValueCache(*sizes, dtype=dtype, device=weight.device)
+
+def check_sequences(d_model: int, **sequences: Tensor) -> None:
+    """Raise unless every tensor is (B, length, D)."""
+    for name, x in sequences.items():
+        if x.ndim != 3 or x.shape[-1] != d_model:
+            raise ValueError(
+                f"{name} must be (batch, length, d_model = {d_model}), "
+                f"not {tuple(x.shape)}"
+            )

@@ -77,14 +77,14 @@ def sliding_window_mask(
 
 
 def length_mask(lengths: Tensor, max_len: int | None = None) -> Tensor:
-    """Turn lengths into a `key_mask`: position j of row b is real where j < lengths[b].
+    """Turn lengths into a mask: every query may see key j of row b if j < lengths[b].
 
     Args:
         lengths: integer (B,), each in [0, max_len].
         max_len: width S of the mask; the longest length if not given.
 
     Returns:
-        bool (B, S), True at real tokens, False at padding.
+        bool (B, 1, 1, S), True at real tokens, False at padding: an `attn_mask`.
 
     Raises:
         TypeError: `lengths` does not hold integers.
@@ -108,7 +108,7 @@ def length_mask(lengths: Tensor, max_len: int | None = None) -> Tensor:
             f"lengths ({shortest} to {longest}) must be in [0, max_len = {max_len}]"
         )
     positions = torch.arange(max_len, device=lengths.device)
-    return positions < lengths[:, None]  # (B, S)
+    return (positions < lengths[:, None])[:, None, None]  # (B, 1, 1, S)
 
 
 def combine_masks(*masks: Tensor | None) -> Tensor | None:
@@ -144,7 +144,7 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
 
 
 def check_key_mask(key_mask: Tensor, batch: int, key_len: int) -> Tensor:
-    """Check a `key_mask` (B, S) and give it the shape of scores.
+    """Check the `key_mask` (B, S) of a whole model, and make it an `attn_mask`.
 
     Returns:
         bool (B, 1, 1, S), which broadcasts over heads and queries.

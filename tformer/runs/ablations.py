@@ -24,7 +24,7 @@ def ablate(model: Transformer, part: str) -> None:
         ValueError: the part is unknown.
     """
     if part == "mask":
-        model.stacks.decoder.register_forward_pre_hook(_see_future, with_kwargs=True)
+        model.decoder.register_forward_pre_hook(_see_future, with_kwargs=True)
     elif part == "scale":
         for module in model.modules():
             if isinstance(module, MultiHeadAttention):

@@ -12,6 +12,7 @@ from tformer.drawing import attention_map, save_figure
 from tformer.generate.translate import translate
 from tformer.generate.writer import evaluating
 from tformer.models.transformer import Transformer
+from tformer.nn.recording import record_weights
 from tformer.runs.folder import RunError
 
 if TYPE_CHECKING:
@@ -71,15 +72,16 @@ def attention_of(
     read, wrote = labels(vocabulary, source), labels(vocabulary, written)
     device = next(model.parameters()).device
     ids, so_far = (torch.tensor([row], device=device) for row in (source, written))
-    with evaluating(model), torch.no_grad():
-        if not translates:
-            _, layers = model(ids, return_weights=True)
-            return tuple(w[0] for w in layers), read, read
-        _, weights = model(ids, so_far, return_weights=True)
-    layers = getattr(weights, kind or "cross")
-    rows, columns = {"encoder": (read, read), "decoder": (wrote, wrote)}.get(
-        kind or "cross", (wrote, read)
-    )
+    with evaluating(model), torch.no_grad(), record_weights(model) as weights:
+        model(ids, so_far) if translates else model(ids)
+    where, rows, columns = {
+        "cross": ("decoder.layers.{}.cross_attn", wrote, read),
+        "encoder": ("encoder.layers.{}.self_attn", read, read),
+        "decoder": ("decoder.layers.{}.self_attn", wrote, wrote),
+        None: ("stack.layers.{}.self_attn", read, read),
+    }[(kind or "cross") if translates else None]
+    count = len(model.get_submodule(where.partition(".{}")[0]))
+    layers = (weights[where.format(i)] for i in range(count))  # each (1, H, T, S)
     return tuple(w[0] for w in layers), rows, columns
 
 
