@@ -98,7 +98,7 @@ class LearnedPositionalEmbedding(nn.Module):
         self.max_len = max_len
         self.d_model = d_model
         self.weight = nn.Parameter(torch.empty(max_len, d_model))
-        nn.init.normal_(self.weight, std=0.02)  # small beside the tokens, as in GPT-2
+        nn.init.normal_(self.weight, std=0.02)  # as in BERT; GPT-2: 0.01
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
