@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := docs
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test nightly build outputs lint format model results benchmark address clean
+.PHONY: help serve test nightly build downloads outputs lint format model results benchmark address clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -53,6 +53,9 @@ nightly: ready  ## run the tests that take many minutes
 
 build: ready  ## build the site into site/
 	$(PY) -m mkdocs build --strict $(ARGS)
+
+downloads: ready  ## write the one-file code of each chapter, in seconds
+	$(PY) -m engine downloads $(ARGS)
 
 outputs: ready  ## run the chapters, and rewrite the outputs that they show
 	$(PY) -m engine outputs $(ARGS)

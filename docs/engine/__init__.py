@@ -11,6 +11,7 @@ outputs       what a page shows against what its block printed
 figures       drawings as SVG, light and dark, and the places that they go to
 notebooks     a notebook of each chapter, which holds its outputs and runs alone
 modules       a module of the package as statements that can be taken out
+copying       which statements a copy takes, and what stands in for fast code
 standalone    one file with the code of a chapter, which needs nothing of the package
 alone         runs notebooks and files where the package is not
 cache         what the blocks of a page left behind, while that still holds

@@ -16,6 +16,7 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, does in (
         ("generate", "make figures, notebooks and downloads of the pages that changed"),
+        ("downloads", "write the one-file code of each chapter, and run no page"),
         ("outputs", "write what the blocks print into the pages"),
         ("check", "run the pages, changed or not, and write nothing"),
         ("alone", "run notebooks and downloads where the package is not"),
@@ -50,6 +51,10 @@ def _run(command: str, project: Project, pages: list[Path] | None) -> list[str]:
         from engine.making import generate
 
         return generate(project, pages)
+    if command == "downloads":
+        from engine.making import write_downloads
+
+        return write_downloads(project, pages)
     if command == "outputs":
         from engine.making import rewrite_outputs
 

@@ -1,7 +1,8 @@
-"""Run a file where the package cannot be imported: `python -I alone.py PACKAGE FILE`.
+"""Run files where the package cannot be imported: `python -I alone.py PACKAGE FILE …`.
 
-A Python file is imported, and every global name that its code reads must exist. Of a
-notebook the code cells are run, in order, and must print what the notebook holds.
+A Python file is imported, every global name that its code reads must exist, and what it
+does as a program must print something. Of a notebook the code cells are run, in order,
+and must print what the notebook holds.
 This file needs nothing of the engine.
 """
 
@@ -14,6 +15,7 @@ import io
 import json
 import linecache
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -22,11 +24,17 @@ from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
+DEMONSTRATION = 'if __name__ == "__main__":'
 
-def problem_of(package: str, file: Path) -> str | None:
-    """Run a file in a process of its own; return what went wrong."""
+
+def problem_of(package: str, *files: Path) -> str | None:
+    """Run files in a process of their own; return what went wrong with the first.
+
+    Several notebooks need a process each: what one imports is there for the next.
+    """
     here = str(Path(__file__).resolve())
-    command = [sys.executable, "-I", here, package, str(file.resolve())]
+    names = [str(file.resolve()) for file in files]
+    command = [sys.executable, "-I", here, package, *names]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # as the pages compute
     with tempfile.TemporaryDirectory() as folder:  # for what the code writes
         done = subprocess.run(
@@ -37,7 +45,8 @@ def problem_of(package: str, file: Path) -> str | None:
             text=True,
             check=False,
         )
-    return f"{file}: {done.stderr.strip()}" if done.returncode else None
+    where = files[0] if len(files) == 1 else package
+    return f"{where}: {done.stderr.strip()}" if done.returncode else None
 
 
 class _Blocker(importlib.abc.MetaPathFinder):
@@ -62,30 +71,41 @@ class _Blocker(importlib.abc.MetaPathFinder):
         return None
 
 
-def main(package: str, file: Path) -> None:
-    """Run one file; raise or exit with a message where it does not run alone."""
+def main(package: str, files: list[Path]) -> None:
+    """Run files; raise or exit with a message where one does not run alone."""
     sys.meta_path.insert(0, _Blocker(package))
     os.environ["MPLBACKEND"] = "agg"
-    if file.suffix == ".ipynb":
-        _run_notebook(file)
-    else:
-        _import_file(file)
+    for file in files:
+        if file.suffix == ".ipynb":
+            _run_notebook(file)
+        else:
+            _run_file(file)
 
 
-def _import_file(file: Path) -> None:
+def _run_file(file: Path) -> None:
+    """Import a file, look for names that nothing defines, and run its demonstration."""
     spec = importlib.util.spec_from_file_location("standalone", file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    code = compile(file.read_text("utf-8"), str(file), "exec")
+    source = file.read_text("utf-8")
     known = {*vars(module), *vars(builtins)}
     unknown = {
-        f"{name} (line {line})" for name, line in _reads(code) if name not in known
+        f"{name} (line {line})"
+        for name, line in _reads(compile(source, str(file), "exec"))
+        if name not in known
     }
     if unknown:
-        raise SystemExit(f"names that are not defined: {', '.join(sorted(unknown))}")
+        names = ", ".join(sorted(unknown))
+        raise SystemExit(f"{file.name}: names that are not defined: {names}")
+    if DEMONSTRATION in source:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            runpy.run_path(str(file), run_name="__main__")
+        if not printed.getvalue().strip():
+            raise SystemExit(f"{file.name}: its demonstration prints nothing")
 
 
 def _reads(code: types.CodeType) -> Iterator[tuple[str, int]]:
@@ -120,4 +140,4 @@ def _run_notebook(file: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], [Path(name) for name in sys.argv[2:]])

@@ -72,6 +72,29 @@ def rewrite_outputs(project: Project, chosen: list[Path] | None = None) -> list[
     return problems
 
 
+def write_downloads(project: Project, chosen: list[Path] | None = None) -> list[str]:
+    """Write the one-file code of each chapter, and run no page."""
+    from engine.standalone import standalone_files
+
+    pages, problems = read_pages(project, chosen or project.pages)
+    written = set()
+    for page in pages:
+        try:
+            for file in standalone_files(page) if page.is_chapter else []:
+                path = project.docs / "downloads" / file.name
+                write(path, file.text)
+                written.add(path)
+                lines = file.text.count("\n")
+                print(f"{project.relative(path)}: {lines} lines", flush=True)
+        except PageError as error:
+            problems.append(project.tidy(str(error)))
+    if not chosen and not problems:
+        for path in (project.docs / "downloads").glob("*.py"):
+            if path not in written:
+                path.unlink()
+    return problems
+
+
 def run_alone(project: Project, chosen: list[Path] | None = None) -> list[str]:
     """Run notebooks and downloads where the package is not; return what is wrong."""
     from engine.alone import problem_of

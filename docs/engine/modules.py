@@ -2,9 +2,16 @@
 
 import ast
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from engine.blocks import Origin, PageError
+
+PLAIN = "PLAIN"  # a module's own list of what stands in for its functions in a copy
+_NOT_COPIED = {"__all__", PLAIN}
+_Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 @dataclass(frozen=True)
@@ -23,13 +30,21 @@ class Import:
 
 
 @dataclass(frozen=True)
+class Reference:
+    """A place where code names something of its module."""
+
+    node: ast.Name
+    late: bool  # read when a function runs, not when the module is imported
+    local: frozenset[str]  # names that mean something else there
+
+
+@dataclass(frozen=True)
 class Statement:
     """A statement at the top level; `first` is where the comments above it begin."""
 
     node: ast.stmt
     first: int
     last: int
-    lines: frozenset[int]  # of the code, without blank lines
 
     @property
     def imports(self) -> bool:
@@ -45,13 +60,29 @@ class Statement:
     @functools.cached_property
     def defines(self) -> frozenset[str]:
         """The names that it binds in the module."""
-        return frozenset(_bound(self.node))
+        return frozenset(_bound([self.node]))
 
     @functools.cached_property
-    def uses(self) -> frozenset[str]:
-        """Every name that appears in it."""
-        names = (node for node in ast.walk(self.node) if isinstance(node, ast.Name))
-        return frozenset(name.id for name in names)
+    def references(self) -> list[Reference]:
+        """Every place in it that reads a name of the module, or of Python."""
+        reader = _Reader()
+        reader.visit(self.node)
+        return reader.found
+
+    @functools.cached_property
+    def changes(self) -> frozenset[str]:
+        """The names whose values it changes, as `TABLE["x"] = f` does."""
+        targets: list[ast.expr] = getattr(self.node, "targets", [])
+        target = getattr(self.node, "target", None)
+        targets = [*targets, target] if target is not None else targets
+        roots = set()
+        for each in targets:
+            root = each
+            while isinstance(root, ast.Attribute | ast.Subscript):
+                root = root.value
+            if isinstance(root, ast.Name) and root is not each:
+                roots.add(root.id)
+        return frozenset(roots)
 
 
 class Module:
@@ -72,20 +103,40 @@ class Module:
 
     @functools.cached_property
     def statements(self) -> list[Statement]:
-        """The statements of the module, without its docstring and `__all__`."""
-        found, end = [], 0
+        """The code of the module: no docstring, no imports, and no `__all__`."""
+        body = self.tree.body[1:] if self.docstring else self.tree.body
+        every = [Statement(x, self._first(x), x.end_lineno or 0) for x in body]
+        code = [each for each in every if not each.imports and not each.for_types]
+        return [each for each in code if not each.defines & _NOT_COPIED]
+
+    @functools.cached_property
+    def plain(self) -> dict[str, str]:
+        """What stands in for functions of the module where speed is not the point.
+
+        Raises:
+            PageError: `PLAIN` is no literal dictionary of strings.
+        """
         for node in self.tree.body:
-            assert node.end_lineno is not None
-            decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-            start = min([node.lineno, *(each.lineno for each in decorators)])
-            inside = range(start, node.end_lineno + 1)
-            code = (number for number in inside if self.lines[number - 1].strip())
-            statement = Statement(node, end + 1, node.end_lineno, frozenset(code))
-            end = node.end_lineno
-            is_docstring = self.docstring and node is self.tree.body[0]
-            if not is_docstring and "__all__" not in statement.defines:
-                found.append(statement)
-        return found
+            if isinstance(node, ast.Assign | ast.AnnAssign) and PLAIN in _bound([node]):
+                try:
+                    value = ast.literal_eval(node.value or ast.Constant(None))
+                except ValueError:
+                    value = None
+                if isinstance(value, dict) and _all_text(value):
+                    return value
+                problem = "PLAIN must be a dictionary of strings, written out"
+                raise PageError(Origin(self.path, node.lineno), problem)
+        return {}
+
+    @functools.cached_property
+    def imported(self) -> dict[str, Import]:
+        """The names that the module imports at its top level, for types too."""
+        return {
+            found.here: found
+            for node in self.tree.body
+            if isinstance(node, ast.Import | ast.ImportFrom | ast.If | ast.Try)
+            for found in self.imports(node)
+        }
 
     def imports(self, node: ast.AST) -> Iterator[Import]:
         """Yield the names that a statement imports, also deep inside it."""
@@ -100,13 +151,13 @@ class Module:
                     here = alias.asname or alias.name.partition(".")[0]
                     yield Import(alias.name, "", here, inner)
 
-    def text(self, statement: Statement, replace: dict[int, list[str]]) -> str:
-        """Return the lines of a statement; `replace` has other text for some."""
-        lines = []
-        for number in range(statement.first, statement.last + 1):
-            line = self.lines[number - 1]
-            lines += replace.get(number, [line])
-        return "\n".join(lines)
+    def _first(self, node: ast.stmt) -> int:
+        """Return where a statement begins, with the comments that touch it."""
+        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+        first = min([node.lineno, *(each.lineno for each in decorators)])
+        while first > 1 and self.lines[first - 2].startswith("#"):
+            first -= 1
+        return first
 
     def _absolute(self, node: ast.ImportFrom) -> str:
         """Return the full name of the module that `from … import` names."""
@@ -117,18 +168,87 @@ class Module:
         return ".".join([*parts, node.module] if node.module else parts)
 
 
-def _bound(node: ast.AST) -> Iterator[str]:
-    """Yield the names that a statement binds in the scope it stands in."""
-    match node:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            yield node.name
-        case ast.Import() | ast.ImportFrom():
-            for alias in node.names:
-                yield alias.asname or alias.name.partition(".")[0]
-        case ast.Name(ctx=ast.Store()):
-            yield node.id
-        case ast.Lambda():
-            return
-        case _:
-            for child in ast.iter_child_nodes(node):
-                yield from _bound(child)
+class _Reader(ast.NodeVisitor):
+    """Finds names that no scope around them binds."""
+
+    def __init__(self) -> None:
+        self.found: list[Reference] = []
+        self.local: frozenset[str] = frozenset()  # of the functions around
+        self.own: frozenset[str] = frozenset()  # of the class right around
+        self.late = False
+
+    def visit_Name(self, node: ast.Name) -> None:
+        bound = node.id in self.local or node.id in self.own
+        if isinstance(node.ctx, ast.Load) and not bound:
+            self.found.append(Reference(node, self.late, self.local | self.own))
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        for each in [*node.decorator_list, node.args, node.returns]:
+            if each is not None:
+                self.visit(each)
+        self._inside(node, node.body, late=True)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        self.visit(node.args)
+        self._inside(node, [node.body], late=True)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        for each in [*node.decorator_list, *node.bases, *node.keywords]:
+            self.visit(each)
+        before, self.own = self.own, frozenset(_bound(node.body))
+        for statement in node.body:
+            self.visit(statement)
+        self.own = before
+
+    def _comprehension(self, node: _Comprehension) -> None:
+        targets = _bound([each.target for each in node.generators])
+        before, self.local = self.local, self.local | frozenset(targets)
+        self.generic_visit(node)
+        self.local = before
+
+    visit_ListComp = visit_SetComp = _comprehension
+    visit_DictComp = visit_GeneratorExp = _comprehension
+
+    def _inside(self, node: _Scope, body: Iterable[ast.AST], late: bool) -> None:
+        body = list(body)
+        arguments = {x.arg for x in ast.walk(node.args) if isinstance(x, ast.arg)}
+        outside = {
+            name
+            for each in body
+            for inner in ast.walk(each)
+            if isinstance(inner, ast.Global)
+            for name in inner.names
+        }
+        local = (arguments | set(_bound(body))) - outside
+        before = self.local, self.own, self.late
+        self.local, self.own, self.late = self.local | local, frozenset(), late
+        for each in body:
+            self.visit(each)
+        self.local, self.own, self.late = before
+
+
+def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the names that statements bind in the scope they stand in."""
+    for node in nodes:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield node.name
+            case ast.Import() | ast.ImportFrom():
+                for alias in node.names:
+                    yield alias.asname or alias.name.partition(".")[0]
+            case ast.Name(ctx=ast.Store()):
+                yield node.id
+            case ast.Lambda() | ast.ListComp() | ast.SetComp():
+                pass
+            case ast.DictComp() | ast.GeneratorExp():
+                pass
+            case _:
+                if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
+                    yield from [node.name] if node.name else []
+                yield from _bound(ast.iter_child_nodes(node))
+
+
+def _all_text(value: dict[object, object]) -> bool:
+    return all(isinstance(x, str) for pair in value.items() for x in pair)

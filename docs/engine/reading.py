@@ -99,6 +99,12 @@ class Page:
         """The place of what the page lacks as a whole."""
         return Origin(self.path, 1)
 
+    def meta_line(self, key: str) -> Origin:
+        """The place of a key in the front matter, or of the front matter without it."""
+        lines = self.text.split("\n") if self.meta else []
+        named = (n for n, x in enumerate(lines, 1) if x.startswith(f"{key}:"))
+        return Origin(self.path, next(named, 1))
+
     def prose(self) -> list[Line]:
         """Return the lines outside of all fences."""
         inside = {n for f in self.fences for n in range(f.start, f.end + 1)}

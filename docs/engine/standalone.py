@@ -1,16 +1,23 @@
-"""One file with all that a chapter embeds, which needs nothing of the package.
+"""One file with the code of a chapter, which needs nothing of the package.
 
-Each module is a section of the file: the statements that the chapter embeds where they
-suffice, else the whole module. What a module imports from the package stands above it;
-what it imports from elsewhere, at the top.
+What a copy offers is named in the front matter: `copy: [package/file.py, …]`, modules
+or `package/file.py:name`; without it, what the page embeds. What that needs comes
+along, statement by statement, and nothing else. `demo:` is Python for the end of the
+file, which shows the code at work.
 """
 
+import ast
 import itertools
 import sys
+import textwrap
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.merging import Merger
+from engine.blocks import PageError
+from engine.copying import Copy, Entry
+from engine.definitions import NoDefinition, find_nodes
+from engine.modules import Module, Statement
 from engine.reading import Page
 
 TWIN = "reference"  # the subpackage that repeats the names of the others, in NumPy
@@ -26,76 +33,251 @@ class Standalone:
 
 
 def standalone_files(page: Page) -> list[Standalone]:
-    """Return the files of a page: one, or two where it embeds the NumPy twin.
+    """Return the files of a page: one, or two where it offers the NumPy twin.
 
     Raises:
         PageError: an import or a name that one file cannot hold.
     """
-    shown = _embedded(page)
     twin = page.project.root / page.project.package / TWIN
-    core = {path: n for path, n in shown.items() if not path.is_relative_to(twin)}
-    rest = {path: n for path, n in shown.items() if path.is_relative_to(twin)}
-    parts = [(f"{page.name}.py", core), (f"{page.name}_numpy.py", rest)]
-    return [_merge(page, name, lines) for name, lines in parts if lines]
+    offered, embedded = _named(page), _embedded(page)
+    files = []
+    for suffix, of_twin in (("", False), ("_numpy", True)):
+        for statements in (offered, embedded):
+            part = {
+                path: chosen
+                for path, chosen in statements.items()
+                if path.is_relative_to(twin) is of_twin
+            }
+            if part:
+                copy = Copy(page)
+                for path, chosen in part.items():
+                    copy.offer(copy.module(path), chosen)
+                name = f"{page.name}{suffix}.py"
+                demo = _demo(page, f"demo{suffix}")
+                files.append(
+                    Standalone(name, _layout(page, copy, demo), list(copy.chosen))
+                )
+                break
+    return files
 
 
-def _embedded(page: Page) -> dict[Path, set[int]]:
+def _named(page: Page) -> dict[Path, set[int] | None]:
+    """Return the modules that `copy:` names, and the lines of definitions in them."""
+    named: dict[Path, set[int] | None] = {}
+    for entry in page.meta.get("copy") or []:
+        file, _, name = str(entry).partition(":")
+        path = page.project.root / file
+        where = page.meta_line("copy")
+        if not path.is_file():
+            raise PageError(where, f"`copy:` names {file}, which is not there")
+        if not name:
+            named[path] = None
+            continue
+        try:
+            node = find_nodes(path.read_text("utf-8"), name)[0]
+        except NoDefinition as error:
+            raise PageError(where, f"`copy:` names {entry}: {error}") from None
+        lines = named.setdefault(path, set())
+        if lines is not None:
+            lines.add(node.lineno)
+    return named
+
+
+def _embedded(page: Page) -> dict[Path, set[int] | None]:
     """Return the lines of the package that the blocks of a page hold, by file."""
     package = page.project.root / page.project.package
-    shown: dict[Path, set[int]] = {}
+    shown: dict[Path, set[int] | None] = {}
     for block in page.blocks:
         if block.mark is None or block.mark.condition is not None:
             for line in block.lines:
                 file = line.origin.file
                 if file.suffix == ".py" and file.is_relative_to(package):
-                    shown.setdefault(file, set()).add(line.origin.line)
+                    lines = shown.setdefault(file, set())
+                    assert lines is not None
+                    lines.add(line.origin.line)
     return shown
 
 
-def _merge(page: Page, name: str, shown: dict[Path, set[int]]) -> Standalone:
-    whole: set[Path] = set()
-    while True:
-        merger = Merger(page, shown, whole)
-        for path in shown:
-            merger.add(path)
-        if merger.too_little <= whole:
-            return Standalone(name, _layout(page, merger), list(merger.sources))
-        whole |= merger.too_little
+def _demo(page: Page, key: str) -> str:
+    """Return the demonstration that a copy ends with, as Python."""
+    demo = textwrap.dedent(str(page.meta.get(key) or "")).strip("\n")
+    try:
+        compile(demo, key, "exec")
+    except SyntaxError as error:
+        problem = f"`{key}:` is no Python, in its line {error.lineno}: {error.msg}"
+        raise PageError(page.meta_line(key), problem) from None
+    return demo
 
 
-def _layout(page: Page, merger: Merger) -> str:
-    """Write the head of the file, its imports and its sections."""
+def _layout(page: Page, copy: Copy, demo: str) -> str:
+    """Write the head of the file, its imports, its sections, and what it shows."""
     head = [
         f"# {page.title}: the code of the chapter in one file.",
         f"# {page.project.page_url(page.path)}",
         "# MIT licence.",
         "",
     ]
-    if merger.future:
-        head += [f"from __future__ import {', '.join(sorted(merger.future))}", ""]
+    demo, entries = _without_imports(demo)
+    entries |= copy.entries
+    names = _Names(page)
+    for entry in entries:
+        names.claim(entry[2], "an import", _canonical(*entry))
+    sections = [_section(copy, path, names) for path in copy.order()]
+    sections = [each for each in sections if each]
+    if demo:
+        body = textwrap.indent(demo, "    ")
+        sections.append(f'if __name__ == "__main__":\n{body}')
+    if copy.future:
+        head += [f"from __future__ import {', '.join(sorted(copy.future))}", ""]
+    head += _import_lines(entries)
+    return "\n".join(head) + "\n\n" + "\n\n\n".join(sections) + "\n"
+
+
+def _section(copy: Copy, path: Path, names: "_Names") -> str:
+    """Write a module as a part of the file, under its name and what it says."""
+    module = copy.module(path)
+    text, last = "", -1
+    for number in sorted(copy.chosen[path]):
+        statement = module.statements[number]
+        what = ast.dump(statement.node)
+        if names.hold(statement.defines, what):
+            continue  # another module says the same
+        for name in statement.defines:
+            names.claim(name, module.name, what)
+        text += "\n" * (1 + _gap(module, statement, number == last + 1))
+        text += _edited(module, statement, copy.edits.get((path, number), []))
+        last = number
+    if not text:
+        return ""
+    about = module.docstring
+    lines = about.split("\n") if path in copy.offered else about.split("\n")[:1]
+    title = [f"# ---- {copy.project.relative(path)} ".ljust(88, "-")]
+    title += [f"# {line}".rstrip() for line in lines if about]
+    return "\n".join(title) + "\n\n\n" + text.strip("\n")
+
+
+class _Names:
+    """Who defines a name; two may not, unless they agree."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.known: dict[str, tuple[str, str]] = {}
+
+    def hold(self, names: Iterable[str], what: str) -> bool:
+        """Whether all these names are there, and stand for this."""
+        said = [self.known.get(name, ("", ""))[1] for name in names]
+        return bool(said) and set(said) == {what}
+
+    def claim(self, name: str, where: str, what: str) -> None:
+        """Note who defines a name.
+
+        Raises:
+            PageError: another defines it as well, and otherwise.
+        """
+        before = self.known.setdefault(name, (where, what))
+        if before[1] != what and (before[0] != where or where == "an import"):
+            problem = f"{before[0]} and {where} both define `{name}`"
+            advice = "in one file the later replaces the earlier: rename one"
+            raise PageError(self.page.top, f"{problem}; {advice}")
+
+
+def _gap(module: Module, statement: Statement, follows: bool) -> int:
+    """Return how many empty lines stand above a statement."""
+    if not follows:
+        return 2
+    above = itertools.takewhile(
+        lambda line: not line.strip(), reversed(module.lines[: statement.first - 1])
+    )
+    return min(2, len(list(above)))
+
+
+def _edited(
+    module: Module, statement: Statement, edits: Iterable[tuple[ast.AST, str]]
+) -> str:
+    """Return the text of a statement, with other text in some places."""
+    lines = {n: module.lines[n - 1] for n in range(statement.first, statement.last + 1)}
+    names = [(node, text) for node, text in edits if isinstance(node, ast.Name)]
+    for node, text in sorted(names, key=lambda x: (x[0].lineno, -x[0].col_offset)):
+        line = lines[node.lineno].encode()
+        end = node.end_col_offset
+        line = line[: node.col_offset] + text.encode() + line[end:]
+        lines[node.lineno] = line.decode()
+    for imports, texts in _by_node(edits):
+        pad = " " * imports.col_offset
+        new = [f"{pad}{text}" for text in texts if text]
+        if not new and _stands_alone(statement.node, imports):
+            new = [f"{pad}pass"]
+        for number in range(imports.lineno, (imports.end_lineno or 0) + 1):
+            del lines[number]
+        if new:
+            lines[imports.lineno] = "\n".join(new)
+    return "\n".join(lines[number] for number in sorted(lines))
+
+
+def _by_node(
+    edits: Iterable[tuple[ast.AST, str]],
+) -> Iterator[tuple[ast.stmt, list[str]]]:
+    imports = [(node, text) for node, text in edits if isinstance(node, ast.stmt)]
+    for _, group in itertools.groupby(imports, lambda edit: id(edit[0])):
+        pairs = list(group)
+        yield pairs[0][0], [text for _, text in pairs]
+
+
+def _stands_alone(tree: ast.AST, node: ast.stmt) -> bool:
+    """Whether nothing but a docstring stands beside a statement."""
+    bodies = (
+        getattr(parent, name, None)
+        for parent in ast.walk(tree)
+        for name in ("body", "orelse", "finalbody")
+    )
+    return any(isinstance(body, list) and body == [node] for body in bodies)
+
+
+def _without_imports(demo: str) -> tuple[str, set[Entry]]:
+    """Take the imports out of a demonstration: they go to the top of the file."""
+    lines, entries = demo.split("\n"), set[Entry]()
+    for node in reversed(ast.parse(demo).body):
+        if isinstance(node, ast.Import):
+            for a in node.names:
+                here = a.asname or a.name.partition(".")[0]
+                entries.add((a.name, "", here))
+        elif isinstance(node, ast.ImportFrom):
+            source = node.module or ""
+            entries |= {(source, a.name, a.asname or a.name) for a in node.names}
+        else:
+            continue
+        del lines[node.lineno - 1 : node.end_lineno]
+    return "\n".join(lines).strip("\n"), entries
+
+
+def _canonical(source: str, name: str, here: str) -> str:
+    """Name what an import gives: `import a.b as c` and `from a import b as c` agree."""
+    if name:
+        return f"{source}.{name}"
+    return here if here == source.partition(".")[0] else source
+
+
+def _import_lines(entries: set[Entry]) -> list[str]:
+    """Write imports as ruff orders them, an empty line below each group."""
+    once = {(_canonical(*entry), entry[2], "." in entry[0]): entry for entry in entries}
+    lines = []
     for third_party in (False, True):
-        head += _import_lines(
-            {x for x in merger.imports if _is_third_party(x[0]) is third_party}
+        group = sorted(
+            entry
+            for entry in set(once.values())
+            if (entry[0].partition(".")[0] not in sys.stdlib_module_names)
+            is third_party
         )
-    return "\n".join(head) + "\n\n" + "\n\n\n".join(merger.sections) + "\n"
+        part = [_import_line(source, here) for source, name, here in group if not name]
+        named = (found for found in group if found[1])
+        for source, names in itertools.groupby(named, lambda found: found[0]):
+            part += _from_lines(source, [_renamed(*each[1:]) for each in names])
+        lines += [*part, ""] if part else []
+    return lines
 
 
-def _is_third_party(source: str) -> bool:
-    return source.partition(".")[0] not in sys.stdlib_module_names
-
-
-def _import_lines(imports: set[tuple[str, str, str]]) -> list[str]:
-    """Write imports as ruff orders them, and an empty line below."""
-    lines = [
-        _import_line(source, here) for source, name, here in sorted(imports) if not name
-    ]
-    named = sorted(found for found in imports if found[1])
-    for source, group in itertools.groupby(named, lambda found: found[0]):
-        lines += _from_lines(
-            source,
-            [name if name == here else f"{name} as {here}" for _, name, here in group],
-        )
-    return [*lines, ""] if lines else []
+def _renamed(name: str, here: str) -> str:
+    return name if name == here else f"{name} as {here}"
 
 
 def _import_line(source: str, here: str) -> str:

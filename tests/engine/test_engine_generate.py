@@ -193,3 +193,23 @@ def test_project_rules_fail_the_command(project: Project, engine: Engine) -> Non
     done = engine("generate", "docs/index.md")
     assert done.returncode == 1
     assert "tiny/checks.py:5: the package holds no snippet markers" in done.stderr
+
+
+def test_downloads_are_written_without_running_a_page(
+    project: Project, engine: Engine
+) -> None:
+    chapter = project.docs / "chapters" / "scale.md"
+    edit(chapter, "stored_width())(", "1 / 0)(")
+    orphan = project.docs / "downloads" / "gone.py"
+    orphan.parent.mkdir()
+    orphan.write_text("", "utf-8")
+    done = engine("downloads")
+    assert (done.returncode, done.stderr) == (0, "")
+    files = sorted(path.name for path in orphan.parent.iterdir())
+    assert files == ["scale.py", "scale_numpy.py"]
+    length = (orphan.parent / "scale.py").read_text("utf-8").count("\n")
+    assert f"docs/downloads/scale.py: {length} lines" in done.stdout
+    edit(chapter, "kind: chapter", "kind: chapter\ncopy: [tiny/gone.py]")
+    done = engine("downloads")
+    assert done.returncode == 1
+    assert "docs/chapters/scale.md:3: `copy:` names tiny/gone.py" in done.stderr
