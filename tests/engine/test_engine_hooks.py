@@ -31,7 +31,11 @@ def build(project: Project, *options: str) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", *options],
         cwd=project.root,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        env={
+            **os.environ,
+            "NO_MKDOCS_2_WARNING": "1",
+            "PYTHONPATH": str(ENGINE.parent),
+        },
         capture_output=True,
         text=True,
         check=False,
