@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-import tformer.training.loss
+import tformer.fast.loss
 from tformer import label_smoothed_cross_entropy
 from tformer.training.loss import smoothed_targets
 
@@ -25,7 +25,7 @@ def example(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0):
 @pytest.fixture(params=[1, 7, 2**18])
 def slice_numbers(request, monkeypatch):
     """Run with slices of one row, of a few that do not come out even, and of all."""
-    monkeypatch.setitem(tformer.training.loss.SLICE_NUMBERS, "cpu", request.param * 11)
+    monkeypatch.setitem(tformer.fast.loss.SLICE_NUMBERS, "cpu", request.param * 11)
 
 
 @pytest.mark.usefixtures("slice_numbers")

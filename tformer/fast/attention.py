@@ -42,7 +42,10 @@ def fused_attention(
     if attn_mask is not None:
         attn_mask = attn_mask[(None,) * (4 - attn_mask.ndim)]
     if bias is not None:
-        bias = bias[(None,) * (4 - bias.ndim)].to(query.dtype)
+        bias = bias[(None,) * (4 - bias.ndim)]
+        # On a CPU the kernel adds a bias to half precision in float32, as it should.
+        keeps = query.device.type == "cpu" and bias.dtype == torch.float32
+        bias = bias if keeps else bias.to(query.dtype)
     scale = 1 / math.sqrt(Dh) if scale is None else scale  # before the width is padded
     if not scale > 0:  # the kernel would multiply -inf, which is the future, by it
         query, scale = query * scale, 1.0
@@ -90,6 +93,9 @@ def fused_attention(
         scale=scale,
         enable_gqa=grouped,
     )[..., :Dv]  # (B, H, T, Dv)
+    if attn_mask is None and not dropout_p and _lost_nan(output):
+        seen = torch.ones(T, S, dtype=torch.bool).tril(S - T if by_flag else S)
+        return fused_attention(query, key, value, seen[None, None], scale=scale)
     return output if alive is None else output.masked_fill(~alive, 0.0)
 
 
@@ -128,6 +134,19 @@ def _in_blocks(
         )
     output = torch.cat(outputs, dim=2)
     return F.pad(output, (0, 0, blind, 0)) if blind else output  # (B, H, T, Dv)
+
+
+def _lost_nan(output: Tensor) -> bool:
+    """Say whether the kernel may have lost a NaN: on a CPU, without a mask.
+
+    Where all scores of a row are NaN it gives zeros. Other rows are hardly ever zero.
+    """
+    if output.device.type != "cpu" or torch.compiler.is_compiling():
+        return False
+    try:
+        return bool((output.detach()[..., 0] == 0).any())
+    except RuntimeError:  # torch.func.vmap has no single answer
+        return False
 
 
 def _serves_groups(query: Tensor, attn_mask: Tensor | None) -> bool:

@@ -44,6 +44,7 @@ def attention_weights(
 
     Returns:
         (B, H, T, S); rows sum to 1, or are 0 where a query may attend to nothing.
+        float32 for queries in half precision.
 
     Raises:
         TypeError: the mask is not boolean, the bias not floating; dtypes differ.
@@ -55,7 +56,7 @@ def attention_weights(
     scale = 1 / math.sqrt(Dh) if scale is None else scale
     key = per_query_head(key, query.shape[1])  # (B, H, S, Dh)
 
-    scores = (query * scale) @ key.transpose(-2, -1)  # (B, H, T, S)
+    scores = query @ key.transpose(-2, -1) * scale  # (B, H, T, S)
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
     if bias is not None:
@@ -65,12 +66,15 @@ def attention_weights(
     if attn_mask is not None:
         scores = scores.masked_fill(~attn_mask, -math.inf)
 
+    if attn_mask is None and bias is None:
+        return torch.softmax(scores, dim=-1)  # (B, H, T, S)
     # softmax of a row of -inf is 0/0: such a row goes through it as zeros.
     dead = scores.amax(dim=-1, keepdim=True) == -math.inf  # (B, H, T, 1)
     weights = torch.softmax(scores.masked_fill(dead, 0.0), dim=-1)
     return weights.masked_fill(dead, 0.0)  # (B, H, T, S)
 
 
+@in_float32
 def mix_values(weights: Tensor, value: Tensor, dropout_p: float = 0.0) -> Tensor:
     """Average values (B, G, S, Dv) by weights (B, H, T, S): (B, H, T, Dv)."""
     return F.dropout(weights, dropout_p) @ per_query_head(value, weights.shape[1])
@@ -128,4 +132,4 @@ def scaled_dot_product_attention(
         scale=scale,
         softcap=softcap,
     )
-    return mix_values(weights, value, dropout_p)  # (B, H, T, Dv)
+    return mix_values(weights, value, dropout_p).to(query.dtype)  # (B, H, T, Dv)

@@ -104,9 +104,7 @@ class DecoderLayer(nn.Module):
         """
         across = self.cross_attn
         if (memory is None) != (across is None):
-            raise ValueError(
-                "memory is for cross-attention, and needed by it"
-            )
+            raise ValueError("memory is for cross-attention, and needed by it")
         of_target, of_memory = (cache.target, cache.memory) if cache else (None, None)
         to_target = partial(
             self.self_attn, attn_mask=attn_mask, is_causal=is_causal, cache=of_target

@@ -93,4 +93,4 @@ def _attend_and_keep(
     """Do what `scaled_dot_product_attention` does, and hand the weights to `keep`."""
     weights = attention_weights(query, key, attn_mask, **options)  # (B, H, T, S)
     keep(weights)
-    return mix_values(weights, value, dropout_p)
+    return mix_values(weights, value, dropout_p).to(query.dtype)

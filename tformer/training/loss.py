@@ -3,17 +3,11 @@
 V vocabulary · N tokens of the whole batch
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from tformer.checks import check_probability
-
-# How many logits are worked on at a time: on a CPU 1 MB of float32, which stays in the
-# cache; elsewhere 128 MB, as there each slice costs the launch of its kernels.
-SLICE_NUMBERS = {"cpu": 2**18, "other": 2**25}
+from tformer.fast.loss import smoothed_cross_entropy
 
 
 def smoothed_targets(
@@ -112,59 +106,8 @@ def label_smoothed_cross_entropy(
         if pad_id is None
         else targets != pad_id
     )
-    losses: Tensor = _SmoothedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        logits.reshape(-1, V), targets, smoothing
-    )  # (N,)
+    losses = smoothed_cross_entropy(logits.reshape(-1, V), targets, smoothing)  # (N,)
     return losses.masked_fill(~real, 0.0).sum() / real.sum().clamp(min=1)
-
-
-class _SmoothedCrossEntropy(torch.autograd.Function):
-    """-Σₖ q(k) log p(k) of each row, and its gradient p - q, in slices of rows.
-
-    Written out: s - (1 - ε) logits[target] - ε mean(logits), s = log Σ exp(logits).
-    Beside the logits, which are there anyway, only s is kept for the gradient.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
-        losses, log_sums = [], []
-        for rows in _slices(logits):
-            x = _at_least_float32(logits[rows])  # (n, V)
-            log_sum = x.logsumexp(dim=-1)  # (n,)
-            loss = log_sum - (1 - smoothing) * x.gather(1, targets[rows, None])[:, 0]
-            if smoothing:  # 0 · -inf would be NaN, where a token was ruled out
-                loss = loss - smoothing * x.mean(dim=-1)
-            losses.append(loss)
-            log_sums.append(log_sum)
-        ctx.save_for_backward(logits, targets, torch.cat(log_sums))
-        ctx.smoothing = smoothing
-        return torch.cat(losses)  # (N,)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, of_losses: Tensor) -> tuple[Tensor, None, None]:
-        logits, targets, log_sums = ctx.saved_tensors
-        of_logits = torch.empty_like(logits)  # (N, V)
-        for rows in _slices(logits):
-            x = _at_least_float32(logits[rows])
-            difference = (x - log_sums[rows, None]).exp_()  # p, soon p - q
-            if ctx.smoothing:
-                difference -= ctx.smoothing / logits.shape[-1]
-            on_target = torch.full_like(log_sums[rows, None], ctx.smoothing - 1)
-            difference.scatter_add_(1, targets[rows, None], on_target)
-            of_logits[rows] = difference.mul_(of_losses[rows, None])
-        return of_logits, None, None
-
-
-def _slices(logits: Tensor) -> list[slice]:
-    N, V = logits.shape
-    numbers = SLICE_NUMBERS["cpu" if logits.device.type == "cpu" else "other"]
-    rows = max(1, numbers // V)
-    return [slice(start, start + rows) for start in range(0, N, rows)]
-
-
-def _at_least_float32(x: Tensor) -> Tensor:
-    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
 def _check_targets(targets: Tensor, vocab_size: int) -> None:

@@ -1,0 +1,140 @@
+"""Each fast code path equals its formula, and is no less exact than torch's kernel."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from tformer.fast.attention import fused_attention
+from tformer.fast.linear import linear
+from tformer.nn.attention import (
+    attention_weights,
+    mix_values,
+    scaled_dot_product_attention,
+)
+
+TOLERANCE = {
+    torch.float64: {"atol": 1e-10, "rtol": 1e-10},
+    torch.float32: {"atol": 2e-5, "rtol": 2e-5},
+    torch.bfloat16: {"atol": 0.03, "rtol": 0.03},
+    torch.float16: {"atol": 4e-3, "rtol": 4e-3},
+}
+
+
+def formula(query, key, value, attn_mask=None, dropout_p=0.0, **options):
+    weights = attention_weights(query, key, attn_mask, **options)
+    return mix_values(weights, value, dropout_p).to(query.dtype)
+
+
+@st.composite
+def attentions(draw):
+    """Inputs of attention: shapes, masks, biases, flags, scales and dtypes."""
+    G, times = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    B, H, T, S = draw(st.integers(1, 3)), G * times, *draw(lengths)
+    Dh, Dv = draw(st.sampled_from([(8, 8), (5, 11), (11, 5)]))
+    dtype = draw(st.sampled_from(list(TOLERANCE)))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
+
+    def normal(*shape):
+        x = torch.randn(shape, dtype=torch.float64, generator=generator)
+        return x.to(dtype)
+
+    def mask(shape):
+        return torch.rand(shape, generator=generator) < 0.6
+
+    four = st.tuples(*(st.sampled_from([1, size]) for size in (B, H, T, S)))
+    shapes = st.one_of(st.none(), st.just((T, S)), four)
+    options = {
+        "is_causal": draw(st.booleans()),
+        "scale": draw(st.sampled_from([None, 0.0, -0.7, 1.3])),
+    }
+    if (shape := draw(shapes)) is not None:
+        options["attn_mask"] = mask(shape)
+    if (shape := draw(shapes)) is not None:
+        options["bias"] = normal(*shape).masked_fill(mask(shape), -math.inf)
+    if draw(st.booleans()) and "bias" in options:
+        options["bias"] = options["bias"].nan_to_num(neginf=-1.0)
+    query, key, value = normal(B, H, T, Dh), normal(B, G, S, Dh), normal(B, G, S, Dv)
+    poison = draw(st.sampled_from([None, None, "query", "key", "value"]))
+    if poison is not None:
+        x = {"query": query, "key": key, "value": value}[poison]
+        x[0, 0, draw(st.integers(0, x.shape[2] - 1)), 0] = math.nan
+    return query, key, value, options
+
+
+lengths = st.sampled_from([(1, 1), (1, 7), (5, 7), (7, 5), (70, 70), (66, 90), (3, 1)])
+
+
+@settings(max_examples=200)
+@given(attentions())
+def test_the_kernel_equals_the_formula(inputs):
+    query, key, value, options = inputs
+    wanted = formula(query, key, value, **options)
+    for attend in (scaled_dot_product_attention, fused_attention):
+        output = attend(query, key, value, **options)
+        # No NaN is lost. The kernel adds -inf where the formula puts it in place of a
+        # score: there a NaN behind a mask stays one.
+        poisoned = any(x.isnan().any() for x in (query, key, value))
+        assert output[wanted.isnan()].isnan().all()
+        assert poisoned or not output.isnan().any()
+        finite = ~output.isnan()
+        assert_close(output[finite], wanted[finite], **TOLERANCE[query.dtype])
+
+
+def error(output, exact):
+    return (output.double() - exact).square().mean().sqrt().item()
+
+
+@pytest.mark.parametrize("deviation", [1, 8])
+@pytest.mark.parametrize("mask", ["none", "causal", "keys", "rows"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("length", [1, 64, 300])
+def test_no_code_path_is_less_exact_than_torchs_kernel(length, dtype, mask, deviation):
+    S = 300
+    query, key, value = (
+        torch.randn(4, 8, size, 32, dtype=torch.float64) for size in (length, S, S)
+    )
+    query, key, value = (x.to(dtype) for x in (query * deviation, key, value))
+    allowed = {
+        "none": None,
+        "causal": torch.ones(length, S, dtype=torch.bool).tril(S - length),
+        "keys": torch.rand(4, 1, 1, S) < 0.7,
+        "rows": torch.rand(4, 1, length, S) < 0.7,
+    }[mask]
+    exact = F.scaled_dot_product_attention(
+        query.double(), key.double(), value.double(), allowed
+    )
+    bound = 1.5 * error(
+        F.scaled_dot_product_attention(query, key, value, allowed), exact
+    )
+    options = {"is_causal": True} if mask == "causal" else {"attn_mask": allowed}
+    with torch.no_grad():
+        assert error(formula(query, key, value, **options), exact) <= bound
+        output = scaled_dot_product_attention(query, key, value, **options)
+        assert error(output, exact) <= bound
+
+
+@given(
+    st.sampled_from([1, 130, 700]),
+    st.sampled_from([(256, 300), (17, 5)]),
+    st.booleans(),
+    st.sampled_from([torch.float32, torch.float64, torch.bfloat16]),
+)
+def test_linear_equals_torchs(positions, widths, has_bias, dtype):
+    I, O = widths
+    x = torch.randn(positions, I).to(dtype).requires_grad_()
+    weight = torch.randn(O, I).to(dtype).requires_grad_()
+    bias = torch.randn(O).to(dtype) if has_bias else None
+    outputs = [linear(x, weight, bias), F.linear(x, weight, bias)]
+    tolerance = (
+        TOLERANCE[dtype] if dtype != torch.float32 else {"atol": 2e-4, "rtol": 1e-4}
+    )
+    assert_close(*outputs, **tolerance)
+    factor = torch.randn_like(outputs[0])
+    gradients = [torch.autograd.grad(y, (x, weight), factor) for y in outputs]
+    if dtype != torch.bfloat16:
+        assert_close(*gradients, atol=2e-3, rtol=1e-3)

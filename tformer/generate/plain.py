@@ -1,0 +1,69 @@
+"""The loop that writes, without conveniences: what every way of decoding grows from.
+
+B batch · S length of a source · P of a prompt · T of what is written
+"""
+
+import torch
+from torch import Tensor
+
+from tformer.models.gpt import GPT
+from tformer.models.transformer import Transformer
+
+
+@torch.no_grad()
+def continue_text(
+    model: GPT, prompt: Tensor, count: int, *, temperature: float = 0.0
+) -> Tensor:
+    """Write `count` more tokens after a prompt, each from what stands before it.
+
+    Only the newest token is read: the cache keeps keys and values of the others.
+
+    Args:
+        model: in `eval()`.
+        prompt: ids (B, P).
+        count: tokens to write, T; P + T - 1 <= max_len, the last is not read again.
+        temperature: 0 takes the likeliest token; above it one is drawn from
+            softmax(logits / temperature).
+
+    Returns:
+        ids (B, P + T).
+    """
+    cache = model.new_cache(prompt.shape[1] + count)
+    text = newest = prompt
+    for _ in range(count):
+        logits = model(newest, cache=cache, last_only=True)[:, -1]  # (B, V)
+        newest = logits.argmax(dim=-1, keepdim=True)  # (B, 1)
+        if temperature > 0:
+            newest = torch.multinomial((logits / temperature).softmax(dim=-1), 1)
+        text = torch.cat((text, newest), dim=1)
+    return text
+
+
+@torch.no_grad()
+def translate_greedily(
+    model: Transformer, src: Tensor, *, bos_id: int, eos_id: int, max_len: int
+) -> Tensor:
+    """Write the likeliest next token of each target until all have ended.
+
+    The source is encoded once; the cache keeps its keys and values too.
+
+    Args:
+        model: in `eval()`.
+        src: ids (B, S).
+        bos_id: the token with which a target begins.
+        eos_id: the token with which it ends.
+        max_len: write at most so many tokens.
+
+    Returns:
+        ids (B, T), T <= max_len; what stands after an end token is to be left out.
+    """
+    memory = model.encode(src)  # (B, S, D)
+    mask = model.source_mask(src)
+    cache = model.new_cache(max_len)
+    newest = src.new_full((len(src), 1), bos_id)
+    written = newest[:, :0]
+    while written.shape[1] < max_len and not (written == eos_id).any(dim=1).all():
+        logits = model.decode(newest, memory, memory_key_mask=mask, cache=cache)
+        newest = logits[:, -1:].argmax(dim=-1)  # (B, 1)
+        written = torch.cat((written, newest), dim=1)
+    return written
