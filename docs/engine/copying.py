@@ -1,8 +1,8 @@
 """What a copy takes of the package: what it offers, and all that this needs.
 
-Where a module says in `PLAIN` what stands in for one of its functions, a copy has that:
-`PLAIN = {"fast": "torch.nn.functional.plain", "own": "package.module.simple"}`. So it
-is short, and holds no fast path. What stands in has the same signature.
+docs/includes/plain.py says what stands in a copy instead of the package's own: a name
+that this file defines or imports is taken from there, unless the chapter offers the
+package's. So a copy is short, and holds no fast code path.
 """
 
 import ast
@@ -16,12 +16,7 @@ from engine.reading import Page
 
 Entry = tuple[str, str, str]  # an import: the module, the name there or "", and here
 _Key = tuple[Path, int]  # a statement: its module, and where in it
-_SHORT = (  # how code names things of these modules, and the import it takes
-    ("torch.nn.functional.", "F.", ("torch.nn.functional", "", "F")),
-    ("torch.nn.", "nn.", ("torch", "nn", "nn")),
-    ("torch.", "torch.", ("torch", "", "torch")),
-    ("numpy.", "np.", ("numpy", "", "np")),
-)
+PLAIN = Path("docs", "includes", "plain.py")
 
 
 @dataclass(frozen=True)
@@ -41,7 +36,9 @@ class Copy:
         self.project = page.project
         self.modules: dict[Path, Module] = {}
         self.chosen: dict[Path, set[int]] = {}  # indices of statements
-        self.offered: set[Path] = set()
+        self.offered: dict[Path, set[int] | None] = {}  # lines of it, or all
+        plain = page.project.root / PLAIN
+        self.plain = Module(page.project.root, plain) if plain.is_file() else None
         self.edits: dict[_Key, list[tuple[ast.AST, str]]] = {}
         self.entries: set[Entry] = set()
         self.future: set[str] = set()
@@ -56,18 +53,12 @@ class Copy:
 
     def offer(self, module: Module, lines: set[int] | None) -> None:
         """Take what stands on these lines of a module, or all of it."""
-        self.offered.add(module.path)
+        self.offered[module.path] = lines
         self.needs.setdefault(module.path, [])
         for number, statement in enumerate(module.statements):
             inside = range(statement.first, statement.last + 1)
             if lines is None or not lines.isdisjoint(inside):
-                replaced = statement.defines & module.plain.keys()
-                for name in replaced:
-                    self._resolve(module, name)
-                # What a fast function needs, its stand-in may not.
-                private = all(name.startswith("_") for name in statement.defines)
-                if not replaced and not (module.plain and private):
-                    self._take(module, number)
+                self._take(module, number)
 
     def _take(self, module: Module, number: int) -> None:
         """Take a statement, and what it needs."""
@@ -96,6 +87,14 @@ class Copy:
     def _follow(self, module: Module, number: int, reference: Reference) -> None:
         """Provide what a place in a statement names, and rename it if one must."""
         name = reference.node.id
+        plain = self.plain
+        if plain and self._stands_in(plain, module, name) and plain.is_none(name):
+            node = _left_out(module.statements[number].node, reference.node)
+            if node is None:
+                problem = f"{PLAIN} leaves {name} out, which is not called alone"
+                raise PageError(self.page.top, problem)
+            self.edits.setdefault((module.path, number), []).append((node, ""))
+            return
         target = self._resolve(module, name, reference.local)
         if target is None:
             return
@@ -123,8 +122,8 @@ class Copy:
         self, module: Module, name: str, local: frozenset[str] = frozenset()
     ) -> _Target | None:
         """Take what a name of a module stands for; None for a name of Python's own."""
-        if name in module.plain:
-            return self._stand_in(module, name, local)
+        if self.plain is not None and self._stands_in(self.plain, module, name):
+            return self._resolve(self.plain, name, local)
         found = [n for n, x in enumerate(module.statements) if name in x.defines]
         for number in found:
             self._take(module, number)
@@ -139,22 +138,29 @@ class Copy:
             return None  # an annotation, which Python does not evaluate
         return self._package_target(module, imported, local)
 
-    def _stand_in(self, module: Module, name: str, local: frozenset[str]) -> _Target:
-        """Return what a copy has in place of a fast function."""
-        dotted = module.plain[name]
-        if dotted.partition(".")[0] != self.project.package:
-            return _outside(dotted, local)
-        source, _, there = dotted.rpartition(".")
-        path = self._file(source)
-        place = self.project.relative(module.path)
-        if not path.is_file() or (path, there) == (module.path, name):
-            problem = f"{place}: PLAIN names {dotted} for {name}, which cannot stand in"
-            raise PageError(self.page.top, problem)
-        target = self._resolve(self.module(path), there, local)
-        if target is None:
-            problem = f"{place}: PLAIN names {dotted}, which is not defined"
-            raise PageError(self.page.top, problem)
-        return target
+    def _stands_in(self, plain: Module, module: Module, name: str) -> bool:
+        """Whether plain.py has something for a name that means the package's own."""
+        if module is plain:
+            return False
+        if name not in plain.imported and not plain.defines(name):
+            return False
+        imported = module.imported.get(name)
+        if imported is not None:
+            return imported.package == self.project.package and not self._offers(
+                self._file(imported.source), name
+            )
+        return module.defines(name) and not self._offers(module.path, name)
+
+    def _offers(self, path: Path, name: str) -> bool:
+        """Whether the chapter offers a definition itself."""
+        if path not in self.offered:
+            return False
+        module, lines = self.module(path), self.offered[path]
+        return any(
+            lines is None or not lines.isdisjoint(range(x.first, x.last + 1))
+            for x in module.statements
+            if name in x.defines
+        )
 
     def _package_target(
         self, module: Module, found: Import, local: frozenset[str] = frozenset()
@@ -183,20 +189,6 @@ class Copy:
         return _sorted_by(_sorted_by(list(self.chosen), self.needs), self.early)
 
 
-def _outside(dotted: str, local: frozenset[str]) -> _Target:
-    """Return how code names something that is not the package's."""
-    for start, short, entry in _SHORT:
-        if dotted.startswith(start):
-            if short == "F." and "F" in local:  # a letter of a shape
-                return _Target(f"nn.functional.{dotted[len(start) :]}", None, _NN)
-            return _Target(short + dotted[len(start) :], None, entry)
-    source, _, name = dotted.rpartition(".")
-    return _Target(name, None, (source, name, name) if source else None)
-
-
-_NN: Entry = ("torch", "nn", "nn")
-
-
 def _bound_anywhere(statement: ast.stmt) -> Iterator[str]:
     """Yield the names that mean something else somewhere in a statement."""
     for node in ast.walk(statement):
@@ -204,6 +196,17 @@ def _bound_anywhere(statement: ast.stmt) -> Iterator[str]:
             yield node.id
         elif isinstance(node, ast.arg):
             yield node.arg
+
+
+def _left_out(tree: ast.AST, name: ast.Name) -> ast.AST | None:
+    """Return the decorator, or the statement that is a call of this name alone."""
+    for node in ast.walk(tree):
+        if name in getattr(node, "decorator_list", []):
+            return name
+        match node:
+            case ast.Expr(value=ast.Call(func=function)) if function is name:
+                return node
+    return None
 
 
 def _for_types(module: Module, found: Import) -> bool:

@@ -6,10 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.blocks import Origin, PageError
-
-PLAIN = "PLAIN"  # a module's own list of what stands in for its functions in a copy
-_NOT_COPIED = {"__all__", PLAIN}
+_NOT_COPIED = {"__all__"}
 _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
@@ -109,24 +106,16 @@ class Module:
         code = [each for each in every if not each.imports and not each.for_types]
         return [each for each in code if not each.defines & _NOT_COPIED]
 
-    @functools.cached_property
-    def plain(self) -> dict[str, str]:
-        """What stands in for functions of the module where speed is not the point.
+    def is_none(self, name: str) -> bool:
+        """Whether it sets a name to None at its top level."""
+        values = [
+            getattr(x.node, "value", 0) for x in self.statements if name in x.defines
+        ]
+        return any(isinstance(x, ast.Constant) and x.value is None for x in values)
 
-        Raises:
-            PageError: `PLAIN` is no literal dictionary of strings.
-        """
-        for node in self.tree.body:
-            if isinstance(node, ast.Assign | ast.AnnAssign) and PLAIN in _bound([node]):
-                try:
-                    value = ast.literal_eval(node.value or ast.Constant(None))
-                except ValueError:
-                    value = None
-                if isinstance(value, dict) and _all_text(value):
-                    return value
-                problem = "PLAIN must be a dictionary of strings, written out"
-                raise PageError(Origin(self.path, node.lineno), problem)
-        return {}
+    def defines(self, name: str) -> bool:
+        """Whether it defines a name at its top level."""
+        return any(name in each.defines for each in self.statements)
 
     @functools.cached_property
     def imported(self) -> dict[str, Import]:
@@ -248,7 +237,3 @@ def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
                 if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
                     yield from [node.name] if node.name else []
                 yield from _bound(ast.iter_child_nodes(node))
-
-
-def _all_text(value: dict[object, object]) -> bool:
-    return all(isinstance(x, str) for pair in value.items() for x in pair)

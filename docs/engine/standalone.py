@@ -2,8 +2,9 @@
 
 What a copy offers is named in the front matter: `copy: [package/file.py, …]`, modules
 or `package/file.py:name`; without it, what the page embeds. What that needs comes
-along, statement by statement, and nothing else. `demo:` is Python for the end of the
-file, which shows the code at work.
+along, statement by statement, each docstring cut to its first sentence: the rest stands
+in the chapter that teaches it. `demo:` is Python for the end of the file, which shows
+the code at work.
 """
 
 import ast
@@ -145,15 +146,19 @@ def _section(copy: Copy, path: Path, names: "_Names") -> str:
         for name in statement.defines:
             names.claim(name, module.name, what)
         text += "\n" * (1 + _gap(module, statement, number == last + 1))
-        text += _edited(module, statement, copy.edits.get((path, number), []))
+        edits = copy.edits.get((path, number), [])
+        if path not in copy.offered:
+            edits = [*edits, *_shortened(statement.node)]
+        text += _edited(module, statement, edits)
         last = number
     if not text:
         return ""
-    about = module.docstring
-    lines = about.split("\n") if path in copy.offered else about.split("\n")[:1]
-    title = [f"# ---- {copy.project.relative(path)} ".ljust(88, "-")]
-    title += [f"# {line}".rstrip() for line in lines if about]
-    return "\n".join(title) + "\n\n\n" + text.strip("\n")
+    file = copy.project.relative(path)
+    if path not in copy.offered:
+        return f"# From {file}\n" + text.strip("\n")
+    title = [f"# ---- {file} ".ljust(88, "-")]
+    title += [f"# {line}".rstrip() for line in module.docstring.split("\n")]
+    return "\n".join(title) + "\n\n" + text.strip("\n")
 
 
 class _Names:
@@ -196,6 +201,16 @@ def _edited(
 ) -> str:
     """Return the text of a statement, with other text in some places."""
     lines = {n: module.lines[n - 1] for n in range(statement.first, statement.last + 1)}
+    edits = list(edits)
+    for node, text in edits:
+        if isinstance(node, ast.Constant):  # a docstring
+            for number in range(node.lineno, (node.end_lineno or 0) + 1):
+                del lines[number]
+            lines[node.lineno] = " " * node.col_offset + text
+    gone = [node for node, text in edits if not text and isinstance(node, ast.Name)]
+    for node in gone:  # a decorator
+        del lines[node.lineno]
+    edits = [edit for edit in edits if edit[0] not in gone]
     names = [(node, text) for node, text in edits if isinstance(node, ast.Name)]
     for node, text in sorted(names, key=lambda x: (x[0].lineno, -x[0].col_offset)):
         line = lines[node.lineno].encode()
@@ -212,6 +227,16 @@ def _edited(
         if new:
             lines[imports.lineno] = "\n".join(new)
     return "\n".join(lines[number] for number in sorted(lines))
+
+
+def _shortened(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """Yield each docstring of a statement, and its first line as a docstring."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            about = ast.get_docstring(node)
+            if about and "\n" in about:
+                first = about.partition("\n")[0]
+                yield node.body[0].value, f'"""{first}"""'  # type: ignore[attr-defined]
 
 
 def _by_node(

@@ -5,6 +5,7 @@ Dv width of a value
 """
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -33,8 +34,8 @@ def attention_weights(
         query: (B, H, T, Dh).
         key: (B, G, S, Dh); G divides H, and query head h reads key head h // (H / G):
             grouped-query attention (arXiv:2305.13245).
-        attn_mask: bool, (T, S) or broadcastable with four axes to (B, H, T, S),
-            True = may attend.
+        attn_mask: bool, True = may attend; (T, S), or four axes that broadcast to
+            (B, H, T, S).
         bias: float, of such a shape, added to the scaled scores.
         is_causal: hide later keys. With T != S the last query lines up with the last
             key; torch's own flag lines up the first ones.
@@ -48,14 +49,12 @@ def attention_weights(
 
     Raises:
         TypeError: the mask is not boolean, the bias not floating; dtypes differ.
-        ValueError: shapes do not match, H is not a multiple of G, a length is 0, or
-            `scale` or `softcap` is out of its range.
+        ValueError: shapes do not match, or a number is out of its range.
     """
     check_scores(query, key, attn_mask, bias, scale, softcap)
     T, S, Dh = query.shape[2], key.shape[2], query.shape[3]
     scale = 1 / math.sqrt(Dh) if scale is None else scale
-    key = per_query_head(key, query.shape[1])  # (B, H, S, Dh)
-
+    key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1)  # (B, H, S, Dh)
     scores = query @ key.transpose(-2, -1) * scale  # (B, H, T, S)
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
@@ -77,12 +76,8 @@ def attention_weights(
 @in_float32
 def mix_values(weights: Tensor, value: Tensor, dropout_p: float = 0.0) -> Tensor:
     """Average values (B, G, S, Dv) by weights (B, H, T, S): (B, H, T, Dv)."""
-    return F.dropout(weights, dropout_p) @ per_query_head(value, weights.shape[1])
-
-
-def per_query_head(x: Tensor, num_heads: int) -> Tensor:
-    """Repeat a key/value head for its group of query heads: (B, G, …) to (B, H, …)."""
-    return x.repeat_interleave(num_heads // x.shape[1], dim=1)
+    value = value.repeat_interleave(weights.shape[1] // value.shape[1], dim=1)
+    return F.dropout(weights, dropout_p) @ value
 
 
 def scaled_dot_product_attention(
@@ -99,37 +94,20 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """Attend: Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V.
 
-    Vaswani et al. 2017, section 3.2.1, equation 1 (arXiv:1706.03762). The other
-    arguments, and what is raised, are those of `attention_weights`.
-
-    Args:
-        query: (B, H, T, Dh).
-        key: (B, G, S, Dh).
-        value: (B, G, S, Dv).
-        attn_mask: bool, True = may attend.
-        bias: float, added to the scaled scores.
-        is_causal: hide later keys.
-        scale: factor of the scores.
-        softcap: bound of the scores.
-        dropout_p: probability in [0, 1) of dropping a weight; the rest grow by
-            1 / (1 - p). A function does not know of `eval()`: pass 0.0 there.
+    Vaswani et al. 2017, section 3.2.1, equation 1 (arXiv:1706.03762). `value` is
+    (B, G, S, Dv); `dropout_p` the probability in [0, 1) of dropping a weight, where the
+    rest grow by 1 / (1 - p): a function does not know of `eval()`, pass 0.0 there. All
+    else, and what is raised, is as in `attention_weights`.
 
     Returns:
         (B, H, T, Dv); zeros where a query may attend to nothing.
     """
+    check_scores(query, key, attn_mask, bias, scale, softcap)
     check_values(key, value, dropout_p)
+    options: dict[str, Any] = {"bias": bias, "is_causal": is_causal, "scale": scale}
     if softcap is None:  # torch's kernel does the same, and need not hold the weights
-        check_scores(query, key, attn_mask, bias, scale, softcap)
         return fused_attention(
-            query, key, value, attn_mask, bias, is_causal, scale, dropout_p
+            query, key, value, attn_mask, **options, dropout_p=dropout_p
         )
-    weights = attention_weights(
-        query,
-        key,
-        attn_mask,
-        bias=bias,
-        is_causal=is_causal,
-        scale=scale,
-        softcap=softcap,
-    )
+    weights = attention_weights(query, key, attn_mask, **options, softcap=softcap)
     return mix_values(weights, value, dropout_p).to(query.dtype)  # (B, H, T, Dv)
