@@ -1,7 +1,7 @@
 # Each command first installs what it needs, into .venv. `make help` lists them.
 #
 #   PYTHON  the interpreter that .venv is made from
-#   TORCH   the torch to install, as pip takes it: TORCH="torch==2.5.0"
+#   TORCH   the torch to install, as pip takes it: TORCH="torch==2.9.0"
 #   PIP     the installer: PIP="uv pip" does in seconds what pip does in minutes
 #   ARGS    passed on to pytest, mkdocs or the training: make test ARGS="-k heads"
 
@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := docs
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test nightly build downloads outputs lint format model results benchmark address clean
+.PHONY: help serve test nightly build downloads outputs chapter lists lint format model results benchmark address clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -59,6 +59,12 @@ downloads: ready  ## write the one-file code of each chapter, in seconds
 
 outputs: ready  ## run the chapters, and rewrite the outputs that they show
 	$(PY) -m engine outputs $(ARGS)
+
+chapter: .venv/.packages  ## begin a chapter: make chapter NAME=rms-norm MODULE=tformer/nn/norm.py [AFTER=heads]
+	$(PY) -m engine chapter "$(NAME)" "$(MODULE)" $(if $(AFTER),--after "$(AFTER)")
+
+lists: .venv/.packages  ## write README's table from the navigation and the chapters
+	$(PY) -m engine lists
 
 lint: SCHEMA := .venv/bin/check-jsonschema --quiet --builtin-schema vendor.
 lint: ready  ## ruff, mypy --strict, zizmor, and the schemas of .github

@@ -17,8 +17,10 @@ alone         runs notebooks and files where the package is not
 cache         what the blocks of a page left behind, while that still holds
 working       pages in processes of their own, and all that is made of them
 making        figures, notebooks, downloads and outputs, of the pages that changed
+lists         README's table of chapters, the home page's, "The order"; a hook
+chapter       a new chapter, with its place in the navigation and the link to it
 results       what runs of training reached; `results_page` is the page about it
 plugin        pytest: pages as tests
-hooks         MkDocs: the site
+hooks         MkDocs: the site; `api` is about the API pages
 __main__      the command line: `python -m engine --help`
 """

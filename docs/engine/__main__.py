@@ -28,8 +28,29 @@ def main(arguments: list[str] | None = None) -> int:
     does = "keep the results of runs, and write the page of results"
     results = commands.add_parser("results", help=does, description=does)
     results.add_argument("runs", nargs="*", type=Path, help="folders of runs")
+    does = "write a new chapter, and put it where chapters are listed"
+    chapter = commands.add_parser("chapter", help=does, description=does)
+    chapter.add_argument("name", help="of the file: rms-norm")
+    chapter.add_argument("module", help="what it teaches: tformer/nn/norm.py")
+    chapter.add_argument("--after", help="the chapter before it; else the last")
+    does = "write README's table of chapters"
+    commands.add_parser("lists", help=does, description=does)
     options = parser.parse_args(arguments)
     project = Project.find(Path.cwd())
+    if options.command == "chapter":
+        from engine.chapter import make_chapter
+
+        try:
+            new = make_chapter(project, options.name, options.module, options.after)
+        except ValueError as error:
+            parser.error(str(error))
+        print("\n".join(new))
+        return 0
+    if options.command == "lists":
+        from engine.lists import write_readme
+
+        print("README.md: written" if write_readme(project) else "README.md: as it was")
+        return 0
     if options.command == "results":
         from engine.results import write
 

@@ -139,7 +139,12 @@ def list_problems(project: Project) -> list[str]:
             for key, table in (("concept", "README's table"), ("question", "the home"))
             if not chapter.meta.get(key)
         ]
-    problems += _next_problems(project, listed)
+        problems += [
+            f"{place}:{n}: TODO is left: {line.strip()}"
+            for n, line in enumerate(chapter.text.split("\n"), 1)
+            if re.search(r"\bTODO\b", line)
+        ]
+    problems += [*_next_problems(project, listed), *_order_problems(project, listed)]
     if not problems and (project.root / "README.md").is_file():
         problems += _readme_problems(project)
     return problems
@@ -167,6 +172,16 @@ def _next_problems(project: Project, listed: list[Chapter]) -> Iterator[str]:
             line = next(iter(links), len(lines))
             wanted = f"Next: [{following.title}]({following.name})"
             yield f"{place}:{line}: the chapter ends with one line `{wanted}`"
+
+
+def _order_problems(project: Project, listed: list[Chapter]) -> Iterator[str]:
+    before: set[str] = set()
+    for chapter in listed:
+        for name in chapter.meta.get("builds_on") or []:
+            if name not in before:
+                place = f"{project.relative(project.docs)}/{chapter.file}"
+                yield f"{place}:1: builds on {name}, which mkdocs.yml puts after it"
+        before.add(chapter.name)
 
 
 def _readme_problems(project: Project) -> Iterator[str]:

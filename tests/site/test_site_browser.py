@@ -24,7 +24,8 @@ AUDIT = """async ([without, rules]) => {
 }"""
 # Colours of code are audited where all of them occur: each word of code is an element,
 # and on all pages together there are hundreds of thousands.
-COLOURFUL = [url(file) for file in FILES if file.endswith(("/attention.md", ".ipynb"))]
+COLOURFUL = [page for page in PAGES if page.endswith("/attention/")]
+COLOURFUL += [url(file) for file in FILES if file.endswith(".ipynb")]
 SCHEME = "() => document.body.dataset.mdColorScheme"
 DESK, PHONE = (1280, 900), (390, 844)
 

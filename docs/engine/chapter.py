@@ -1,0 +1,150 @@
+"""A new chapter: its file, its place in the navigation, and the link that leads to it.
+
+What has to be written is marked TODO; `list_problems` finds each one that is left.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+from engine.checking import SECTIONS
+from engine.lists import Chapter, chapters, write_readme
+from engine.project import Project
+
+# What belongs into each section, for whoever writes it.
+_HINTS = {
+    "The question": "what does a programmer want to know, and why does it matter?",
+    "The smallest case": "three tokens, by hand, every number printed.",
+    "The formula": "the formula, each letter named, and its source.",
+    "The code": "what each piece does, between the pieces.",
+    "See it": "a block that draws a figure, and a link to `../figures/NAME-….svg`.",
+    "Check it": "compare with torch, with the twin, or with a closed form.",
+    "Break it": "change one thing, and show what goes wrong.",
+    "Mistakes people make": "three, each with how it shows.",
+    "Paper, textbook, code": "where they differ.",
+    "Exercises": "two or more, each with a folded solution that runs.",
+    "Interview questions": "three or more, with folded answers.",
+    "Checklist": "what the reader can do now: the goals again, to be ticked.",
+    "References": "the paper, with its number.",
+}
+
+
+def make_chapter(
+    project: Project, name: str, module: str, after: str | None = None
+) -> list[str]:
+    """Write a chapter, put it into the navigation, and link it.
+
+    Args:
+        project: which gets the chapter.
+        name: of its file, without `.md`: `rms-norm`.
+        module: the file that it teaches, `tformer/nn/norm.py`, or its dotted name.
+        after: the chapter before it, without `.md`; the last one, if not given.
+
+    Returns:
+        What was written, each with its file.
+
+    Raises:
+        ValueError: the name is taken or badly formed, the module is not in the package,
+            or there is no chapter `after`.
+    """
+    path = project.docs / "chapters" / f"{name}.md"
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        raise ValueError(f"NAME ({name!r}) must be words of a-z, joined by hyphens")
+    if path.exists():
+        raise ValueError(f"{project.relative(path)} is there already")
+    file = _module_file(project, module)
+    before = _chapter_before(project, after)
+    title = name.replace("-", " ").capitalize()
+    following = _lead_to(project.docs / before.file, f"[{title}]({name}.md)")
+    path.write_text(_text(project, title, file, before, following), "utf-8")
+    navigation = _into_navigation(project, before.file, f"chapters/{name}.md")
+    fresh = Project(project.root)
+    done = [
+        f"{project.relative(path)}: a chapter; write what is marked TODO",
+        f"mkdocs.yml:{navigation}: its place in the navigation",
+        f"{project.relative(project.docs / before.file)}: leads to it",
+    ]
+    if (project.root / "README.md").is_file() and write_readme(fresh):
+        done.append("README.md: its row; `make lists` writes it again")
+    return done
+
+
+def _module_file(project: Project, module: str) -> str:
+    file = module if module.endswith(".py") else module.replace(".", "/") + ".py"
+    inside = file.startswith(f"{project.package}/")
+    if not inside or not (project.root / file).is_file():
+        raise ValueError(f"MODULE ({module!r}) must be a file of {project.package}/")
+    return file
+
+
+def _chapter_before(project: Project, after: str | None) -> Chapter:
+    listed = chapters(project)
+    names = [Path(chapter.file).stem for chapter in listed]
+    if not listed or (after and after not in names):
+        known = ", ".join(names) or "none"
+        raise ValueError(f"AFTER ({after!r}) must be a chapter: {known}")
+    return listed[names.index(after)] if after else listed[-1]
+
+
+def _lead_to(path: Path, link: str) -> str:
+    """Let a chapter lead to the new one; return the paragraph that led on before."""
+    text = path.read_text("utf-8").rstrip("\n")
+    found = re.search(r"^Next: (?:.+\n?)+", text, re.M)
+    old = found.group().rstrip("\n") if found else ""
+    text = text.replace(old, "").rstrip("\n") if old else text
+    path.write_text(f"{text}\n\nNext: {link}.\n", "utf-8")
+    return old
+
+
+def _into_navigation(project: Project, before: str, new: str) -> int:
+    """Write the new chapter into mkdocs.yml; return its line."""
+    path = project.root / "mkdocs.yml"
+    lines = path.read_text("utf-8").split("\n")
+    entry = re.compile(rf"(\s*- )(?:.*: )?{re.escape(before)}\s*(?:#.*)?$")
+    for number, line in enumerate(lines):
+        if found := entry.match(line):
+            lines.insert(number + 1, f"{found.group(1)}{new}")
+            path.write_text("\n".join(lines), "utf-8")
+            return number + 2
+    raise ValueError(f"mkdocs.yml has no line of its own for {before}")
+
+
+def _text(
+    project: Project, title: str, file: str, before: Chapter, following: str
+) -> str:
+    """Return the page: front matter, and every section with what it is for."""
+    folder, _, rest = file.removeprefix(f"{project.package}/").partition("/")
+    twin = f"{project.package}/reference/{rest or folder}"
+    files = [file, twin] if (project.root / twin).is_file() and twin != file else [file]
+    lines = [
+        "---",
+        "kind: chapter",
+        "description: TODO one sentence for search engines, of 30 to 200 characters",
+        "concept: TODO a few words for the table in README",
+        "question: TODO what does it answer?",
+        "minutes: 10",
+        f"builds_on: [{before.name}]",
+        "goals:",
+        "  - TODO what the reader can do afterwards",
+        "paper: TODO Section 3",
+        f"modules: [{', '.join(files)}]",
+        "---",
+        "",
+        f"# {title}",
+    ]
+    for section in SECTIONS:
+        lines += ["", f"## {section}", "", f"TODO: {_HINTS[section]}"]
+        if section == "The code":
+            for name in _definitions(project.root / file):
+                lines += ["", f'```python title="{file}"']
+                lines += [f'--8<-- "{file}:{name}"', "```"]
+    return "\n".join([*lines, *(["", following] if following else []), ""])
+
+
+def _definitions(path: Path) -> list[str]:
+    """Return what a chapter embeds: the imports, and each public definition."""
+    body = ast.parse(path.read_text("utf-8")).body
+    imports = any(isinstance(node, ast.Import | ast.ImportFrom) for node in body)
+    found = [n.name for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+    public = [name for name in found if not name.startswith("_")]
+    return ["imports", *public] if imports else public
