@@ -138,7 +138,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         return markdown.replace(NAMES, _names(package))
     name = _module(source)
     about = f"API of {name}. {package.about(name)}"
-    page.meta |= {"title": name, "description": about}
+    page.meta.update(title=name, description=about)
     return markdown
 
 
@@ -160,7 +160,7 @@ def on_page_content(html: str, page: Page, files: Files, **_: Any) -> str:
 
 
 def _module(source: str) -> str:
-    """Return the module of a page: `api/tformer/nn/index.md` is that of `tformer.nn`."""
+    """Return the module of a page: `tformer.nn` of `api/tformer/nn/index.md`."""
     name = source.removeprefix("api/").removesuffix(".md").removesuffix("/index")
     return name.replace("/", ".")
 

@@ -5,6 +5,7 @@ MkDocs puts those of the site in (this file is a hook); `python -m engine lists`
 README's, which GitHub shows as it is, and `list_problems` says where it is old.
 """
 
+import itertools
 import logging
 import re
 from collections.abc import Iterator
@@ -163,7 +164,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
 
 
 def _next_problems(project: Project, listed: list[Chapter]) -> Iterator[str]:
-    for chapter, following in zip(listed, listed[1:], strict=False):
+    for chapter, following in itertools.pairwise(listed):
         lines = chapter.text.split("\n")
         places = {n: _NEXT.match(line) for n, line in enumerate(lines, 1)}
         links = {n: found.group(1) for n, found in places.items() if found}

@@ -36,7 +36,9 @@ def book(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
 def filled(path: Path) -> None:
     """Write what is marked TODO."""
     lines = path.read_text("utf-8").split("\n")
-    text = "\n".join(line.replace("TODO:", "Is:").replace("TODO ", "") for line in lines)
+    text = "\n".join(
+        line.replace("TODO:", "Is:").replace("TODO ", "") for line in lines
+    )
     path.write_text(text.replace("../figures/", "figures/"), "utf-8")
 
 
@@ -107,7 +109,10 @@ def test_the_chapter_before_leads_to_it_and_it_leads_on(book: Project) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_is_written(
-    book: Project, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    book: Project,
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     before = {path: path.read_bytes() for path in book.root.rglob("*.*")}
     with pytest.raises(SystemExit) as stopped:

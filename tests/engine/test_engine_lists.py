@@ -67,8 +67,18 @@ def test_lists_follow_the_navigation(book: Project) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
-        ("README.md", "| shifts", "| shift", "README.md:6: `make lists` writes here: |"),
-        ("README.md", "\n\nThe", "\n| x | y | z |\n\nThe", "README.md:7: `make lists` r"),
+        (
+            "README.md",
+            "| shifts",
+            "| shift",
+            "README.md:6: `make lists` writes here: |",
+        ),
+        (
+            "README.md",
+            "\n\nThe",
+            "\n| x | y | z |\n\nThe",
+            "README.md:7: `make lists` r",
+        ),
         ("README.md", "| shifts |", "shifts |", "README.md:6: `make lists` writes"),
         (
             "docs/chapters/scale.md",
@@ -115,7 +125,9 @@ def test_readme_is_written(book: Project) -> None:
     assert change(book, "mkdocs.yml", "      - chapters/scale.md\n", "")
     assert write_readme(Project(book.root))
     text = (book.root / "README.md").read_text("utf-8")
-    gone = "| scales | [The scale](docs/chapters/scale.md) | [`scale`](tiny/scale.py) |\n"
+    gone = (
+        "| scales | [The scale](docs/chapters/scale.md) | [`scale`](tiny/scale.py) |\n"
+    )
     assert text == README.replace(gone, "")
 
 

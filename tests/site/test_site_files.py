@@ -113,7 +113,7 @@ def test_lists_of_chapters_are_as_the_navigation_says() -> None:
     assert not problems, "\n".join(problems)
 
 
-def test_the_site_lists_every_chapter(site: Path) -> None:
+def test_every_chapter_is_on_the_home_page_and_in_the_order(site: Path) -> None:
     for page, shown in (("", CHAPTERS), ("chapters/notation/", CHAPTERS)):
         links = Elements(site / page / "index.html").links()
         up = "../" if page else "chapters/"
