@@ -83,3 +83,20 @@ def same_error() -> Any:
         assert str(of_twin.value) == str(of_original.value).replace("torch.", "")
 
     return check
+
+
+@pytest.fixture(scope="session")
+def both_refuse() -> Any:
+    """Hold the twin to an error where the torch code has one, in words of its own.
+
+    Where NumPy itself refuses, the twin leaves the words to NumPy.
+    """
+
+    def check(twin: Any, original: Any, message: str = "") -> None:
+        with pytest.raises((TypeError, ValueError, AttributeError)) as of_twin:
+            twin()
+        assert message in str(of_twin.value)
+        with pytest.raises((TypeError, ValueError)):
+            original()
+
+    return check

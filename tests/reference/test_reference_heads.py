@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 import tformer
 from tformer.nn import heads as original
-from tformer.reference import MultiHeadAttention, from_torch, merge_heads, split_heads
+from tformer.reference import (
+    MultiHeadAttention,
+    from_torch,
+    length_mask,
+    merge_heads,
+    split_heads,
+)
 
 B, T, S, H, Dh = 2, 5, 7, 3, 11
 D = H * Dh
@@ -35,35 +41,29 @@ def build(parity, **options):
 def test_self_attention(parity, kv_heads, bias):
     module, twin = build(parity, num_kv_heads=kv_heads, bias=bias)
     array, tensor = parity.numbers(B, T, D)
-    output, weights = twin(array, return_weights=True)
-    parity.same((output, weights), module(tensor, return_weights=True))
-    parity.same(twin(array), module(tensor))
+    output = twin(array)
+    parity.same(output, module(tensor))
     assert output.shape == (B, T, D)
-    assert weights.shape == (B, H, T, T)
     assert (twin.q_proj.bias is not None) == bias
 
 
 @pytest.mark.parametrize(
-    ("mask_shape", "with_key_mask", "with_bias", "is_causal"),
+    ("mask_shape", "with_bias", "is_causal"),
     list(
         itertools.product(
-            [None, (T, S), (B, 1, T, 1)], [False, True], [False, True], [False, True]
+            [None, (T, S), (B, 1, T, 1), (B, 1, 1, S)], [False, True], [False, True]
         )
     ),
 )
-def test_cross_attention(parity, mask_shape, with_key_mask, with_bias, is_causal):
+def test_cross_attention(parity, mask_shape, with_bias, is_causal):
     module, twin = build(parity)
     inputs = [parity.numbers(B, length, D) for length in (T, S, S)]
     inputs.append(parity.mask(*mask_shape) if mask_shape else (None, None))
-    key_mask = parity.mask(B, S) if with_key_mask else (None, None)
-    bias = parity.numbers(H, 1, S) if with_bias else (None, None)
-    options = {"is_causal": is_causal, "return_weights": True}
+    bias = parity.numbers(1, H, 1, S) if with_bias else (None, None)
     arrays, tensors = zip(*inputs, strict=True)
-    output, weights = twin(*arrays, key_mask=key_mask[0], bias=bias[0], **options)
-    expected = module(*tensors, key_mask=key_mask[1], bias=bias[1], **options)
-    parity.same((output, weights), expected)
+    output = twin(*arrays, bias=bias[0], is_causal=is_causal)
+    parity.same(output, module(*tensors, bias=bias[1], is_causal=is_causal))
     assert output.shape == (B, T, D)
-    assert weights.shape == (B, H, T, S)
 
 
 def test_value_is_key_if_not_given(parity):
@@ -78,9 +78,10 @@ def test_value_is_key_if_not_given(parity):
 def test_only_padding_leaves_the_bias_of_the_projection(parity):
     module, twin = build(parity)
     array, tensor = parity.numbers(B, T, D)
-    key_mask = np.array([[True] * T, [False] * T])
-    output = twin(array, key_mask=key_mask)
-    parity.same(output, module(tensor, key_mask=torch.tensor(key_mask)))
+    lengths = np.array([T, 0])
+    output = twin(array, attn_mask=length_mask(lengths))
+    mask = tformer.length_mask(torch.tensor(lengths))
+    parity.same(output, module(tensor, attn_mask=mask))
     bias = np.broadcast_to(twin.out_proj.bias, (T, D))
     np.testing.assert_array_equal(output[1], bias)
 
@@ -103,9 +104,7 @@ def test_any_shape(new_parity, batch, lengths, kv_heads, groups, head_dim, seed)
     inputs = [parity.numbers(batch, length, heads * head_dim) for length in lengths]
     arrays, tensors = zip(*inputs, strict=True)
     twin = from_torch(module)
-    parity.same(
-        twin(*arrays, return_weights=True), module(*tensors, return_weights=True)
-    )
+    parity.same(twin(*arrays), module(*tensors))
 
 
 def test_arguments_are_those_of_the_original():
@@ -115,81 +114,55 @@ def test_arguments_are_those_of_the_original():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kind", "message"),
+    ("arguments", "message"),
     [
-        ({"value": (B, S, D)}, ValueError, "value is given without key"),
-        (
-            {"query": (B, T, 32)},
-            ValueError,
-            "query must be (batch, length, d_model = 33",
-        ),
-        ({"key": (B, D)}, ValueError, "key must be (batch, length, d_model = 33)"),
-        ({"key": (B, S, D), "value": (B, S, 32)}, ValueError, "value must be (batch, "),
-        ({"key": (1, S, D)}, ValueError, "key has batch 1 but query has 2"),
-        (
-            {"key": (B, S, D), "value": (B, 6, D)},
-            ValueError,
-            "value and key must agree",
-        ),
-        ({"attn_mask": (S, T)}, ValueError, "attn_mask must broadcast to (B, H, T, S)"),
-        ({"key_mask": (T, B)}, ValueError, "key_mask must be (B, S) = (2, 5)"),
+        ({"value": (B, S, D)}, "value is given without key"),
+        ({"query": (B, T, 32)}, ""),
+        ({"key": (B, D)}, ""),
+        ({"query": (B, 0, D)}, ""),
+        ({"key": (B, S, D), "value": (B, S, 32)}, ""),
+        ({"key": (1, S, D)}, "key has batch 1 but query has 2"),
+        ({"key": (B, S, D), "value": (B, 6, D)}, "value and key must agree"),
+        ({"attn_mask": (S, T)}, "attn_mask must be (T, S) = (5, 5)"),
+        ({"attn_mask": (B, T)}, "not (2, 5)"),
     ],
 )
-def test_bad_shapes(new_parity, same_error, arguments, kind, message):
+def test_bad_shapes(new_parity, both_refuse, arguments, message):
     parity = new_parity()
     module, twin = build(parity)
     drawn = {
         name: parity.mask(*shape) if "mask" in name else parity.numbers(*shape)
         for name, shape in {"query": (B, T, D), **arguments}.items()
     }
-    same_error(
+    both_refuse(
         lambda: twin(**{name: x for name, (x, _) in drawn.items()}),
         lambda: module(**{name: x for name, (_, x) in drawn.items()}),
-        kind,
         message,
     )
 
 
-@pytest.mark.parametrize("name", ["attn_mask", "key_mask"])
-def test_a_mask_must_be_boolean(new_parity, same_error, name):
+def test_a_mask_must_be_boolean(new_parity, same_error):
     parity = new_parity()
     module, twin = build(parity)
     (query, query_tensor), (mask, mask_tensor) = (
         parity.numbers(B, T, D),
-        parity.numbers(B, T),
+        parity.numbers(T, T),
     )
     same_error(
-        lambda: twin(query, **{name: mask}),
-        lambda: module(query_tensor, **{name: mask_tensor}),
+        lambda: twin(query, attn_mask=mask),
+        lambda: module(query_tensor, attn_mask=mask_tensor),
         TypeError,
         "mask must be bool (True = ",
     )
-
-
-def test_an_empty_sequence(new_parity):
-    _, twin = build(new_parity())
-    with pytest.raises(ValueError, match=r"empty sequence: its shape is \(2, 0, 33\)"):
-        twin(np.zeros((B, 0, D)))
-    with pytest.raises(TypeError, match="query must be a NumPy array, not list"):
-        twin([[0.0] * D])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"num_heads": 4}, r"d_model \(33\) must be divisible by num_heads \(4\)"),
-        ({"num_heads": 0}, r"num_heads \(0\) must be at least 1"),
-        (
-            {"num_heads": 3, "num_kv_heads": 0},
-            r"num_kv_heads \(0\) must be at least 1",
-        ),
         (
             {"num_heads": 3, "num_kv_heads": 2},
             r"num_heads \(3\) must be divisible by num_kv_heads \(2\)",
-        ),
-        (
-            {"num_heads": 3, "num_kv_heads": 1},
-            r"k_proj.weight must be \(11, 33\), not \(33, 33\)",
         ),
     ],
 )
@@ -198,3 +171,20 @@ def test_bad_heads(new_parity, options, message):
     weights = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
     with pytest.raises(ValueError, match=message):
         MultiHeadAttention(weights, **options)
+
+
+@pytest.mark.parametrize("options", [{"num_heads": 0}, {"num_heads": -3}])
+def test_heads_below_1(new_parity, options):
+    """NumPy and Python refuse them: at the latest when attention is computed."""
+    module, _ = build(new_parity())
+    weights = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
+    with pytest.raises((ValueError, ZeroDivisionError)):
+        MultiHeadAttention(weights, **options)(np.ones((B, T, D)))
+
+
+def test_weights_of_other_key_value_heads(new_parity):
+    module, _ = build(new_parity())
+    weights = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
+    twin = MultiHeadAttention(weights, 3, num_kv_heads=1)
+    with pytest.raises(ValueError, match="mismatch"):
+        twin(np.ones((B, T, D)))

@@ -1,9 +1,9 @@
-"""The NumPy twin of tformer: every part once more, with no framework in the way.
+"""The NumPy twin: every part of `tformer.nn` once more; torch is never imported here.
 
-Functions and plain classes, for reading and for checking. The names, arguments, masks
-and errors are those of the torch code. A class takes its weights as a mapping from the
-names of the torch module's `state_dict` to arrays; `from_torch` makes the twin of a
-module that you have. Nothing here imports torch, and nothing is trained.
+Functions and plain classes, for reading and for checking; nothing is trained. Names,
+arguments and masks are those of the torch code, and reference/x.py mirrors nn/x.py. A
+class takes its weights as a mapping from the names of the torch module's `state_dict`
+to arrays; `from_torch` makes the twin of a module that you have.
 """
 
 from tformer.reference.attention import (
@@ -29,15 +29,11 @@ from tformer.reference.positions import (
     SinusoidalPositionalEncoding,
     sinusoidal_positional_encoding,
 )
+from tformer.reference.recording import record_weights
 from tformer.reference.residual import Residual
-from tformer.reference.transformer import (
-    AttentionWeights,
-    EncoderDecoder,
-    Transformer,
-)
+from tformer.reference.transformer import EncoderDecoder, Transformer
 
 __all__ = [
-    "AttentionWeights",
     "Decoder",
     "DecoderLayer",
     "Encoder",
@@ -60,6 +56,7 @@ __all__ = [
     "layer_norm",
     "length_mask",
     "merge_heads",
+    "record_weights",
     "relu",
     "scaled_dot_product_attention",
     "sinusoidal_positional_encoding",

@@ -18,40 +18,33 @@ class TokenEmbedding:
 
     Args:
         weights: "weight" (V, D).
-
-    Raises:
-        ValueError: a name or a shape is wrong.
+        scale: multiply by √D, as the paper does; GPT and BERT do not.
     """
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: Weights, *, scale: bool = True) -> None:
         self.weight = only_weight(weights, "V", "D")
         self.vocab_size, self.d_model = self.weight.shape
+        self.scale = scale
 
     def __call__(self, ids: np.ndarray) -> np.ndarray:
         """Look up ids, integer (B, T), each in [0, V); returns (B, T, D).
 
         Raises:
-            TypeError: the ids are not an array of integers.
-            ValueError: an id is outside the vocabulary, or the sequence is empty.
+            TypeError: the ids are not integers; NumPy would take booleans as a mask.
+            ValueError: an id is outside the vocabulary; NumPy would count a negative
+                one from the end.
         """
-        _check_ids(ids, self.vocab_size)
-        return self.weight[ids] * math.sqrt(self.d_model)
+        if ids.dtype.kind not in "iu":
+            raise TypeError(f"ids must be integers, not {ids.dtype}")
+        low, high = int(ids.min()), int(ids.max())
+        if low < 0 or high >= self.vocab_size:
+            raise ValueError(
+                f"ids must be in [0, vocab_size = {self.vocab_size}), "
+                f"but they reach from {low} to {high}"
+            )
+        x = self.weight[ids]  # (B, T, D)
+        return x * math.sqrt(self.d_model) if self.scale else x
 
     def logits(self, x: np.ndarray) -> np.ndarray:
         """Score every token for x (B, T, D) by the same matrix; returns (B, T, V)."""
         return linear(x, self.weight)
-
-
-def _check_ids(ids: np.ndarray, vocab_size: int) -> None:
-    if not isinstance(ids, np.ndarray):
-        raise TypeError(f"ids must be a NumPy array, not {type(ids).__name__}")
-    if ids.dtype.kind not in "iu":
-        raise TypeError(f"ids must be integers, not {ids.dtype}")
-    if ids.ndim != 2 or 0 in ids.shape:
-        raise ValueError(f"ids must be (batch, length) and not empty, not {ids.shape}")
-    low, high = int(ids.min()), int(ids.max())
-    if low < 0 or high >= vocab_size:
-        raise ValueError(
-            f"ids must be in [0, vocab_size = {vocab_size}), "
-            f"but they reach from {low} to {high}"
-        )

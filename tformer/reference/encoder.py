@@ -3,6 +3,7 @@
 B batch · S source length · D d_model · F d_ff · H heads
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from tformer.reference.weights import Weights, numbered, parts
 class EncoderLayer:
     """Attend to the whole source, then transform each position.
 
-    The twin of `tformer.EncoderLayer`, as it computes in `eval()`.
+    Vaswani et al. 2017, section 3.1 and figure 1, left. The twin of
+    `tformer.EncoderLayer`, as it computes in `eval()`.
 
     Args:
         weights: those of "self_attn", "feed_forward", "self_attn_residual" and
@@ -27,9 +29,6 @@ class EncoderLayer:
         activation: "relu", "gelu" or "gelu_tanh".
         norm_first: pre-norm instead of the paper's post-norm.
         eps: added to the variance in the norms.
-
-    Raises:
-        ValueError: a name or a shape is wrong, or an argument is out of its range.
     """
 
     def __init__(
@@ -42,57 +41,32 @@ class EncoderLayer:
         norm_first: bool = False,
         eps: float = 1e-5,
     ) -> None:
-        of = parts(
-            weights,
-            "self_attn",
-            "feed_forward",
-            "self_attn_residual",
-            "feed_forward_residual",
-        )
-        heads: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads}
+        sublayers = ("self_attn", "feed_forward")
+        of = parts(weights, *sublayers, *(f"{name}_residual" for name in sublayers))
         norm: dict[str, Any] = {"norm_first": norm_first, "eps": eps}
-        self.self_attn = MultiHeadAttention(of["self_attn"], **heads)
+        self.self_attn = MultiHeadAttention(
+            of["self_attn"], num_heads, num_kv_heads=num_kv_heads
+        )
         self.feed_forward = FeedForward(of["feed_forward"], activation=activation)
         self.self_attn_residual = Residual(of["self_attn_residual"], **norm)
         self.feed_forward_residual = Residual(of["feed_forward_residual"], **norm)
 
     def __call__(
-        self,
-        x: np.ndarray,
-        attn_mask: np.ndarray | None = None,
-        *,
-        key_mask: np.ndarray | None = None,
-        is_causal: bool = False,
-        return_weights: bool = False,
-    ) -> Any:
+        self, x: np.ndarray, attn_mask: np.ndarray | None = None
+    ) -> np.ndarray:
         """Encode x.
 
         Args:
             x: (B, S, D).
-            attn_mask: bool, broadcastable to (B, H, S, S), True = may attend.
-            key_mask: bool (B, S), True = a real token.
-            is_causal: hide later positions.
-            return_weights: also return the attention weights.
+            attn_mask: bool, True = may attend: (S, S), or with four axes and
+                broadcastable to (B, H, S, S), as from `length_mask`.
 
         Returns:
-            (B, S, D), or with `return_weights` a pair of it and (B, H, S, S).
+            (B, S, D).
         """
-        weights: np.ndarray
-
-        def attend(x: np.ndarray) -> np.ndarray:
-            nonlocal weights
-            output, weights = self.self_attn(
-                x,
-                attn_mask=attn_mask,
-                key_mask=key_mask,
-                is_causal=is_causal,
-                return_weights=True,
-            )
-            return output
-
+        attend = partial(self.self_attn, attn_mask=attn_mask)
         x = self.self_attn_residual(x, attend)  # (B, S, D)
-        x = self.feed_forward_residual(x, self.feed_forward)  # (B, S, D)
-        return (x, weights) if return_weights else x
+        return self.feed_forward_residual(x, self.feed_forward)  # (B, S, D)
 
 
 class Encoder:
@@ -105,18 +79,10 @@ class Encoder:
         num_heads: heads H.
         eps: added to the variance in the norms.
         options: further arguments of `EncoderLayer`.
-
-    Raises:
-        ValueError: a name or a shape is wrong, or an argument is out of its range.
     """
 
     def __init__(
-        self,
-        weights: Weights,
-        num_heads: int,
-        *,
-        eps: float = 1e-5,
-        **options: Any,
+        self, weights: Weights, num_heads: int, *, eps: float = 1e-5, **options: Any
     ) -> None:
         of = parts(weights, "layers", optional=("norm",))
         self.layers = [
@@ -126,31 +92,9 @@ class Encoder:
         self.norm = LayerNorm(of["norm"], eps) if of["norm"] else None
 
     def __call__(
-        self,
-        x: np.ndarray,
-        attn_mask: np.ndarray | None = None,
-        *,
-        key_mask: np.ndarray | None = None,
-        is_causal: bool = False,
-        return_weights: bool = False,
-    ) -> Any:
-        """Encode x (B, S, D) by every layer in turn; the arguments are the layer's.
-
-        Returns:
-            (B, S, D), or with `return_weights` a pair of it and, one a layer, the
-            weights (B, H, S, S).
-        """
-        weights = []
+        self, x: np.ndarray, attn_mask: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Encode x (B, S, D) by every layer in turn; the arguments are the layer's."""
         for layer in self.layers:
-            x, layer_weights = layer(
-                x,
-                attn_mask,
-                key_mask=key_mask,
-                is_causal=is_causal,
-                return_weights=True,
-            )
-            if return_weights:
-                weights.append(layer_weights)
-        if self.norm is not None:
-            x = self.norm(x)
-        return (x, tuple(weights)) if return_weights else x
+            x = layer(x, attn_mask)  # (B, S, D)
+        return x if self.norm is None else self.norm(x)  # (B, S, D)

@@ -19,7 +19,7 @@ from tformer.reference.positions import (
 )
 from tformer.reference.residual import Residual
 from tformer.reference.transformer import EncoderDecoder, Transformer
-from tformer.reference.weights import Weights, parts
+from tformer.reference.weights import Weights
 
 
 def from_torch(module: Any) -> Any:
@@ -59,85 +59,52 @@ def _array(tensor: Any) -> np.ndarray:
     return np.array(tensor.numpy())  # a copy: training the module leaves the twin be
 
 
-def _attention(module: Any, weights: Weights) -> MultiHeadAttention:
-    return MultiHeadAttention(
-        weights, module.num_heads, num_kv_heads=module.num_kv_heads
-    )
+def _heads(m: Any) -> dict[str, Any]:
+    return {"num_heads": m.num_heads, "num_kv_heads": m.num_kv_heads}
 
 
-def _residual(module: Any, weights: Weights) -> Residual:
-    return Residual(weights, norm_first=module.norm_first, eps=module.norm.eps)
+def _around(m: Any) -> dict[str, Any]:
+    return {"norm_first": m.norm_first, "eps": m.norm.eps}
 
 
-def _options(layer: Any) -> dict[str, Any]:
-    return {
-        "num_heads": layer.self_attn.num_heads,
-        "num_kv_heads": layer.self_attn.num_kv_heads,
-        "activation": layer.feed_forward.activation,
-        "norm_first": layer.self_attn_residual.norm_first,
-        "eps": layer.self_attn_residual.norm.eps,
-    }
+def _layer(m: Any) -> dict[str, Any]:
+    activation = {"activation": m.feed_forward.activation}
+    return _heads(m.self_attn) | _around(m.self_attn_residual) | activation
 
 
-def _encoder_layer(module: Any, weights: Weights) -> EncoderLayer:
-    return EncoderLayer(weights, **_options(module))
-
-
-def _decoder_layer(module: Any, weights: Weights) -> DecoderLayer:
-    return DecoderLayer(weights, **_options(module))
-
-
-def _encoder(module: Any, weights: Weights) -> Encoder:
-    twin = Encoder(weights, **_options(module.layers[0]))
+def _stack(kind: Any, module: Any, weights: Weights) -> Any:
+    twin = kind(weights, **_layer(module.layers[0]))
     if twin.norm is not None:
         twin.norm.eps = module.norm.eps  # in torch's stacks it may be another
     return twin
 
 
-def _decoder(module: Any, weights: Weights) -> Decoder:
-    twin = Decoder(weights, **_options(module.layers[0]))
-    if twin.norm is not None:
-        twin.norm.eps = module.norm.eps
-    return twin
-
-
-def _encoder_decoder(module: Any, weights: Weights) -> EncoderDecoder:
-    of = parts(weights, "encoder", "decoder")
-    return EncoderDecoder(
-        _encoder(module.encoder, of["encoder"]), _decoder(module.decoder, of["decoder"])
-    )
-
-
+# For each name, what makes the twin of a module from it and its weights.
 TWINS: dict[str, Callable[[Any, Weights], Any]] = {
-    "Linear": lambda _, weights: Linear(weights),
-    "MultiHeadAttention": _attention,
-    "SinusoidalPositionalEncoding": lambda module, _: SinusoidalPositionalEncoding(
-        module.d_model
+    "Linear": lambda _, w: Linear(w),
+    "MultiHeadAttention": lambda m, w: MultiHeadAttention(w, **_heads(m)),
+    "SinusoidalPositionalEncoding": lambda m, _: SinusoidalPositionalEncoding(
+        m.d_model
     ),
-    "LearnedPositionalEmbedding": lambda _, weights: LearnedPositionalEmbedding(
-        weights
+    "LearnedPositionalEmbedding": lambda _, w: LearnedPositionalEmbedding(w),
+    "FeedForward": lambda m, w: FeedForward(w, activation=m.activation),
+    "LayerNorm": lambda m, w: LayerNorm(w, m.eps),
+    "Residual": lambda m, w: Residual(w, **_around(m)),
+    "TokenEmbedding": lambda m, w: TokenEmbedding(w, scale=m.scale),
+    "EncoderLayer": lambda m, w: EncoderLayer(w, **_layer(m)),
+    "DecoderLayer": lambda m, w: DecoderLayer(w, **_layer(m)),
+    "Encoder": lambda m, w: _stack(Encoder, m, w),
+    "Decoder": lambda m, w: _stack(Decoder, m, w),
+    "EncoderDecoder": lambda m, _: EncoderDecoder(
+        from_torch(m.encoder), from_torch(m.decoder)
     ),
-    "FeedForward": lambda module, weights: FeedForward(
-        weights, activation=module.activation
-    ),
-    "LayerNorm": lambda module, weights: LayerNorm(weights, module.eps),
-    "Residual": _residual,
-    "TokenEmbedding": lambda _, weights: TokenEmbedding(weights),
-    "EncoderLayer": _encoder_layer,
-    "Encoder": _encoder,
-    "DecoderLayer": _decoder_layer,
-    "Decoder": _decoder,
-    "EncoderDecoder": _encoder_decoder,
-    "Transformer": lambda module, weights: Transformer(weights, module.config),
+    "Transformer": lambda m, w: Transformer(w, m.config),
 }
-
-TORCHS_OWN = frozenset(
-    {
-        "MultiheadAttention",
-        "TransformerEncoderLayer",
-        "TransformerEncoder",
-        "TransformerDecoderLayer",
-        "TransformerDecoder",
-        "Transformer",
-    }
-)
+TORCHS_OWN = {
+    "MultiheadAttention",
+    "TransformerEncoderLayer",
+    "TransformerEncoder",
+    "TransformerDecoderLayer",
+    "TransformerDecoder",
+    "Transformer",
+}

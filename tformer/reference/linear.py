@@ -21,9 +21,6 @@ class Linear:
 
     Args:
         weights: "weight" (O, I) and, or not, "bias" (O,).
-
-    Raises:
-        ValueError: a name or a shape is wrong.
     """
 
     def __init__(self, weights: Weights) -> None:

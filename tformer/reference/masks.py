@@ -1,6 +1,6 @@
 """Masks in NumPy: boolean arrays in which True means "may attend".
 
-B batch · T queries · S keys
+B batch · H heads · T queries · S keys
 """
 
 from functools import reduce
@@ -13,7 +13,8 @@ from tformer.checks import check_positive
 def causal_mask(query_len: int, key_len: int | None = None) -> np.ndarray:
     """Let query i see key j where j <= i + (S - T): itself and what came before.
 
-    With T != S the last query lines up with the last key.
+    Vaswani et al. 2017, section 3.2.3 (arXiv:1706.03762). With T != S the last query
+    lines up with the last key.
 
     Args:
         query_len: number of queries T.
@@ -22,15 +23,11 @@ def causal_mask(query_len: int, key_len: int | None = None) -> np.ndarray:
     Returns:
         bool (T, S), True where the query may attend to the key.
 
-    Raises:
-        ValueError: a length is below 1.
-
     Example:
         >>> causal_mask(2, 3).astype(int).tolist()
         [[1, 1, 0], [1, 1, 1]]
     """
     key_len = query_len if key_len is None else key_len
-    check_positive(query_len=query_len, key_len=key_len)
     return np.tri(query_len, key_len, key_len - query_len, dtype=bool)  # (T, S)
 
 
@@ -38,6 +35,8 @@ def sliding_window_mask(
     query_len: int, window: int, key_len: int | None = None
 ) -> np.ndarray:
     """Let a query see the `window` newest keys of its past, itself included.
+
+    Beltagy et al. 2020, section 3.1 (arXiv:2004.05150), in its causal form.
 
     Args:
         query_len: number of queries T.
@@ -48,7 +47,7 @@ def sliding_window_mask(
         bool (T, S), True where the query may attend to the key.
 
     Raises:
-        ValueError: a length or the window is below 1.
+        ValueError: the window is below 1.
     """
     check_positive(window=window)
     causal = causal_mask(query_len, key_len)  # (T, S)
@@ -57,28 +56,30 @@ def sliding_window_mask(
 
 
 def length_mask(lengths: np.ndarray, max_len: int | None = None) -> np.ndarray:
-    """Turn lengths into a `key_mask`: position j of row b is real where j < lengths[b].
+    """Hide padding: every query of row b sees key j where j < lengths[b].
 
     Args:
         lengths: integer (B,), each in [0, max_len].
-        max_len: width S of the mask; the longest length if not given.
+        max_len: number of keys S; the longest length if not given.
 
     Returns:
-        bool (B, S), True at real tokens, False at padding.
+        bool (B, 1, 1, S), True at real tokens, the same for all heads and queries.
 
     Raises:
-        TypeError: `lengths` is no array, or does not hold integers.
+        TypeError: `lengths` does not hold integers.
         ValueError: `lengths` is not (B,), or a length is below 0 or above `max_len`.
     """
-    _check_lengths(lengths)
+    if lengths.dtype.kind not in "iu":
+        raise TypeError(f"lengths must hold integers, not {lengths.dtype}")
+    if lengths.ndim != 1:
+        raise ValueError(f"lengths must be (B,), not {lengths.shape}")
     shortest, longest = int(lengths.min()), int(lengths.max())
     max_len = longest if max_len is None else max_len
-    check_positive(max_len=max_len)
     if shortest < 0 or longest > max_len:
         raise ValueError(
             f"lengths ({shortest} to {longest}) must be in [0, max_len = {max_len}]"
         )
-    return np.arange(max_len) < lengths[:, None]  # (B, S)
+    return np.arange(max_len) < lengths[:, None, None, None]  # (B, 1, 1, S)
 
 
 def combine_masks(*masks: np.ndarray | None) -> np.ndarray | None:
@@ -91,32 +92,41 @@ def combine_masks(*masks: np.ndarray | None) -> np.ndarray | None:
         bool, the broadcast shape; None if every mask is None.
 
     Raises:
-        TypeError: a mask is not a boolean array.
-        ValueError: the shapes do not broadcast.
+        TypeError: a mask is not boolean.
     """
     given = [mask for mask in masks if mask is not None]
-    _check_masks(given)
+    for mask in given:
+        check_bool("a mask", mask)
     return reduce(np.logical_and, given) if given else None
 
 
-def check_key_mask(key_mask: np.ndarray, batch: int, key_len: int) -> np.ndarray:
-    """Check a `key_mask` (B, S) and give it the shape of scores.
+def check_fits(name: str, x: np.ndarray, scores: tuple[int, ...]) -> None:
+    """Hold a mask or a bias to the shape of the scores, (B, H, T, S).
 
-    Returns:
-        bool (B, 1, 1, S), which broadcasts over heads and queries.
+    With two axes it is (T, S), a row for each query, or (1, S), one row for all. With
+    four, each is 1 or that of the scores. A mask (B, S), a row for each sequence, would
+    broadcast by luck: it is refused, unless B = T, where nothing tells the two apart.
 
     Raises:
-        TypeError: it is not a boolean array.
-        ValueError: it is not (B, S).
+        ValueError: it has another shape.
     """
-    if not isinstance(key_mask, np.ndarray):
-        raise TypeError(
-            f"key_mask must be a NumPy array, not {type(key_mask).__name__}"
+    T, S = scores[2:]
+    axes = zip(x.shape, scores, strict=False)
+    four = x.ndim == 4 and all(size in (1, whole) for size, whole in axes)
+    if not (four or x.shape in ((T, S), (1, S))):
+        raise ValueError(
+            f"{name} must be (T, S) = {(T, S)}, a row for each query, or have four "
+            f"axes and broadcast to (B, H, T, S) = {scores}, not {x.shape}"
         )
-    if key_mask.dtype != bool:
-        raise TypeError(
-            f"key_mask must be bool (True = a real token), not {key_mask.dtype}"
-        )
+
+
+def check_key_mask(
+    key_mask: np.ndarray | None, batch: int, key_len: int
+) -> np.ndarray | None:
+    """Check the `key_mask` (B, S) of a whole model; make it (B, 1, 1, S), None None."""
+    if key_mask is None:
+        return None
+    check_bool("key_mask", key_mask)
     if key_mask.shape != (batch, key_len):
         raise ValueError(
             f"key_mask must be (B, S) = ({batch}, {key_len}), not {key_mask.shape}"
@@ -124,27 +134,10 @@ def check_key_mask(key_mask: np.ndarray, batch: int, key_len: int) -> np.ndarray
     return key_mask[:, None, None, :]  # (B, 1, 1, S)
 
 
-def _check_lengths(lengths: np.ndarray) -> None:
-    if not isinstance(lengths, np.ndarray):
-        raise TypeError(f"lengths must be a NumPy array, not {type(lengths).__name__}")
-    if lengths.dtype.kind not in "iu":
-        raise TypeError(f"lengths must hold integers, not {lengths.dtype}")
-    if lengths.ndim != 1 or not lengths.size:
-        raise ValueError(f"lengths must be (B,) with B >= 1, not {lengths.shape}")
-
-
-def _check_masks(masks: list[np.ndarray]) -> None:
-    for mask in masks:
-        if not isinstance(mask, np.ndarray):
-            raise TypeError(f"a mask must be a NumPy array, not {type(mask).__name__}")
-        if mask.dtype != bool:
-            raise TypeError(
-                f"a mask must be bool (True = may attend), not {mask.dtype}"
-            )
-    shapes = [mask.shape for mask in masks]
-    try:
-        np.broadcast_shapes(*shapes)
-    except ValueError:
-        raise ValueError(
-            f"masks of shapes {' and '.join(map(str, shapes))} do not broadcast"
-        ) from None
+def check_bool(name: str, mask: np.ndarray) -> None:
+    """Raise a TypeError unless the mask is boolean: NumPy would take any number."""
+    if mask.dtype != bool:
+        raise TypeError(
+            f"{name} must be bool (True = may attend), not {mask.dtype}; "
+            "what is added to the scores is `bias`"
+        )

@@ -42,7 +42,7 @@ class LayerNorm:
         eps: added to the variance.
 
     Raises:
-        ValueError: a name or a shape is wrong, or `eps` is not above 0.
+        ValueError: `eps` is not above 0.
     """
 
     def __init__(self, weights: Weights, eps: float = 1e-5) -> None:
@@ -52,8 +52,12 @@ class LayerNorm:
         self.eps = eps
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        """Normalise x (..., D) over its last axis; returns (..., D)."""
-        if x.shape[-1:] != self.weight.shape:
+        """Normalise x (..., D) over its last axis; returns (..., D).
+
+        Raises:
+            ValueError: x has another width; one of 1 would broadcast.
+        """
+        if x.shape[-1] != len(self.weight):
             raise ValueError(
                 f"x has width {x.shape[-1]} but d_model is {len(self.weight)}: "
                 f"x is {x.shape}"

@@ -5,8 +5,7 @@ B batch · T length · D d_model
 
 import numpy as np
 
-from tformer.checks import check_divisible, check_positive
-from tformer.reference.checks import check_sequence
+from tformer.checks import check_at_least_0, check_divisible
 from tformer.reference.weights import Weights, only_weight
 
 
@@ -27,11 +26,10 @@ def sinusoidal_positional_encoding(
         float64 (length, D).
 
     Raises:
-        ValueError: `d_model` is odd, a size is below 1, or `start` is below 0.
+        ValueError: `d_model` is odd, or `start` is below 0.
     """
-    check_positive(length=length, d_model=d_model)
     check_divisible(**{"d_model": d_model, "the two of a sine and a cosine": 2})
-    _check_start(start)
+    check_at_least_0(start=start)
     position = np.arange(start, start + length)[:, None]  # (length, 1)
     angle = position / 10000.0 ** (np.arange(0, d_model, 2) / d_model)  # (length, D/2)
     waves = np.stack((np.sin(angle), np.cos(angle)), axis=-1)  # (length, D/2, 2)
@@ -43,20 +41,16 @@ class SinusoidalPositionalEncoding:
 
     Args:
         d_model: width D; even.
-
-    Raises:
-        ValueError: `d_model` is odd, or below 1.
     """
 
     def __init__(self, d_model: int) -> None:
-        sinusoidal_positional_encoding(1, d_model)  # raises if the width will not do
         self.d_model = d_model
 
     def __call__(self, x: np.ndarray, *, start: int = 0) -> np.ndarray:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
-        check_sequence(self.d_model, x=x)
-        T, D = x.shape[1:]
-        return x + sinusoidal_positional_encoding(T, D, start=start).astype(x.dtype)
+        T = _length(x, self.d_model)
+        table = sinusoidal_positional_encoding(T, self.d_model, start=start)
+        return x + table.astype(x.dtype)
 
 
 class LearnedPositionalEmbedding:
@@ -64,9 +58,6 @@ class LearnedPositionalEmbedding:
 
     Args:
         weights: "weight" (max_len, D).
-
-    Raises:
-        ValueError: a name or a shape is wrong.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -75,9 +66,8 @@ class LearnedPositionalEmbedding:
 
     def __call__(self, x: np.ndarray, *, start: int = 0) -> np.ndarray:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
-        check_sequence(self.d_model, x=x)
-        _check_start(start)
-        end = start + x.shape[1]
+        check_at_least_0(start=start)
+        end = start + _length(x, self.d_model)
         if end > self.max_len:
             raise ValueError(
                 f"x needs positions up to {end} but max_len is {self.max_len}: "
@@ -86,6 +76,10 @@ class LearnedPositionalEmbedding:
         return x + self.weight[start:end]
 
 
-def _check_start(start: int) -> None:
-    if start < 0:
-        raise ValueError(f"start ({start}) must be at least 0")
+def _length(x: np.ndarray, d_model: int) -> int:
+    """Return T of x (B, T, D): another shape might broadcast with the table."""
+    if x.ndim != 3 or x.shape[-1] != d_model:
+        raise ValueError(
+            f"x must be (batch, length, d_model = {d_model}), not {x.shape}"
+        )
+    return x.shape[1]

@@ -21,21 +21,13 @@ class Residual:
         weights: "norm.weight" (D,) and, or not, "norm.bias" (D,).
         norm_first: pre-norm instead of post-norm.
         eps: added to the variance in the norm.
-
-    Raises:
-        ValueError: a name or a shape is wrong, or `eps` is not above 0.
     """
 
     def __init__(
-        self,
-        weights: Weights,
-        *,
-        norm_first: bool = False,
-        eps: float = 1e-5,
+        self, weights: Weights, *, norm_first: bool = False, eps: float = 1e-5
     ) -> None:
-        of = parts(weights, "norm")
         self.norm_first = norm_first
-        self.norm = LayerNorm(of["norm"], eps)
+        self.norm = LayerNorm(parts(weights, "norm")["norm"], eps)
 
     def __call__(
         self, x: np.ndarray, sublayer: Callable[[np.ndarray], np.ndarray]

@@ -1,7 +1,8 @@
 """Weights by name: what the twin's classes take, and how they share it out.
 
 The names are those of the torch module's `state_dict`: "layers.0.norm.bias" is the bias
-of the norm of the first layer.
+of the norm of the first layer. A name too many would be left out silently, so each
+class says which it takes.
 """
 
 from collections.abc import Mapping
@@ -28,22 +29,15 @@ def parts(
         ValueError: a part has no weights, or there are weights of another part.
     """
     _check_names({name.partition(".")[0] for name in weights}, names, optional)
-    return {
-        part: {
-            name.removeprefix(f"{part}."): array
-            for name, array in weights.items()
-            if name.startswith(f"{part}.")
-        }
-        for part in (*names, *optional)
-    }
+    of: dict[str, dict[str, np.ndarray]] = {part: {} for part in (*names, *optional)}
+    for name, array in weights.items():
+        part, _, rest = name.partition(".")
+        of[part][rest] = array
+    return of
 
 
 def numbered(weights: Weights) -> list[dict[str, np.ndarray]]:
-    """Share weights out to layers: {"0.bias": b, "1.bias": c} becomes a list of two.
-
-    Raises:
-        ValueError: a number is left out, or a name has none.
-    """
+    """Share weights out to layers: {"0.bias": b, "1.bias": c} becomes a list of two."""
     count = len({name.partition(".")[0] for name in weights})
     return list(parts(weights, *map(str, range(count))).values())
 
@@ -64,25 +58,15 @@ def weight_and_bias(
     weight, bias = weights["weight"], weights.get("bias")
     if weight.ndim != len(axes):
         raise ValueError(f"weight must be ({', '.join(axes)}), not {weight.shape}")
-    if bias is not None:
-        check_shape("bias", bias, weight.shape[:1])
+    if bias is not None and bias.shape != weight.shape[:1]:  # (1,) would broadcast
+        raise ValueError(f"bias must be {weight.shape[:1]}, not {bias.shape}")
     return weight, bias
 
 
 def only_weight(weights: Weights, *axes: str) -> np.ndarray:
-    """Take the "weight", which has these axes, where there may be no bias.
-
-    Raises:
-        ValueError: there is no weight, another name, or the shape is wrong.
-    """
+    """Take the "weight", which has these axes, where there may be no bias."""
     _check_names(set(weights), ("weight",))
     return weight_and_bias(weights, *axes)[0]
-
-
-def check_shape(name: str, weight: np.ndarray, shape: tuple[int, ...]) -> None:
-    """Raise a ValueError unless the named weight has this shape."""
-    if weight.shape != shape:
-        raise ValueError(f"{name} must be {shape}, not {weight.shape}")
 
 
 def _check_names(

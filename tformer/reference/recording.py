@@ -1,0 +1,81 @@
+"""Attention weights in NumPy, kept while a model runs.
+
+B batch · H heads · T queries · S keys
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tformer.reference.attention import attention_weights, mix_values
+from tformer.reference.heads import MultiHeadAttention
+
+
+class RecordedWeights(dict[MultiHeadAttention, np.ndarray]):
+    """The weights (B, H, T, S) of each attention that ran, as they were the last time.
+
+    `weights[model.encoder.layers[0].self_attn]`, or by its name in the model:
+    `weights["encoder.layers.0.self_attn"]`.
+    """
+
+    def __init__(self, attentions: dict[str, MultiHeadAttention]) -> None:
+        super().__init__()
+        self.attentions = attentions
+
+    def __missing__(self, name: str) -> np.ndarray:
+        return self[self.attentions[name]]
+
+    def by_name(self) -> dict[str, np.ndarray]:
+        """Return {"encoder.layers.0.self_attn": weights, …}, in the model's order."""
+        return {
+            name: self[each] for name, each in self.attentions.items() if each in self
+        }
+
+
+@contextmanager
+def record_weights(model: Any) -> Iterator[RecordedWeights]:
+    """Keep the weights of every attention of a model while the block runs.
+
+    Args:
+        model: a `MultiHeadAttention`, or whatever holds some.
+
+    Yields:
+        `RecordedWeights`, filled by each call.
+    """
+    weights = RecordedWeights(dict(_attentions(model)))
+    before = {each: each.attend for each in weights.attentions.values()}
+    for each in before:
+        each.attend = partial(_attend_and_keep, weights, each)
+    try:
+        yield weights
+    finally:
+        for each, attend in before.items():
+            each.attend = attend
+
+
+def _attend_and_keep(
+    weights: RecordedWeights,
+    attention: MultiHeadAttention,
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    *mask: Any,
+    **options: Any,
+) -> np.ndarray:
+    """Do what `scaled_dot_product_attention` does, and keep the weights."""
+    weights[attention] = attention_weights(query, key, *mask, **options)
+    return mix_values(weights[attention], value)
+
+
+def _attentions(part: Any, name: str = "") -> Iterator[tuple[str, MultiHeadAttention]]:
+    """Find each attention in a part of a model, and its name."""
+    if isinstance(part, MultiHeadAttention):
+        yield name, part
+        return
+    inside = enumerate(part) if isinstance(part, list) else vars(part).items()
+    for key, child in inside:
+        if isinstance(child, list) or hasattr(child, "__dict__"):
+            yield from _attentions(child, f"{name}.{key}" if name else str(key))
