@@ -321,8 +321,11 @@ def test_what_numpy_refuses(new_parity, both_refuse, changes):
 @pytest.mark.parametrize("name", ["attn_mask", "bias"])
 @pytest.mark.parametrize(
     "shape",
-    [(B, S), (B, T), (S, T), (T, 1), (S,), (B, 1, S), (H, 1, S), (H, T, S), (B, T, S)]
-    + [(3, 1, 1, S), (B, H, T, T), (B, 1, 1, 2), (1, B, H, T, S), (B, 2, T, S)],
+    [
+        *[(B, S), (B, T), (S, T), (T, 1), (S,), (B, 1, S), (H, 1, S), (H, T, S)],
+        *[(B, T, S), (3, 1, 1, S), (B, H, T, T), (B, 1, 1, 2), (B, 2, T, S)],
+        (1, B, H, T, S),
+    ],
 )
 def test_masks_that_might_broadcast_by_luck(new_parity, both_refuse, name, shape):
     """A (B, S) mask of padding is refused: a row of a (T, S) mask is a query."""
@@ -341,7 +344,9 @@ def test_a_mask_of_padding_for_as_many_sequences_as_queries(new_parity):
     query, key = (parity.numbers(T, H, length, Dh)[0] for length in (T, S))
     mask, _ = parity.mask(T, S)
     by_query = attention_weights(query, key, mask)
-    np.testing.assert_array_equal(by_query, attention_weights(query, key, mask[None, None]))
+    np.testing.assert_array_equal(
+        by_query, attention_weights(query, key, mask[None, None])
+    )
     by_sequence = attention_weights(query, key, mask[:, None, None])
     assert np.abs(by_query - by_sequence).max() > 0.1
 

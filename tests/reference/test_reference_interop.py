@@ -1,6 +1,8 @@
+import ast
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import torch
 
 import tformer
 import tformer.reference as reference
-from tformer.reference import from_torch
+from tformer.reference import from_torch, record_weights
 from tformer.reference.weights import numbered, only_weight, parts, weight_and_bias
 
 B, T, S, D, H, F = 2, 5, 7, 12, 3, 11
@@ -32,16 +34,26 @@ def test_public_names():
     )
     twins = {"TransformerConfig"} ^ set(tformer.__all__) & set(dir(reference))
     assert {"MultiHeadAttention", "Transformer", "causal_mask"} <= twins
+    assert {"attention_weights", "record_weights"} <= twins
+
+
+def test_no_file_of_the_twin_names_torch():
+    """Nor does one import a module of ours that does: see the test above."""
+    for file in Path(reference.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            names = [alias.name for alias in getattr(node, "names", [])]
+            names.append(getattr(node, "module", None) or "")
+            assert not any(name.split(".")[0] == "torch" for name in names), file
 
 
 @pytest.mark.parametrize(
-    "name", ["EncoderLayer", "DecoderLayer", "Residual", "LayerNorm"]
+    "name", ["EncoderLayer", "DecoderLayer", "Residual", "LayerNorm", "TokenEmbedding"]
 )
 def test_what_is_not_given_is_as_in_the_original(name):
     of_twin = inspect.signature(getattr(reference, name)).parameters
     of_original = inspect.signature(getattr(tformer, name)).parameters
     shared = of_twin.keys() & of_original.keys()
-    assert "eps" in shared
+    assert {"eps", "scale"} & shared
     for option in shared:
         assert of_twin[option].default == of_original[option].default
 
@@ -140,7 +152,10 @@ def test_torchs_own_heads(parity):
     inputs = [parity.numbers(B, length, D) for length in (T, S, S)]
     arrays, tensors = zip(*inputs, strict=True)
     output, weights = module(*tensors, average_attn_weights=False)
-    parity.same(from_torch(module)(*arrays, return_weights=True), (output, weights))
+    twin = from_torch(module)
+    with record_weights(twin) as kept:
+        parity.same(twin(*arrays), output)
+    parity.same(kept[twin], weights)
 
 
 def test_parts():
