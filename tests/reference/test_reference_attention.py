@@ -324,7 +324,7 @@ def test_what_numpy_refuses(new_parity, both_refuse, changes):
     [
         *[(B, S), (B, T), (S, T), (T, 1), (S,), (B, 1, S), (H, 1, S), (H, T, S)],
         *[(B, T, S), (3, 1, 1, S), (B, H, T, T), (B, 1, 1, 2), (B, 2, T, S)],
-        (1, B, H, T, S),
+        *[(1,), (1, 1, 1), (B, 1, T), (B, H, T), (B, H, T, S, 1), (1, B, H, T, S)],
     ],
 )
 def test_masks_that_might_broadcast_by_luck(new_parity, both_refuse, name, shape):

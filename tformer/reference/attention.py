@@ -59,7 +59,7 @@ def attention_weights(
     """
     _check_attention(query, key, attn_mask, bias, softcap)
     (H, T, Dh), S = query.shape[1:], key.shape[2]
-    scale = 1.0 / math.sqrt(Dh) if scale is None else float(scale)
+    scale = 1.0 / math.sqrt(Dh) if scale is None else scale
     allowed = combine_masks(attn_mask, causal_mask(T, S) if is_causal else None)
     key = per_query_head(key, H)  # (B, H, S, Dh)
 
