@@ -47,13 +47,23 @@ print(json.dumps(results))
 """
 
 
+def test_every_public_name_is_listed_twice():
+    listed, given = set(tformer.__all__), set(tformer._MODULE_OF)
+    missing = {"__all__": given - listed, "_NAMES_OF": listed - given}
+    problems = [
+        f"tformer/__init__.py: add {', '.join(sorted(names))} to {place}"
+        for place, names in missing.items()
+        if names
+    ]
+    assert not problems, "\n".join(problems)
+
+
 def test_every_public_name_is_where_it_says():
     for name in tformer.__all__:
         value = getattr(tformer, name)
         module = importlib.import_module(f"tformer.{tformer._MODULE_OF[name]}")
         assert value is getattr(module, name)
         assert value.__module__.startswith("tformer.")
-    assert set(tformer._MODULE_OF) == set(tformer.__all__)
     assert len(set(tformer.__all__)) == len(tformer.__all__)
     assert set(tformer.__all__) <= set(dir(tformer))
 
@@ -67,7 +77,17 @@ def test_type_checkers_see_the_same_names():
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert seen == tformer._MODULE_OF
+    wanted = {
+        f"from tformer.{module} import {name}"
+        for name, module in tformer._MODULE_OF.items()
+    }
+    there = {f"from tformer.{module} import {name}" for name, module in seen.items()}
+    problems = [
+        f"tformer/__init__.py: {verb} under TYPE_CHECKING: {line}"
+        for verb, lines in (("add", wanted - there), ("remove", there - wanted))
+        for line in sorted(lines)
+    ]
+    assert not problems, "\n".join(problems)
     assert (PACKAGE / "py.typed").exists()
 
 

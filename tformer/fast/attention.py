@@ -17,8 +17,8 @@ from tformer.nn.masks import causal_mask, combine_masks
 QUERIES_AT_A_TIME = 256
 # Where the kernel itself gives zeros to a query that may attend to nothing.
 ZEROES_DEAD_ROWS = {"cpu"}
-# Whether the one of the CPU knows of groups; torch 2.5 would hold all the scores.
-CPU_SERVES_GROUPS = torch.__version__ >= "2.13"  # as numbers: 2.5 is older
+# Whether the one of the CPU knows of groups; in torch 2.9 it does not.
+CPU_SERVES_GROUPS = torch.__version__ >= "2.13"  # as numbers: 2.9 is older
 
 
 def fused_attention(
