@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.blocks import PageError
-from engine.modules import Import, Module, Reference
+from engine.modules import Import, Module, Reference, Statement
 from engine.reading import Page
 
 Entry = tuple[str, str, str]  # an import: the module, the name there or "", and here
@@ -142,7 +142,9 @@ class Copy:
         """Whether plain.py has something for a name that means the package's own."""
         if module is plain:
             return False
-        if name not in plain.imported and not plain.defines(name):
+        outside = plain.imported.get(name)
+        ours = outside is None or outside.package == self.project.package
+        if ours and not plain.defines(name):
             return False
         imported = module.imported.get(name)
         if imported is not None:
@@ -151,16 +153,16 @@ class Copy:
             )
         return module.defines(name) and not self._offers(module.path, name)
 
+    def offers(self, path: Path, statement: Statement) -> bool:
+        """Whether the chapter offers a statement itself."""
+        lines = self.offered.get(path, set())
+        span = range(statement.first, statement.last + 1)
+        return lines is None or not lines.isdisjoint(span)
+
     def _offers(self, path: Path, name: str) -> bool:
         """Whether the chapter offers a definition itself."""
-        if path not in self.offered:
-            return False
-        module, lines = self.module(path), self.offered[path]
-        return any(
-            lines is None or not lines.isdisjoint(range(x.first, x.last + 1))
-            for x in module.statements
-            if name in x.defines
-        )
+        statements = self.module(path).statements
+        return any(self.offers(path, x) for x in statements if name in x.defines)
 
     def _package_target(
         self, module: Module, found: Import, local: frozenset[str] = frozenset()

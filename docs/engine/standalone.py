@@ -9,6 +9,7 @@ the code at work.
 
 import ast
 import itertools
+import subprocess
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -21,6 +22,7 @@ from engine.definitions import NoDefinition, find_nodes
 from engine.modules import Module, Statement
 from engine.reading import Page
 
+_FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 TWIN = "reference"  # the subpackage that repeats the names of the others, in NumPy
 
 
@@ -114,8 +116,7 @@ def _layout(page: Page, copy: Copy, demo: str) -> str:
     """Write the head of the file, its imports, its sections, and what it shows."""
     head = [
         f"# {page.title}: the code of the chapter in one file.",
-        f"# {page.project.page_url(page.path)}",
-        "# MIT licence.",
+        f"# {page.project.page_url(page.path)} · MIT licence",
         "",
     ]
     demo, entries = _without_imports(demo)
@@ -123,7 +124,8 @@ def _layout(page: Page, copy: Copy, demo: str) -> str:
     names = _Names(page)
     for entry in entries:
         names.claim(entry[2], "an import", _canonical(*entry))
-    sections = [_section(copy, path, names) for path in copy.order()]
+    used = _attributes(copy, demo)
+    sections = [_section(copy, path, names, used) for path in copy.order()]
     sections = [each for each in sections if each]
     if demo:
         body = textwrap.indent(demo, "    ")
@@ -131,10 +133,57 @@ def _layout(page: Page, copy: Copy, demo: str) -> str:
     if copy.future:
         head += [f"from __future__ import {', '.join(sorted(copy.future))}", ""]
     head += _import_lines(entries)
-    return "\n".join(head) + "\n\n" + "\n\n\n".join(sections) + "\n"
+    return _compact("\n".join(head) + "\n\n" + "\n\n\n".join(sections) + "\n")
 
 
-def _section(copy: Copy, path: Path, names: "_Names") -> str:
+def _compact(source: str) -> str:
+    """Put as many parameters of a function on a line as fit, and lay out the rest."""
+    how = ["--line-length=88", "--config=format.skip-magic-trailing-comma=true"]
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", *how, "-"]
+    source = subprocess.run(
+        command, input=source, capture_output=True, text=True, check=True
+    ).stdout
+    lines = source.split("\n")
+    functions = (x for x in ast.walk(ast.parse(source)) if isinstance(x, _FUNCTION))
+    for node in sorted(functions, key=lambda node: -node.lineno):
+        first, last = node.lineno, node.body[0].lineno - 1
+        signature = lines[first:last]  # below the line of `def`
+        end = next((i for i, x in enumerate(signature) if x.strip()[:1] == ")"), 0)
+        if end > 1:
+            pad = " " * (node.col_offset + 4)
+            filled = " ".join(line.strip() for line in signature[:end])
+            lines[first : first + end] = textwrap.wrap(
+                filled, 88, initial_indent=pad, subsequent_indent=pad
+            )
+    return "\n".join(lines).replace("\n\n\n", "\n\n")
+
+
+def _without_methods(
+    edits: Iterable[tuple[ast.AST, str]], lines: dict[int, str]
+) -> list[tuple[ast.AST, str]]:
+    """Delete the lines of methods that are left out; return the other edits."""
+    methods = [node for node, text in edits if not text and isinstance(node, _FUNCTION)]
+    inside = {inner for method in methods for inner in ast.walk(method)}
+    for method in methods:
+        first = min([method.lineno, *(x.lineno for x in method.decorator_list)])
+        for number in range(first, (method.end_lineno or 0) + 1):
+            lines.pop(number, None)
+    return [(node, text) for node, text in edits if node not in inside]
+
+
+def _attributes(copy: Copy, demo: str) -> set[str]:
+    """Return every attribute that the copy names: a method may be one of them."""
+    statements = (
+        copy.module(path).statements[number].node
+        for path, numbers in copy.chosen.items()
+        for number in numbers
+    )
+    trees = [*statements, ast.parse(demo)]
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    return {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+
+
+def _section(copy: Copy, path: Path, names: "_Names", used: set[str]) -> str:
     """Write a module as a part of the file, under its name and what it says."""
     module = copy.module(path)
     text, last = "", -1
@@ -147,8 +196,8 @@ def _section(copy: Copy, path: Path, names: "_Names") -> str:
             names.claim(name, module.name, what)
         text += "\n" * (1 + _gap(module, statement, number == last + 1))
         edits = copy.edits.get((path, number), [])
-        if path not in copy.offered:
-            edits = [*edits, *_shortened(statement.node)]
+        if not copy.offers(path, statement):
+            edits = [*edits, *_shortened(statement.node, used)]
         text += _edited(module, statement, edits)
         last = number
     if not text:
@@ -157,7 +206,7 @@ def _section(copy: Copy, path: Path, names: "_Names") -> str:
     if path not in copy.offered:
         return f"# From {file}\n" + text.strip("\n")
     title = [f"# ---- {file} ".ljust(88, "-")]
-    title += [f"# {line}".rstrip() for line in module.docstring.split("\n")]
+    title += [f"# {line}" for line in module.docstring.split("\n") if line]
     return "\n".join(title) + "\n\n" + text.strip("\n")
 
 
@@ -207,6 +256,7 @@ def _edited(
             for number in range(node.lineno, (node.end_lineno or 0) + 1):
                 del lines[number]
             lines[node.lineno] = " " * node.col_offset + text
+    edits = _without_methods(edits, lines)
     gone = [node for node, text in edits if not text and isinstance(node, ast.Name)]
     for node in gone:  # a decorator
         del lines[node.lineno]
@@ -229,9 +279,16 @@ def _edited(
     return "\n".join(lines[number] for number in sorted(lines))
 
 
-def _shortened(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    """Yield each docstring of a statement, and its first line as a docstring."""
-    for node in ast.walk(tree):
+def _shortened(tree: ast.AST, used: set[str]) -> Iterator[tuple[ast.AST, str]]:
+    """Yield the methods that nothing uses, and docstrings with their first line."""
+    gone = set()
+    if isinstance(tree, ast.ClassDef):
+        for method in tree.body:
+            name = getattr(method, "name", "forward")
+            if not (name in used or name == "forward" or name.startswith("__")):
+                gone |= set(ast.walk(method))
+                yield method, ""
+    for node in (x for x in ast.walk(tree) if x not in gone):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             about = ast.get_docstring(node)
             if about and "\n" in about:

@@ -2,18 +2,25 @@
 
 A chapter's one-file copy takes a name from here, where it stands here, and not from the
 package, unless the chapter offers the package's. What is None here is left out of a
-copy: the call of a check, a decorator.
+copy: the call of a check, a decorator. `Decoder` is without cross-attention: a chapter
+that needs it offers the package's.
 """
 
 import math
+from functools import partial
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import LayerNorm, Linear  # noqa: F401
-from torch.nn.functional import linear  # noqa: F401
+from torch.nn.functional import linear
+
+from tformer.nn.feed_forward import FeedForward
+from tformer.nn.heads import MultiHeadAttention
+from tformer.nn.residual import Residual
 
 check_positive = check_probability = check_sequences = check_values = None
+check_ids = check_start = None
 in_float32 = None
 
 
@@ -65,8 +72,126 @@ def check_scores(_query, _key, attn_mask: Tensor | None, *_options) -> None:
 
 def check_divisible(**sizes: int) -> None:
     """Raise unless the first of two sizes is a multiple of the second."""
-    (name, value), (divisor_name, divisor) = sizes.items()
+    (name, value), (other, divisor) = sizes.items()
     if value % divisor:
-        raise ValueError(
-            f"{name} ({value}) is no multiple of {divisor_name} ({divisor})"
+        raise ValueError(f"{name} ({value}) must be divisible by {other} ({divisor})")
+
+
+class KeyValueCache:
+    """Keys and values of the tokens so far, each (B, G, max_len, Dh), kept in place."""
+
+    def __init__(self, max_len: int | None = None) -> None:
+        self.max_len, self.length = max_len, 0
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Write T new ones after the others; return all."""
+        B, G, T, Dh = key.shape
+        if not self.length:
+            self.keys, self.values = key.new_empty(2, B, G, self.max_len or T, Dh)
+        new = slice(self.length, self.length + T)
+        self.keys[:, :, new], self.values[:, :, new] = key, value
+        self.length += T
+        return self.read()
+
+    def read(self, _source: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return the keys and the values so far, each (B, G, L, Dh)."""
+        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
+
+
+class DecoderCache:
+    """The caches of all layers of a decoder."""
+
+    def __init__(self, num_layers: int, max_len: int) -> None:
+        self.layers = [KeyValueCache(max_len) for _ in range(num_layers)]
+
+    @property
+    def length(self) -> int:
+        """The position of the next token."""
+        return self.layers[0].length
+
+
+def check_model(config) -> None:
+    """Raise unless the heads share the width."""
+    check_divisible(d_model=config.d_model, num_heads=config.num_heads)
+
+
+class TokenEmbedding(nn.Embedding):
+    """Look up a vector for each token, times √D; its transpose makes logits."""
+
+    def __init__(self, vocab_size: int, d_model: int, *, scale: bool = True) -> None:
+        super().__init__(vocab_size, d_model)
+        self.scale = math.sqrt(d_model) if scale else 1.0
+        nn.init.normal_(self.weight, std=d_model**-0.5)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Map ids (B, T) to (B, T, D)."""
+        return super().forward(ids) * self.scale
+
+    def logits(self, x: Tensor) -> Tensor:
+        """Score every token for x (B, T, D): (B, T, V)."""
+        return linear(x, self.weight)
+
+
+class LearnedPositionalEmbedding(nn.Embedding):
+    """Add a learned vector for each position."""
+
+    def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
+        """Add positions start, start + 1, … to x (B, T, D)."""
+        end = start + x.shape[1]
+        if end > self.num_embeddings:
+            raise ValueError(f"x reaches position {end} of {self.num_embeddings}")
+        return x + self.weight[start:end]
+
+
+class DecoderLayer(nn.Module):
+    """Attend to the text so far, then transform each position."""
+
+    def __init__(
+        self,
+        d_model,
+        num_heads,
+        d_ff,
+        *,
+        num_kv_heads,
+        activation,
+        ff_dropout,
+        **options,
+    ) -> None:
+        super().__init__()
+        some = {"bias": options["bias"], "dropout": options["dropout"]}
+        self.self_attn = MultiHeadAttention(
+            d_model, num_heads, num_kv_heads=num_kv_heads, **some
         )
+        self.feed_forward = FeedForward(
+            d_model, d_ff, activation=activation, **{**some, "dropout": ff_dropout}
+        )
+        self.self_attn_residual = Residual(d_model, **options)
+        self.feed_forward_residual = Residual(d_model, **options)
+
+    def forward(self, x: Tensor, *, is_causal: bool, cache: KeyValueCache) -> Tensor:
+        """Decode x (B, T, D)."""
+        attend = partial(self.self_attn, is_causal=is_causal, cache=cache)
+        x = self.self_attn_residual(x, attend)
+        return self.feed_forward_residual(x, self.feed_forward)
+
+
+class Decoder(nn.Module):
+    """A stack of decoder layers without cross-attention, and a norm."""
+
+    def __init__(
+        self, d_model, num_heads, d_ff, num_layers, *, cross_attention, **options
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            DecoderLayer(d_model, num_heads, d_ff, **options) for _ in range(num_layers)
+        )
+        self.norm = LayerNorm(d_model, options["eps"], bias=options["bias"])
+
+    def forward(
+        self, x: Tensor, *, is_causal: bool, cache: DecoderCache | None = None
+    ) -> Tensor:
+        """Decode x (B, T, D) by every layer in turn."""
+        for i, layer in enumerate(self.layers):
+            own = None if cache is None else cache.layers[i]
+            x = layer(x, is_causal=is_causal, cache=own)
+        return self.norm(x)

@@ -58,22 +58,27 @@ class TokenEmbedding(nn.Module):
                 range is checked on a CPU: elsewhere the host would wait for the device
                 at every step. CUDA's kernel stops with an assertion of its own.
         """
-        if ids.dtype not in (torch.int64, torch.int32):
-            raise TypeError(f"ids must be int64 or int32, not {ids.dtype}")
-        if ids.ndim != 2 or 0 in ids.shape:
-            raise ValueError(
-                f"ids must be (batch, length) and not empty, not {tuple(ids.shape)}"
-            )
-        if ids.device.type == "cpu" and not torch.compiler.is_compiling():
-            low, high = int(ids.min()), int(ids.max())
-            if low < 0 or high >= self.vocab_size:
-                raise ValueError(
-                    f"ids must be in [0, vocab_size = {self.vocab_size}), "
-                    f"but they reach from {low} to {high}"
-                )
+        check_ids(ids, self.vocab_size)
         x = F.embedding(ids, self.weight)  # (B, T, D)
         return x * math.sqrt(self.d_model) if self.scale else x
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token for x (B, T, D) by the same matrix; returns (B, T, V)."""
         return linear(x, self.weight)
+
+
+def check_ids(ids: Tensor, vocab_size: int) -> None:
+    """Raise unless these are ids (B, T) of the vocabulary."""
+    if ids.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"ids must be int64 or int32, not {ids.dtype}")
+    if ids.ndim != 2 or 0 in ids.shape:
+        raise ValueError(
+            f"ids must be (batch, length) and not empty, not {tuple(ids.shape)}"
+        )
+    if ids.device.type == "cpu" and not torch.compiler.is_compiling():
+        low, high = int(ids.min()), int(ids.max())
+        if low < 0 or high >= vocab_size:
+            raise ValueError(
+                f"ids must be in [0, vocab_size = {vocab_size}), "
+                f"but they reach from {low} to {high}"
+            )
