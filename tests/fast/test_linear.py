@@ -33,14 +33,14 @@ def convolutions(monkeypatch):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("road", ["convolution", "product"])
-def test_equals_torch(convolutions, monkeypatch, shape, bias, road):
-    if road == "product":
+@pytest.mark.parametrize("path", ["convolution", "product"])
+def test_equals_torch(convolutions, monkeypatch, shape, bias, path):
+    if path == "product":
         monkeypatch.setattr(tformer.fast.linear, "_runs_on_amd", lambda: False)
     inputs = [torch.randn(shape), torch.randn(11, 7), torch.randn(11)]
     inputs = [x.requires_grad_() for x in inputs[: 3 if bias else 2]]
     output, wanted = linear(*inputs), F.linear(*inputs)
-    assert len(convolutions) == (road == "convolution")
+    assert len(convolutions) == (path == "convolution")
     assert output.shape == (*shape[:-1], 11)
     assert output.is_contiguous()
     assert_close(output, wanted)
@@ -153,7 +153,7 @@ def test_recognises_the_processor_without_linux(monkeypatch, tmp_path):
 
 
 def test_large_layers_by_themselves():
-    """Whatever road this processor takes, far above every threshold."""
+    """Whatever code path this processor takes, far above every threshold."""
     layer, x = Linear(512, 1024), torch.randn(130, 512)
     wanted = F.linear(x.double(), layer.weight.double(), layer.bias.double())
     assert_close(layer(x).double(), wanted, atol=1e-4, rtol=1e-4)

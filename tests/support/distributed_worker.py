@@ -35,7 +35,7 @@ from tformer.training.shards import (
 
 STEPS, SAVED_AT, ROWS, PAD, LEARNING_RATE = 5, 3, 11, 0, 1e-2
 
-RESUMED = [  # saved by, resumed by, the road between
+RESUMED = [  # saved by, resumed by, the form of what was saved
     ("fsdp", "fsdp", "shards"),
     ("fsdp", "ddp", "shards"),
     ("ddp", "fsdp", "shards"),
@@ -182,12 +182,12 @@ def job_save(folder: Path, size: int) -> None:
 
 
 def job_resume(folder: Path, size: int, saved_on: int = 4) -> None:
-    for saved_by, strategy, road in RESUMED:
+    for saved_by, strategy, form in RESUMED:
         model, optimizer = make("transformer", strategy, seed=99)
-        resume(folder / f"{saved_by}{saved_on}-{road}", model, optimizer)
+        resume(folder / f"{saved_by}{saved_on}-{form}", model, optimizer)
         steps = range(SAVED_AT, STEPS)
         curves = train("transformer", model, optimizer, steps)
-        name = f"{saved_by}{saved_on}-{strategy}{size}-{road}"
+        name = f"{saved_by}{saved_on}-{strategy}{size}-{form}"
         keep(folder, name, model, curves)
     try:
         small = distribute(Transformer(TransformerConfig.tiny(d_model=16)), "fsdp")

@@ -162,15 +162,15 @@ def test_fsdp_holds_each_number_once(two, four):
 
 
 class TestResumeOnAnotherNumber:
-    @pytest.mark.parametrize(("saved_by", "strategy", "road"), worker.RESUMED)
-    def test_four_to_two(self, two, saved_by, strategy, road):
-        self.compare(read(two, f"{saved_by}4-{strategy}2-{road}"))
+    @pytest.mark.parametrize(("saved_by", "strategy", "form"), worker.RESUMED)
+    def test_four_to_two(self, two, saved_by, strategy, form):
+        self.compare(read(two, f"{saved_by}4-{strategy}2-{form}"))
 
-    @pytest.mark.parametrize("road", ["shards", "full"])
+    @pytest.mark.parametrize("form", ["shards", "full"])
     @pytest.mark.parametrize("saved_by", STRATEGIES)
-    def test_four_to_one(self, four, saved_by, road):
+    def test_four_to_one(self, four, saved_by, form):
         model, optimizer = worker.make("transformer", "none", seed=99)
-        worker.resume(four / f"{saved_by}4-{road}", model, optimizer)
+        worker.resume(four / f"{saved_by}4-{form}", model, optimizer)
         steps = range(worker.SAVED_AT, worker.STEPS)
         curves = worker.train("transformer", model, optimizer, steps)
         self.compare((curves, {n: p.detach() for n, p in model.named_parameters()}))

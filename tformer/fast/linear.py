@@ -1,4 +1,4 @@
-"""A linear layer that takes the faster of two roads: y = x Wᵀ + b.
+"""A linear layer that takes the faster of two code paths: y = x Wᵀ + b.
 
 N positions · I input features · O output features
 """
@@ -57,7 +57,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 class Linear(nn.Linear):
-    """`nn.Linear` on the faster road: the same parameters, the same numbers."""
+    """`nn.Linear` by the faster code path: the same parameters, the same numbers."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""

@@ -6,7 +6,7 @@ each. Without torchrun there is one process, and every function here still works
 
 import inspect
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -169,10 +169,37 @@ def _shard(model: nn.Module) -> nn.Module:
     # What is in no layer is gathered for the whole of the model's forward, also a tied
     # embedding, which is used twice, the second time by another method.
     fully_shard(model, mesh=mesh)
-    for method in ("encode", "decode"):  # other ways into a model than forward
-        if hasattr(model, method):
-            register_fsdp_forward_method(model, method)
+    for name in ("encode", "decode"):  # other ways into a model than forward
+        if hasattr(model, name):
+            plain = getattr(model, name)
+            register_fsdp_forward_method(model, name)
+            gathering = getattr(model, name)
+            setattr(model, name, _unless_inside(model, plain, gathering))
     return model
+
+
+def _unless_inside(
+    model: nn.Module, plain: Callable[..., Any], gathering: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Call `gathering`; but `plain` where the model's forward runs: it has gathered.
+
+    A second time would cost time, and backward gather what it does not need.
+    """
+    inside: list[bool] = []
+
+    def begin(*_: object) -> None:
+        inside.append(True)
+
+    def end(*_: object) -> None:
+        inside.clear()
+
+    model.register_forward_pre_hook(begin)
+    model.register_forward_hook(end, always_call=True)
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        return (plain if inside else gathering)(*arguments, **options)
+
+    return call
 
 
 def unwrap(model: nn.Module) -> nn.Module:

@@ -30,7 +30,7 @@ class Precision:
             raise ValueError("precision 'fp16' is not for CPUs: take 'bf16'")
         self.name = name
         self.device_type = device_type
-        # Switched off it hands everything through: then there is one road for all.
+        # Switched off it hands everything through: then there is one code path.
         self.scaler = torch.amp.GradScaler(device_type, enabled=name == "fp16")
 
     def autocast(self) -> torch.autocast:
