@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from torch.testing import assert_close
 
 import tformer.fast.attention
-from attention_inputs import DV, ROADS, B, G, H, S, T, attend, draw
-from tformer import causal_mask, scaled_dot_product_attention
+from attention_inputs import CODE_PATHS, DV, B, G, H, S, T, by_formula, draw
+from tformer import attention_weights, causal_mask, scaled_dot_product_attention
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_blocks_are_for_masks_with_rows_only(monkeypatch, kernel_calls):
         ({}, 1),
         ({"is_causal": True}, 1),
         ({"attn_mask": keys}, 1),
-        ({"bias": torch.randn(H, 1, S)}, 1),
+        ({"bias": torch.randn(1, H, 1, S)}, 1),
         ({"attn_mask": keys, "is_causal": True}, 3),
         ({"attn_mask": causal_mask(S)}, 3),
         ({"bias": torch.randn(S, S)}, 3),
@@ -82,7 +82,8 @@ def test_a_mask_is_handed_on_as_it_is(kernel_calls):
 
 def test_weights_and_softcap_leave_the_kernel(kernel_calls):
     query, key, value = draw(), draw(G, S), draw(G, S)
-    scaled_dot_product_attention(query, key, value, return_weights=True)
+    attention_weights(query, key)
+    by_formula(query, key, value)
     scaled_dot_product_attention(query, key, value, softcap=1.0)
     assert not kernel_calls
 
@@ -100,14 +101,15 @@ def test_blocks_of_queries_change_nothing(
     if mask == "keys":
         options["attn_mask"] = torch.rand(B, 1, 1, key_len) < 0.7
     if "rows" in mask:
-        options["attn_mask"] = torch.rand(H, length, key_len) < 0.7
+        options["attn_mask"] = torch.rand(1, H, length, key_len) < 0.7
     if "bias" in mask:
         options["bias"] = torch.randn(length, key_len, dtype=torch.float64)
         inputs.append(options["bias"])
     for x in inputs:
         x.requires_grad_()
     outputs = [
-        attend(*inputs[:3], return_weights=road, **options) for road in (False, True)
+        attend(*inputs[:3], **options)
+        for attend in (scaled_dot_product_attention, by_formula)
     ]
     assert_close(*outputs)
     factor = torch.randn_like(outputs[0])
@@ -118,11 +120,9 @@ def test_blocks_of_queries_change_nothing(
         assert rows <= 3
 
 
-@ROADS
+@CODE_PATHS
 @pytest.mark.parametrize("bias", [False, True])
-def test_another_kernel_may_give_nan_where_nothing_is_seen(
-    bias, return_weights, monkeypatch
-):
+def test_another_kernel_may_give_nan_where_nothing_is_seen(bias, attend, monkeypatch):
     """As kernels of other devices do, which also may not know of groups."""
 
     def kernel(query, key, value, mask, dropout_p, is_causal, *, scale, enable_gqa):
@@ -139,7 +139,7 @@ def test_another_kernel_may_give_nan_where_nothing_is_seen(
     attn_mask = torch.rand(B, 1, T, S) < 0.7
     attn_mask[0, :, 2] = False
     added = torch.randn(T, S, dtype=torch.float64) if bias else None
-    wanted = attend(*inputs, attn_mask, bias=added, return_weights=return_weights)
+    wanted = attend(*inputs, attn_mask, bias=added)
     assert (wanted[0, :, 2] == 0).all()
 
     monkeypatch.setattr(tformer.fast.attention, "ZEROES_DEAD_ROWS", set())
@@ -147,7 +147,7 @@ def test_another_kernel_may_give_nan_where_nothing_is_seen(
     monkeypatch.setattr(F, "scaled_dot_product_attention", kernel)
     for x in inputs:
         x.requires_grad_()
-    output = attend(*inputs, attn_mask, bias=added, return_weights=return_weights)
+    output = attend(*inputs, attn_mask, bias=added)
     assert_close(output, wanted)
     output.square().sum().backward()
     assert all(x.grad.isfinite().all() for x in inputs)
@@ -179,50 +179,39 @@ def test_the_kernel_of_the_cpu_knows_of_groups_in_newer_torch(
     newer = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 13)
     assert tformer.fast.attention.CPU_SERVES_GROUPS is newer
     inputs = [draw(), draw(G, S), draw(G, S, DV)]
-    wanted = attend(*inputs, return_weights=True)
+    wanted = by_formula(*inputs)
     monkeypatch.setattr(tformer.fast.attention, "CPU_SERVES_GROUPS", served)
-    assert_close(attend(*inputs, return_weights=False), wanted)
+    assert_close(scaled_dot_product_attention(*inputs), wanted)
     (call,) = kernel_calls
     assert call.key.shape[1] == call.value.shape[1] == (G if served else H)
     assert call.options["enable_gqa"] is served
 
 
-@ROADS
-def test_layout_in_memory_does_not_matter(return_weights):
+@CODE_PATHS
+def test_layout_in_memory_does_not_matter(attend):
     query = draw(T, H).transpose(1, 2)  # (B, H, T, Dh), strides of (B, T, H, Dh)
     key = draw(G, S, 2 * 11)[..., ::2]
     value = draw(1, S, DV).expand(B, G, S, DV)
-    wanted = attend(
-        query.contiguous(),
-        key.contiguous(),
-        value.contiguous(),
-        return_weights=return_weights,
-    )
-    assert_close(attend(query, key, value, return_weights=return_weights), wanted)
+    wanted = attend(query.contiguous(), key.contiguous(), value.contiguous())
+    assert_close(attend(query, key, value), wanted)
 
 
-@ROADS
+@CODE_PATHS
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_autocast_does_not_overflow(dtype, return_weights):
+def test_autocast_does_not_overflow(dtype, attend):
     query, key, value = (draw(dtype=torch.float32) * 300 for _ in range(3))
     with torch.autocast("cpu", dtype):
-        output = attend(query, key, value, return_weights=return_weights)
+        output = attend(query, key, value)
     assert output.isfinite().all()
 
 
-@ROADS
+@CODE_PATHS
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
-def test_function_transforms(return_weights):
+def test_function_transforms(attend):
     query, key, value = draw(batch=3), draw(G, S, batch=3), draw(G, S, batch=3)
 
     def of_one(query, key, value):
-        return attend(
-            query[None],
-            key[None],
-            value[None],
-            causal_mask(T, S),
-            return_weights=return_weights,
-        )[0]
+        return attend(query[None], key[None], value[None], causal_mask(T, S))[0]
 
     wanted = torch.stack([of_one(*x) for x in zip(query, key, value, strict=True)])
     assert_close(torch.func.vmap(of_one)(query, key, value), wanted)
@@ -230,11 +219,8 @@ def test_function_transforms(return_weights):
 
 def test_shapes_on_the_meta_device():
     query, key, value = (x.to("meta") for x in (draw(), draw(G, S), draw(G, S, DV)))
-    output, weights = scaled_dot_product_attention(
-        query, key, value, return_weights=True
-    )
-    assert output.shape == (B, H, T, DV)
-    assert weights.shape == (B, H, T, S)
+    assert by_formula(query, key, value).shape == (B, H, T, DV)
+    assert attention_weights(query, key).shape == (B, H, T, S)
     for mask in (None, causal_mask(T, S).to("meta")):
         output = scaled_dot_product_attention(query, key, value, mask)
         assert output.is_meta

@@ -1,15 +1,20 @@
 """Bad input of attention, with the message that says what is wrong."""
 
+import math
+
 import pytest
 import torch
 
-from attention_inputs import ROADS, attend
+from attention_inputs import CODE_PATHS
 
 QUERY, KEY, VALUE = (2, 6, 5, 11), (2, 3, 7, 11), (2, 3, 7, 13)
 BOTH = "query is (2, 6, 5, 11), key is "
-FULL = "(B, H, T, S) = (2, 6, 5, 7)"
+RULE = (
+    "must be (T, S) = (5, 7), or have four axes and broadcast to "
+    "(B, H, T, S) = (2, 6, 5, 7)"
+)
 
-pytestmark = ROADS
+pytestmark = CODE_PATHS
 
 
 @pytest.mark.parametrize(
@@ -58,84 +63,90 @@ pytestmark = ROADS
         ),
     ],
 )
-def test_shapes_match(raises, shapes, message, return_weights):
+def test_shapes_match(raises, shapes, message, attend):
     with raises(ValueError, message):
-        attend(*map(torch.randn, shapes), return_weights=return_weights)
+        attend(*map(torch.randn, shapes))
 
 
 @pytest.mark.parametrize("name", ["attn_mask", "bias"])
 @pytest.mark.parametrize(
-    "shape", [(6,), (4, 7), (5, 6), (2, 5, 7), (1, 2, 1, 1), (1, 1, 6, 5, 7), (0, 7)]
+    "shape",
+    [
+        (),
+        (7,),
+        (4, 7),
+        (5, 6),
+        (5, 1),
+        (1, 7),
+        (2, 7),  # (B, S), a whole model's key_mask
+        (0, 7),
+        (2, 5, 7),
+        (6, 5, 7),
+        (1, 2, 1, 1),
+        (2, 6, 5, 0),
+        (1, 1, 6, 5, 7),
+    ],
 )
-def test_masks_and_biases_broadcast(raises, name, shape, return_weights):
+def test_masks_and_biases_do_not_broadcast_by_luck(raises, name, shape, attend):
     added = torch.ones(shape)
     options = {name: added.bool() if name == "attn_mask" else added}
-    with raises(ValueError, f"{name} must broadcast to {FULL}, not {shape}"):
-        attend(
-            *map(torch.randn, (QUERY, KEY, VALUE)),
-            return_weights=return_weights,
-            **options,
-        )
+    with raises(ValueError, f"{name} {RULE}, not {shape}"):
+        attend(*map(torch.randn, (QUERY, KEY, VALUE)), **options)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.uint8])
-def test_a_mask_is_boolean(raises, dtype, return_weights):
+def test_a_mask_is_boolean(raises, dtype, attend):
     message = (
         f"attn_mask must be torch.bool (True = may attend), not {dtype}; "
         "what is added to the scores is `bias`"
     )
     with raises(TypeError, message):
-        attend(
-            *map(torch.randn, (QUERY, KEY, VALUE)),
-            torch.ones(5, 7, dtype=dtype),
-            return_weights=return_weights,
-        )
+        attend(*map(torch.randn, (QUERY, KEY, VALUE)), torch.ones(5, 7, dtype=dtype))
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64])
-def test_a_bias_is_floating(raises, dtype, return_weights):
+def test_a_bias_is_floating(raises, dtype, attend):
     message = f"bias must be floating, not {dtype}; a mask is `attn_mask`"
     with raises(TypeError, message):
         attend(
-            *map(torch.randn, (QUERY, KEY, VALUE)),
-            bias=torch.ones(5, 7, dtype=dtype),
-            return_weights=return_weights,
+            *map(torch.randn, (QUERY, KEY, VALUE)), bias=torch.ones(5, 7, dtype=dtype)
         )
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
-def test_inputs_are_floating(raises, at, return_weights):
+def test_inputs_are_floating(raises, at, attend):
     inputs = list(map(torch.randn, (QUERY, KEY, VALUE)))
     inputs[at] = inputs[at].long()
     name = ("query", "key", "value")[at]
     with raises(TypeError, f"{name} must be floating, not torch.int64"):
-        attend(*inputs, return_weights=return_weights)
+        attend(*inputs)
 
 
 @pytest.mark.parametrize("at", [1, 2])
-def test_inputs_have_one_dtype(raises, at, return_weights):
+def test_inputs_have_one_dtype(raises, at, attend):
     inputs = list(map(torch.randn, (QUERY, KEY, VALUE)))
     inputs[at] = inputs[at].double()
-    name = ("query", "key", "value")[at]
-    with raises(TypeError, f"{name} is torch.float64 but query is torch.float32"):
-        attend(*inputs, return_weights=return_weights)
+    message = (
+        "key is torch.float64 but query is torch.float32",
+        "value is torch.float64 but key is torch.float32",
+    )[at - 1]
+    with raises(TypeError, message):
+        attend(*inputs)
 
 
-@pytest.mark.parametrize("softcap", [0, -1.0, float("nan")])
-def test_softcap_is_above_zero(raises, softcap, return_weights):
-    with raises(ValueError, f"softcap ({softcap}) must be above 0"):
-        attend(
-            *map(torch.randn, (QUERY, KEY, VALUE)),
-            softcap=softcap,
-            return_weights=return_weights,
-        )
+@pytest.mark.parametrize("softcap", [0, -1.0, math.inf, math.nan])
+def test_softcap_is_above_zero(raises, softcap, attend):
+    with raises(ValueError, f"softcap ({softcap}) must be above 0 and finite"):
+        attend(*map(torch.randn, (QUERY, KEY, VALUE)), softcap=softcap)
 
 
-@pytest.mark.parametrize("dropout_p", [-0.1, 1.0, float("nan")])
-def test_dropout_is_a_probability(raises, dropout_p, return_weights):
+@pytest.mark.parametrize("scale", [math.inf, -math.inf, math.nan])
+def test_scale_is_finite(raises, scale, attend):
+    with raises(ValueError, f"scale ({scale}) must be finite"):
+        attend(*map(torch.randn, (QUERY, KEY, VALUE)), scale=scale)
+
+
+@pytest.mark.parametrize("dropout_p", [-0.1, 1.0, math.nan])
+def test_dropout_is_a_probability(raises, dropout_p, attend):
     with raises(ValueError, f"dropout_p ({dropout_p}) must be in [0, 1)"):
-        attend(
-            *map(torch.randn, (QUERY, KEY, VALUE)),
-            dropout_p=dropout_p,
-            return_weights=return_weights,
-        )
+        attend(*map(torch.randn, (QUERY, KEY, VALUE)), dropout_p=dropout_p)

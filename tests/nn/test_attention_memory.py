@@ -8,26 +8,28 @@ import pytest
 # Each case runs in a process of its own, which a fork makes cheap.
 MEASURE = """
 import json, os, sys, torch
-from tformer import causal_mask, scaled_dot_product_attention as attend
+from tformer import attention_weights, scaled_dot_product_attention as attend
 
 def resident(field):
     with open("/proc/self/status") as status:
         return next(int(x.split()[1]) for x in status if x.startswith(field)) / 1e3
 
-def measure(T, G=8, S=None, Dv=64, padding=False, bias=False, half=False, **options):
+def measure(
+    T, G=8, S=None, Dv=64, padding=False, bias=False, half=False, weights=False, **more
+):
     S = S or T
     dtype = torch.bfloat16 if half else torch.float32
     q = torch.randn(1, 8, T, 64, dtype=dtype)
     k = torch.randn(1, G, S, 64, dtype=dtype)
     v = torch.randn(1, G, S, Dv, dtype=dtype)
     if padding:
-        options["attn_mask"] = (torch.arange(S) < S - 99).expand(1, 1, 1, S)
+        more["attn_mask"] = (torch.arange(S) < S - 99).expand(1, 1, 1, S)
     if bias:
-        options["bias"] = torch.randn(8, 1, S)
+        more["bias"] = torch.randn(1, 8, 1, S)
     attend(q[:, :, :5], k[:, :, :5], v[:, :, :5])
     before = resident("VmRSS")
     open("/proc/self/clear_refs", "w").write("5")
-    output = attend(q, k, v, **options)
+    output = attention_weights(q, k) if weights else attend(q, k, v, **more)
     peak = resident("VmHWM")
     return peak - before
 
@@ -73,6 +75,6 @@ def test_memory_grows_with_the_length_only(fresh):
 
 def test_the_measurement_sees_a_matrix(fresh):
     """A test that could not fail would be worth nothing: the weights are T × S."""
-    case = {"T": 1024, "return_weights": True}
+    case = {"T": 1024, "weights": True}
     (megabytes,) = json.loads(fresh(MEASURE, json.dumps([case])))
     assert megabytes > 8 * 1024 * 1024 * 4 / 1e6

@@ -59,7 +59,7 @@ def attention_weights(
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
     if bias is not None:
-        scores = scores + bias
+        scores = scores + bias.to(scores.dtype)
     if is_causal:
         attn_mask = combine_masks(attn_mask, causal_mask(T, S, device=query.device))
     if attn_mask is not None:

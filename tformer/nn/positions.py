@@ -71,8 +71,7 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
-        check_start(x, self.d_model, start)
-        end = start + x.shape[1]
+        end = _check_sequence(x, self.d_model, start)
         if end > len(self.table):
             longer = sinusoidal_positions(max(end, 2 * len(self.table)), self.d_model)
             self.table = longer.float().to(self.table)
@@ -103,8 +102,7 @@ class LearnedPositionalEmbedding(nn.Module):
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
-        check_start(x, self.d_model, start)
-        end = start + x.shape[1]
+        end = _check_sequence(x, self.d_model, start)
         if end > self.max_len:
             raise ValueError(
                 f"x needs positions up to {end} but max_len is {self.max_len}: "
@@ -113,8 +111,8 @@ class LearnedPositionalEmbedding(nn.Module):
         return x + self.weight[start:end]
 
 
-def check_start(x: Tensor, d_model: int, start: int) -> None:
-    """Raise unless x is (B, T, D), not empty, and `start` a position."""
+def _check_sequence(x: Tensor, d_model: int, start: int) -> int:
+    """Check what enters; return the position after the last."""
     if x.ndim != 3 or x.shape[-1] != d_model:
         raise ValueError(
             f"x must be (batch, length, d_model = {d_model}), not {tuple(x.shape)}"
@@ -123,3 +121,4 @@ def check_start(x: Tensor, d_model: int, start: int) -> None:
         raise ValueError(f"x is an empty sequence: its shape is {tuple(x.shape)}")
     if start < 0:
         raise ValueError(f"start ({start}) must be at least 0")
+    return start + x.shape[1]

@@ -3,7 +3,7 @@
 B batch · H heads · T queries · S keys
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from tformer.nn.attention import attention_weights, mix_values
+from tformer.nn.attention_checks import check_values
 from tformer.nn.heads import MultiHeadAttention
 
 
@@ -61,27 +62,29 @@ def record_weights(model: nn.Module) -> Iterator[RecordedWeights]:
         `RecordedWeights`, filled by each forward: by module, or by its name.
     """
     attentions: dict[str, nn.Module] = {
-        # torch.compile puts the model below a name of its own
-        name.removeprefix("_orig_mod."): module
-        for name, module in model.named_modules()
+        # torch.compile puts what it compiles below a name of its own
+        name.replace("_orig_mod.", ""): module
+        for name, module in model.named_modules(remove_duplicate=False)
         if isinstance(module, MultiHeadAttention)
     }
     weights = RecordedWeights(attentions)
     before = {each: vars(each).get("attend") for each in attentions.values()}
-    for each in attentions.values():
-        keep = partial(weights._kept.__setitem__, each)
-        each.attend = partial(_attend_and_keep, keep)  # type: ignore[assignment]
+    for each, outer in before.items():
+        keeps = [partial(weights._kept.__setitem__, each)]
+        if outer is not None:  # a block around this one keeps them too
+            keeps += outer.args[0]
+        each.attend = partial(_attend_and_keep, keeps)  # type: ignore[assignment]
     try:
         yield weights
     finally:
-        for each, attend in before.items():
+        for each, outer in before.items():
             del each.attend
-            if attend is not None:  # a block inside another block
-                each.attend = attend
+            if outer is not None:
+                each.attend = outer
 
 
 def _attend_and_keep(
-    keep: Callable[[Tensor], None],
+    keeps: Iterable[Callable[[Tensor], None]],
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -90,7 +93,9 @@ def _attend_and_keep(
     dropout_p: float = 0.0,
     **options: Any,
 ) -> Tensor:
-    """Do what `scaled_dot_product_attention` does, and hand the weights to `keep`."""
+    """Do what `scaled_dot_product_attention` does, and hand the weights to `keeps`."""
     weights = attention_weights(query, key, attn_mask, **options)  # (B, H, T, S)
-    keep(weights)
+    check_values(key, value, dropout_p)
+    for keep in keeps:
+        keep(weights)
     return mix_values(weights, value, dropout_p).to(query.dtype)

@@ -1,0 +1,305 @@
+"""Attention weights that are kept while a model runs."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from tformer import (
+    Decoder,
+    Encoder,
+    EncoderDecoder,
+    MultiHeadAttention,
+    attention_weights,
+    causal_mask,
+    length_mask,
+    record_weights,
+    scaled_dot_product_attention,
+)
+from tformer.nn.heads import split_heads
+
+B, T, S, H, G, D, F = 2, 5, 7, 6, 3, 66, 13
+NAMES = [
+    "encoder.layers.0.self_attn",
+    "decoder.layers.0.self_attn",
+    "decoder.layers.0.cross_attn",
+    "decoder.layers.1.self_attn",
+    "decoder.layers.1.cross_attn",
+]
+
+
+@pytest.fixture
+def attention(float64, randomised):
+    return randomised(MultiHeadAttention(D, H, num_kv_heads=G))
+
+
+@pytest.fixture
+def model(randomised):
+    encoder, decoder = Encoder(D, H, F, 1), Decoder(D, H, F, 2, num_kv_heads=G)
+    return randomised(EncoderDecoder(encoder, decoder))
+
+
+@pytest.fixture
+def inputs():
+    return torch.randn(B, S, D), torch.randn(B, T, D)
+
+
+def untouched(model):
+    """Say whether every attention is as it was made."""
+    attentions = [m for m in model.modules() if isinstance(m, MultiHeadAttention)]
+    assert attentions
+    return all(
+        "attend" not in vars(each) and each.attend is scaled_dot_product_attention
+        for each in attentions
+    )
+
+
+def test_they_are_what_attention_weights_returns(attention):
+    x, memory = torch.randn(B, T, D), torch.randn(B, S, D)
+    mask, bias = length_mask(torch.tensor([3, S])), torch.randn(1, H, T, S)
+    options = {"bias": bias, "is_causal": True}
+    with record_weights(attention) as weights:
+        output = attention(x, memory, attn_mask=mask, **options)
+    q = split_heads(attention.q_proj(x), H)
+    k = split_heads(attention.k_proj(memory), G)
+    assert_close(weights[attention], attention_weights(q, k, mask, **options))
+    assert_close(output, attention(x, memory, attn_mask=mask, **options))
+
+
+def test_by_module_and_by_name(model, inputs):
+    with record_weights(model) as weights:
+        assert len(weights) == 0
+        output = model(*inputs)
+    assert_close(output, model(*inputs))
+    assert len(weights) == 5
+    assert list(weights.by_name()) == NAMES
+    modules = [model.get_submodule(name) for name in NAMES]
+    assert set(weights) == set(modules)
+    for name, module in zip(NAMES, modules, strict=True):
+        assert module in weights
+        assert weights[name] is weights[module] is weights.by_name()[name]
+        S_or_T = S if name.startswith("enc") or "cross" in name else T
+        rows = S if name.startswith("enc") else T
+        assert weights[name].shape == (B, H, rows, S_or_T)
+
+
+def test_unknown_names_and_modules(model, inputs):
+    with record_weights(model) as weights:
+        model.encoder(inputs[0])
+    with pytest.raises(KeyError, match=r"'encoder' is no attention of the model: enc"):
+        weights["encoder"]
+    assert list(weights.by_name()) == NAMES[:1]
+    for missing in (NAMES[1], model.decoder.layers[0].self_attn, model):
+        with pytest.raises(KeyError):
+            weights[missing]
+        assert missing not in weights
+    assert NAMES[0] in weights
+
+
+def test_the_last_of_several_runs_is_kept(attention):
+    one, two = torch.randn(2, B, T, D)
+    with record_weights(attention) as weights:
+        attention(one)
+        first = weights[attention]
+        attention(two)
+    assert not torch.allclose(weights[attention], first)
+    with record_weights(attention) as again:
+        attention(two)
+    assert torch.equal(again[attention], weights[attention])
+
+
+def test_what_was_kept_stays_and_nothing_is_added(model, inputs):
+    with record_weights(model) as weights:
+        model(*inputs)
+    assert untouched(model)
+    before = {name: w.clone() for name, w in weights.by_name().items()}
+    model(*(x + 1 for x in inputs))
+    for name, kept in weights.by_name().items():
+        assert torch.equal(kept, before[name])
+
+
+def test_an_error_inside_leaves_the_model_as_it_was(model, inputs):
+    kept = []
+
+    def fail():
+        with record_weights(model) as weights:
+            kept.append(weights)
+            model(*inputs)
+            raise RuntimeError("of mine")
+
+    with pytest.raises(RuntimeError, match="of mine"):
+        fail()
+    assert untouched(model)
+    assert len(kept[0]) == 5
+    with pytest.raises(ValueError, match="query must be"), record_weights(model):
+        model(inputs[0], inputs[1][..., :-1])
+    assert untouched(model)
+
+
+def test_a_value_that_does_not_fit_is_refused_as_without(attention, raises):
+    x, memory = torch.randn(B, T, D), torch.randn(B, S, D)
+    message = (
+        "value and key must agree in batch, heads and length: "
+        "value is (1, 3, 7, 11), key is (2, 3, 7, 11)"
+    )
+    for recording in (False, True):
+        with raises(ValueError, message):
+            if recording:
+                with record_weights(attention):
+                    attention(x, memory, memory[:1])
+            attention(x, memory, memory[:1])
+
+
+def test_gradients_reach_the_weights(attention):
+    x = torch.randn(B, T, D, requires_grad=True)
+    with record_weights(attention) as weights:
+        attention(x)
+    kept = weights[attention]
+    factor = torch.randn_like(kept)
+    (kept * factor).sum().backward()
+    ours = [x.grad.clone(), attention.q_proj.weight.grad.clone()]
+    assert attention.v_proj.weight.grad is None
+    x.grad = attention.q_proj.weight.grad = None
+    q, k = split_heads(attention.q_proj(x), H), split_heads(attention.k_proj(x), G)
+    (attention_weights(q, k) * factor).sum().backward()
+    assert_close(ours, [x.grad, attention.q_proj.weight.grad])
+    assert all(gradient.abs().max() > 1e-3 for gradient in ours)
+    with torch.no_grad(), record_weights(attention) as weights:
+        attention(x)
+    assert not weights[attention].requires_grad
+
+
+def test_in_training_they_come_before_dropout():
+    attention = MultiHeadAttention(D, H, dropout=0.5)
+    x = torch.randn(B, T, D)
+    with record_weights(attention) as weights:
+        one = attention(x)
+        kept = weights[attention]
+        two = attention(x)
+    assert not torch.allclose(one, two)
+    assert torch.equal(kept, weights[attention])
+    assert (kept > 0).all()
+    assert_close(kept.sum(dim=-1), torch.ones(B, H, T))
+    attention.eval()
+    with record_weights(attention) as weights:
+        attention(x)
+    assert torch.equal(kept, weights[attention])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_in_half_precision_they_are_float32(attention, dtype):
+    attention, x = attention.to(dtype), torch.randn(B, T, D).to(dtype)
+    with record_weights(attention) as weights:
+        output = attention(x)
+    assert weights[attention].dtype == torch.float32
+    assert output.dtype == dtype
+    sums = weights[attention].sum(dim=-1)
+    assert_close(sums, torch.ones(B, H, T, dtype=torch.float32))
+
+
+def test_a_block_inside_another(model, inputs):
+    """Both keep what runs in the inner one; the outer goes on after it."""
+    with record_weights(model) as outer:
+        with record_weights(model.decoder) as inner:
+            model(*inputs)
+        assert list(inner.by_name()) == [n.removeprefix("decoder.") for n in NAMES[1:]]
+        assert list(outer.by_name()) == NAMES
+        for layer in model.decoder.layers:
+            assert inner[layer.self_attn] is outer[layer.self_attn]
+        kept = inner["layers.0.self_attn"]
+        model(*(x.flip(1) for x in inputs))
+        assert inner["layers.0.self_attn"] is kept
+        assert not torch.allclose(outer[NAMES[1]], kept)
+    assert untouched(model)
+
+
+def test_an_attention_under_two_names(model, inputs):
+    model.decoder.layers[1] = model.decoder.layers[0]
+    with record_weights(model) as weights:
+        model(*inputs)
+    assert len(weights) == 3
+    assert list(weights.by_name()) == NAMES
+    assert weights[NAMES[1]] is weights[NAMES[3]]
+    assert untouched(model)
+
+
+def test_an_attention_by_itself_has_no_name(attention):
+    with record_weights(attention) as weights:
+        attention(torch.randn(B, T, D))
+    assert torch.equal(weights[""], weights[attention])
+
+
+def test_copies_of_a_model_and_of_what_was_kept(model, inputs):
+    with record_weights(model) as weights:
+        output = model(*inputs)
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert untouched(twin)
+        assert_close(twin(*inputs), output)
+    plain = {name: w.detach() for name, w in weights.by_name().items()}
+    assert_close(pickle.loads(pickle.dumps(plain)), plain)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("when", ["before", "inside"])
+def test_under_the_compiler(model, inputs, when):
+    """In one graph, whether the model was compiled and used before or in the block."""
+    torch._dynamo.reset()
+    with record_weights(model) as wanted:
+        output = model(*inputs)
+    if when == "before":
+        compiled = torch.compile(model, fullgraph=True, backend="eager")
+        assert_close(compiled(*inputs), output)
+    with record_weights(model) as weights:
+        if when == "inside":
+            compiled = torch.compile(model, fullgraph=True, backend="eager")
+        assert_close(compiled(*inputs), output)
+        assert_close(weights.by_name(), wanted.by_name())
+        longer = [torch.cat((x, x), dim=1) for x in inputs]
+        compiled(*longer)
+        assert weights[NAMES[0]].shape == (B, H, 2 * S, 2 * S)
+        (sum(w.square().sum() for w in weights.values())).backward()
+    assert model.encoder.layers[0].self_attn.q_proj.weight.grad.abs().max() > 0
+    kept = weights[NAMES[0]]
+    assert_close(compiled(*inputs), output)
+    assert weights[NAMES[0]] is kept
+    assert untouched(model)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("whole", [False, True])
+def test_names_are_those_of_the_model_before_it_was_compiled(model, inputs, whole):
+    torch._dynamo.reset()
+    if whole:
+        named = torch.compile(model, backend="eager")
+    else:
+        named = model
+        model.encoder = torch.compile(model.encoder, backend="eager")
+    with record_weights(named) as weights:
+        named(*inputs)
+    assert list(weights.by_name()) == NAMES
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_export_of_a_module_that_returns_weights(model, inputs):
+    class WithWeights(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, src, tgt):
+            with record_weights(self.model) as weights:
+                output = self.model(src, tgt, causal_mask(tgt.shape[1]))
+            return output, weights.by_name()
+
+    both = WithWeights().eval()
+    program = torch.export.export(both, inputs)
+    others = tuple(torch.randn_like(x) for x in inputs)
+    output, weights = program.module()(*others)
+    wanted, wanted_weights = both(*others)
+    assert_close(output, wanted)
+    assert list(weights) == NAMES
+    assert_close(dict(weights), wanted_weights)
+    assert untouched(model)
