@@ -158,7 +158,7 @@ def test_greedy_can_miss_what_a_beam_finds():
 class Scripted(GPT):
     """Says the same shares whatever it reads."""
 
-    def forward(self, ids, *, cache=None, last_only=False, return_weights=False):
+    def forward(self, ids, *, cache=None, last_only=False):
         super().forward(ids, cache=cache)  # fills the cache
         self.calls += 1
         return torch.tensor(self.shares).log().expand(len(ids), 1, -1)

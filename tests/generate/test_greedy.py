@@ -105,7 +105,7 @@ def test_without_a_padding_token_rows_are_filled_with_the_end_token():
 def test_the_source_is_encoded_once():
     model = make_model()
     calls = []
-    model.stacks.encoder.register_forward_hook(lambda *_: calls.append(1))
+    model.encoder.register_forward_hook(lambda *_: calls.append(1))
     out = greedy(model, sources(), bos_id=BOS, eos_id=EOS, max_len=9)
     assert out.shape[1] > 1
     assert len(calls) == 1
@@ -125,7 +125,7 @@ def test_a_given_mask_hides_what_it_says():
 
 def test_the_modes_of_all_modules_come_back_and_dropout_has_no_part():
     model = make_model(dropout=0.5).train()
-    model.stacks.encoder.eval()
+    model.encoder.eval()
     before = [module.training for module in model.modules()]
     options = {"bos_id": BOS, "eos_id": EOS, "max_len": 6}
     first = greedy(model, sources(), **options)
@@ -195,7 +195,7 @@ def test_turned_weights_write_the_same(tied):
         assert model.state_dict().keys() == weights.keys()
         for name, weight in model.state_dict().items():
             assert torch.equal(weight, weights[name])
-        turned = model.stacks.decoder.layers[0].feed_forward.linear1.weight
+        turned = model.decoder.layers[0].feed_forward.linear1.weight
         assert turned.stride() == (1, 22)
         assert turned.requires_grad
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from small_models import SIZES, V, small_bert
-from tformer import BERT, BERTConfig
+from tformer import BERT, BERTConfig, record_weights
 from tformer.interop import from_torch
 
 B, S = 2, 7
@@ -187,10 +187,12 @@ def test_every_option_reaches_its_place():
 def test_weights_of_every_layer(ids):
     model = loud(small_bert())
     ids[1, 5:] = 0
-    logits, weights = model(ids, return_weights=True)
+    with record_weights(model) as recorded:
+        logits = model(ids)
     assert_close(logits, model(ids))
-    assert len(weights) == N
-    for layer in weights:
+    names = [f"stack.layers.{i}.self_attn" for i in range(N)]
+    assert list(recorded.by_name()) == names
+    for layer in recorded.values():
         assert layer.shape == (B, H, S, S)
         assert (layer[1, ..., 5:] == 0).all()
         assert (layer[0] > 0).all()
@@ -201,7 +203,7 @@ def test_logits_of_some_positions_only(ids):
     """Training asks for 15 % of the positions: the rest need no logits."""
     model = loud(small_bert())
     asked = torch.rand(B, S) < 0.5
-    x = model.stack(model.embed(ids), key_mask=ids != 0)
+    x = model.stack(model.embed(ids), (ids != 0)[:, None, None])
     assert_close(model.logits(x[asked]), model(ids)[asked])
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from small_models import SIZES, V, small_gpt
-from tformer import GPT, GPTConfig
+from tformer import GPT, Decoder, GPTConfig, record_weights
 from tformer.interop import from_torch
 
 B, T = 2, 7
@@ -114,6 +114,21 @@ def test_equals_torchs_encoder_between_two_embeddings(
     assert_close(*gradients)
 
 
+def test_the_parameters_have_the_names_of_every_saved_model():
+    """A GPT that was saved when its stack was an encoder loads into the decoder."""
+    model = small_gpt(num_layers=1)
+    assert isinstance(model.stack, Decoder)
+    linear = [f"self_attn.{x}_proj" for x in ("q", "k", "v", "out")]
+    linear += [f"feed_forward.linear{i}" for i in (1, 2)]
+    norms = [f"{part}_residual.norm" for part in ("self_attn", "feed_forward")]
+    layer = [f"stack.layers.0.{part}" for part in linear + norms]
+    both = [
+        f"{part}.{x}" for part in [*layer, "stack.norm"] for x in ("weight", "bias")
+    ]
+    wanted = ["embedding.weight", "positions.weight", *both]
+    assert list(model.state_dict()) == wanted
+
+
 @pytest.mark.parametrize("at", range(T))
 def test_the_future_leaves_the_past_alone(ids, at):
     model = small_gpt().eval()
@@ -190,11 +205,13 @@ def test_tied_and_untied(ids):
 @pytest.mark.parametrize("num_kv_heads", [None, 1])
 def test_weights_of_every_layer(ids, num_kv_heads):
     model = small_gpt(num_kv_heads=num_kv_heads).eval()
-    logits, weights = model(ids, return_weights=True)
+    with record_weights(model) as recorded:
+        logits = model(ids)
     assert_close(logits, model(ids))
-    assert len(weights) == N
+    names = [f"stack.layers.{i}.self_attn" for i in range(N)]
+    assert list(recorded.by_name()) == names
     later = torch.ones(T, T, dtype=torch.bool).triu(1)
-    for layer in weights:
+    for layer in recorded.values():
         assert layer.shape == (B, H, T, T)
         assert (layer[..., later] == 0).all()
         assert_close(layer.sum(dim=-1), torch.ones(B, H, T))

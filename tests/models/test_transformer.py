@@ -7,12 +7,15 @@ from torch import nn
 from torch.testing import assert_close
 
 from tformer import (
-    AttentionWeights,
+    Decoder,
+    Encoder,
     EncoderDecoder,
     Transformer,
     TransformerConfig,
     causal_mask,
+    combine_masks,
     length_mask,
+    record_weights,
 )
 from tformer.interop import from_torch
 
@@ -58,7 +61,8 @@ class TestKnownNumbers:
     def test_sizes(self, preset, changes, body, whole):
         with torch.device("meta"):
             model = Transformer(getattr(TransformerConfig, preset)(**changes))
-        assert number_of_parameters(model.stacks) == body
+        stacks = (model.encoder, model.decoder)
+        assert sum(map(number_of_parameters, stacks)) == body
         assert number_of_parameters(model) == whole
 
     @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
@@ -91,8 +95,11 @@ def test_stacks_equal_torch(float64, randomised, norm_first, bias, padded):
     )
     ours = from_torch(randomised(theirs))
     src, tgt = torch.randn(B, S, D), torch.randn(B, T, D)
-    src_key_mask = length_mask(torch.tensor([3, S])) if padded else None
-    key_mask = length_mask(torch.tensor([T, 2])) if padded else None
+    src_real = length_mask(torch.tensor([3, S])) if padded else None
+    tgt_real = length_mask(torch.tensor([T, 2])) if padded else None
+    src_padding, tgt_padding = (
+        None if real is None else ~real[:, 0, 0] for real in (src_real, tgt_real)
+    )
     src_mask = (torch.rand(S, S) < 0.6) | torch.eye(S, dtype=torch.bool)
     src_mask[:, 0] = True
     memory_mask = torch.rand(T, S) < 0.6
@@ -103,34 +110,34 @@ def test_stacks_equal_torch(float64, randomised, norm_first, bias, padded):
         ~src_mask,
         ~causal_mask(T),
         ~memory_mask,
-        None if src_key_mask is None else ~src_key_mask,
-        None if key_mask is None else ~key_mask,
-        None if src_key_mask is None else ~src_key_mask,
+        src_padding,
+        tgt_padding,
+        src_padding,
     )
     options = {
-        "src_mask": src_mask,
-        "memory_mask": memory_mask,
-        "src_key_mask": src_key_mask,
-        "key_mask": key_mask,
+        "src_mask": combine_masks(src_mask, src_real),
+        "memory_mask": combine_masks(memory_mask, src_real),
     }
-    output = ours(src, tgt, is_causal=True, **options)
+    output = ours(src, tgt, tgt_real, is_causal=True, **options)
     assert output.shape == (B, T, D)
     assert_close(output, wanted)
-    output, weights = ours(src, tgt, causal_mask(T), **options, return_weights=True)
+    with record_weights(ours) as recorded:
+        output = ours(src, tgt, combine_masks(causal_mask(T), tgt_real), **options)
     assert_close(output, wanted)
-    assert [len(part) for part in weights] == [2, 3, 3]
+    assert len(recorded) == 2 + 2 * 3
 
 
-def test_every_argument_of_the_stacks_changes_the_output(change):
-    stacks: EncoderDecoder = change().stacks
+def test_every_argument_of_the_stacks_changes_the_output():
+    stacks = EncoderDecoder(Encoder(D, H, 23, 2), Decoder(D, H, 23, 2))
     src, tgt = torch.randn(B, S, D), torch.randn(B, T, D)
     plain = stacks(src, tgt)
     for options in (
         {"attn_mask": torch.rand(T, T) < 0.5},
-        {"key_mask": length_mask(torch.tensor([T, 2]))},
+        {"attn_mask": length_mask(torch.tensor([T, 2]))},
         {"src_mask": torch.rand(S, S) < 0.5},
-        {"src_key_mask": length_mask(torch.tensor([S, 2]))},
+        {"src_mask": length_mask(torch.tensor([S, 2]))},
         {"memory_mask": torch.rand(T, S) < 0.5},
+        {"memory_mask": length_mask(torch.tensor([S, 2]))},
         {"is_causal": True},
     ):
         assert (stacks(src, tgt, **options) - plain).abs().max() > 1e-3, options
@@ -144,13 +151,10 @@ def test_is_its_parts(change, ids, positions):
     with torch.no_grad():
         E = model.src_embedding.weight
         table = model.src_positions
-        memory = model.stacks.encoder(table(E[src] * D**0.5), key_mask=src != 0)
-        output = model.stacks.decoder(
-            model.tgt_positions(E[tgt] * D**0.5),
-            memory,
-            causal_mask(T),
-            memory_key_mask=src != 0,
-        )
+        real = (src != 0)[:, None, None]  # (B, 1, 1, S)
+        memory = model.encoder(table(E[src] * D**0.5), real)
+        tgt_vectors = model.tgt_positions(E[tgt] * D**0.5)
+        output = model.decoder(tgt_vectors, memory, causal_mask(T), real)
         assert model(src, tgt).shape == (B, T, V)
         assert_close(model(src, tgt), output @ E.T)
 
@@ -163,7 +167,7 @@ def test_encode_and_decode_are_forward(change, ids):
     assert memory.shape == (B, S, D)
     logits = model.decode(tgt, memory, memory_key_mask=model.source_mask(src))
     assert_close(logits, wanted)
-    mask = length_mask(torch.tensor([2, S]))
+    mask = torch.arange(S) < torch.tensor([[2], [S]])
     memory = model.encode(src, src_key_mask=mask)
     assert_close(
         model.decode(tgt, memory, memory_key_mask=mask),
@@ -210,16 +214,23 @@ def test_padding_before_the_target_needs_a_mask(change, ids):
 def test_weights_of_every_layer(change, ids):
     model, (src, tgt) = change(num_encoder_layers=1, num_decoder_layers=3), ids
     src[1, 3:] = 0
-    logits, weights = model(src, tgt, return_weights=True)
+    with record_weights(model) as recorded:
+        logits = model(src, tgt)
     assert_close(logits, model(src, tgt))
-    assert isinstance(weights, AttentionWeights)
-    assert [tuple(w.shape) for w in weights.encoder] == [(B, H, S, S)]
-    assert [tuple(w.shape) for w in weights.decoder] == [(B, H, T, T)] * 3
-    assert [tuple(w.shape) for w in weights.cross] == [(B, H, T, S)] * 3
-    assert (weights.encoder[0][1, ..., 3:] == 0).all()
-    assert all((w[1, ..., 3:] == 0).all() for w in weights.cross)
-    assert all((w.triu(1) == 0).all() for w in weights.decoder)
-    for w in (*weights.encoder, *weights.decoder, *weights.cross):
+    weights = recorded.by_name()
+    layers = [f"decoder.layers.{i}" for i in range(3)]
+    names = [f"{layer}.{part}_attn" for layer in layers for part in ("self", "cross")]
+    assert list(weights) == ["encoder.layers.0.self_attn", *names]
+    for name, w in weights.items():
+        if name.startswith("encoder"):
+            assert w.shape == (B, H, S, S)
+        elif name.endswith("self_attn"):
+            assert w.shape == (B, H, T, T)
+            assert (w.triu(1) == 0).all()
+        else:
+            assert w.shape == (B, H, T, S)
+        if w.shape[-1] == S:
+            assert (w[1, ..., 3:] == 0).all()
         assert_close(w.sum(dim=-1), torch.ones(w.shape[:-1]))
 
 

@@ -33,13 +33,39 @@ def ids():
 
 def test_one_matrix_serves_all(ids):
     model = make()
-    assert model.src_embedding is model.tgt_embedding
+    assert model.src_embedding is not model.tgt_embedding
+    assert model.tgt_embedding.weight is model.src_embedding.weight
     assert model.output is None
     src, tgt = ids
     model(src, tgt).sum().backward()
     assert (model.src_embedding.weight.grad.abs().sum(dim=1) > 0).all()
     names = [name for name, _ in model.named_parameters() if "embedding" in name]
     assert names == ["src_embedding.weight"]
+    assert [name for name in model.state_dict() if "embedding" in name] == [
+        "src_embedding.weight",
+        "tgt_embedding.weight",
+    ]
+
+
+@pytest.mark.parametrize("tie_embeddings", [False, True])
+def test_a_functional_call_leaves_the_model_as_it_was(ids, tie_embeddings):
+    """One module under two names would come out with a tensor for its parameter."""
+    model = make(tie_embeddings=tie_embeddings)
+    before, wanted = model.src_embedding.weight.clone(), model(*ids)
+    twice = {name: 2 * p.detach() for name, p in model.named_parameters()}
+    output = torch.func.functional_call(model, twice, ids)
+    assert not torch.allclose(output, wanted)
+    for embedding in (model.src_embedding, model.tgt_embedding):
+        assert isinstance(embedding.weight, nn.Parameter)
+    assert model.tgt_embedding.weight is model.src_embedding.weight
+    assert torch.equal(model.src_embedding.weight, before)
+    assert torch.equal(model(*ids), wanted)
+    other = make(tie_embeddings=tie_embeddings)
+    other.load_state_dict(model.state_dict())
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.mul_(2)
+    assert torch.equal(output, other(*ids))
 
 
 def test_two_vocabularies(ids):
@@ -80,7 +106,7 @@ def test_every_option_reaches_its_place():
         num_encoder_layers=1,
         num_decoder_layers=3,
     )
-    encoder, decoder = model.stacks.encoder, model.stacks.decoder
+    encoder, decoder = model.encoder, model.decoder
     assert (len(encoder.layers), len(decoder.layers)) == (1, 3)
     assert model.dropout.p == 0.25
     assert encoder.norm.eps == decoder.norm.eps == 0.5
@@ -99,7 +125,8 @@ def test_every_option_reaches_its_place():
 
 def test_first_weights():
     model = make(d_model=66)
-    for name, parameter in model.stacks.named_parameters():
+    stacks = nn.ModuleList([model.encoder, model.decoder])
+    for name, parameter in stacks.named_parameters():
         if parameter.ndim == 2:
             bound = (6 / sum(parameter.shape)) ** 0.5
             assert 0.9 * bound < parameter.abs().max() <= bound, name

@@ -1,3 +1,5 @@
+from contextlib import nullcontext
+
 import pytest
 import torch
 from hypothesis import given
@@ -5,7 +7,15 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
 
-from tformer import Decoder, DecoderLayer, causal_mask, length_mask
+from tformer import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    causal_mask,
+    combine_masks,
+    length_mask,
+    record_weights,
+)
 from tformer.interop import from_torch
 
 B, T, S, H, D, F = 2, 5, 7, 3, 21, 13
@@ -25,29 +35,32 @@ class TestAgainstTorch:
         ours = from_torch(randomised(theirs))
         x = torch.randn(B, T, D, requires_grad=True)
         memory = torch.randn(B, S, D, requires_grad=True)
-        options = {
-            "attn_mask": causal_mask(T) if masks in ("causal", "all") else None,
-            "memory_mask": torch.rand(T, S) < 0.7 if masks == "all" else None,
-        }
-        if masks in ("padding", "all"):
-            options["key_mask"] = length_mask(torch.tensor([T, 2]))
-            options["memory_key_mask"] = length_mask(torch.tensor([3, S]))
+        attn_mask = memory_mask = real = memory_real = None
+        if masks in ("causal", "all"):
+            attn_mask = causal_mask(T)
         if masks == "all":
-            options["memory_mask"][:, 0] = True
-        names = {
-            "attn_mask": "tgt_mask",
-            "memory_mask": "memory_mask",
-            "key_mask": "tgt_key_padding_mask",
-            "memory_key_mask": "memory_key_padding_mask",
-        }
-        turned = {
-            names[k]: None if mask is None else ~mask for k, mask in options.items()
-        }
-        wanted = theirs(x, memory, **turned)
-        output = ours(x, memory, **options)
+            memory_mask = torch.rand(T, S) < 0.7
+            memory_mask[:, 0] = True
+        if masks in ("padding", "all"):
+            real = length_mask(torch.tensor([T, 2]))
+            memory_real = length_mask(torch.tensor([3, S]))
+        wanted = theirs(
+            x,
+            memory,
+            None if attn_mask is None else ~attn_mask,
+            None if memory_mask is None else ~memory_mask,
+            None if real is None else ~real[:, 0, 0],
+            None if memory_real is None else ~memory_real[:, 0, 0],
+        )
+        ours_masks = (
+            combine_masks(attn_mask, real),
+            combine_masks(memory_mask, memory_real),
+        )
+        output = ours(x, memory, *ours_masks)
         assert output.shape == (B, T, D)
         assert_close(output, wanted)
-        assert_close(ours(x, memory, **options, return_weights=True)[0], wanted)
+        with record_weights(ours):
+            assert_close(ours(x, memory, *ours_masks), wanted)
         gradients = [
             torch.autograd.grad(y.square().sum(), [x, memory]) for y in (output, wanted)
         ]
@@ -90,11 +103,12 @@ def test_the_future_is_hidden_only_if_asked():
 def test_padding_of_the_source_reaches_nothing(real, norm_first):
     decoder = Decoder(D, H, F, 2, norm_first=norm_first)
     x, memory = torch.randn(B, T, D), torch.randn(B, S, D, requires_grad=True)
-    memory_key_mask = length_mask(torch.tensor([S, real]))
-    output = decoder(x, memory, memory_key_mask=memory_key_mask)
+    memory_mask = length_mask(torch.tensor([S, real]))
+    key_mask = memory_mask[:, 0, 0]
+    output = decoder(x, memory, memory_mask=memory_mask)
     output.square().sum().backward()
-    assert (memory.grad[~memory_key_mask] == 0).all()
-    assert (memory.grad[memory_key_mask] != 0).any(dim=-1).all()
+    assert (memory.grad[~key_mask] == 0).all()
+    assert (memory.grad[key_mask] != 0).any(dim=-1).all()
     cut = decoder(x[1:], memory[1:, :real])
     assert_close(output[1:], cut, atol=1e-5, rtol=1e-5)
 
@@ -121,9 +135,9 @@ def test_every_argument_changes_the_output(kind, norm_first):
     assert (module(x, memory + 1) - plain).abs().max() > 1e-3
     for options in (
         {"attn_mask": torch.rand(T, T) < 0.5},
-        {"key_mask": length_mask(torch.tensor([T, 2]))},
+        {"attn_mask": length_mask(torch.tensor([T, 2]))},
         {"memory_mask": torch.rand(T, S) < 0.5},
-        {"memory_key_mask": length_mask(torch.tensor([S, 2]))},
+        {"memory_mask": length_mask(torch.tensor([S, 2]))},
         {"is_causal": True},
     ):
         assert (module(x, memory, **options) - plain).abs().max() > 1e-3, options
@@ -164,17 +178,17 @@ def test_every_option_reaches_its_place():
 def test_weights_of_every_layer():
     decoder = Decoder(D, H, F, 3, dropout=0.1).eval()
     x, memory = torch.randn(B, T, D), torch.randn(B, S, D)
-    options = {
-        "is_causal": True,
-        "memory_key_mask": length_mask(torch.tensor([S, 2])),
-    }
-    output, to_target, to_source = decoder(x, memory, **options, return_weights=True)
+    options = {"is_causal": True, "memory_mask": length_mask(torch.tensor([S, 2]))}
+    with record_weights(decoder) as recorded:
+        output = decoder(x, memory, **options)
     assert_close(output, decoder(x, memory, **options))
-    assert len(to_target) == len(to_source) == 3
-    for i, layer in enumerate(decoder.layers):
-        x, own, across = layer(x, memory, **options, return_weights=True)
-        assert torch.equal(to_target[i], own)
-        assert torch.equal(to_source[i], across)
+    assert len(recorded) == 6
+    for layer in decoder.layers:
+        with record_weights(layer) as of_layer:
+            x = layer(x, memory, **options)
+        own, across = recorded[layer.self_attn], recorded[layer.cross_attn]
+        assert torch.equal(own, of_layer[layer.self_attn])
+        assert torch.equal(across, of_layer[layer.cross_attn])
         assert own.shape == (B, H, T, T)
         assert across.shape == (B, H, T, S)
         assert (own.triu(1) == 0).all()
@@ -184,27 +198,50 @@ def test_weights_of_every_layer():
 
 
 @ORDERS
-@pytest.mark.parametrize("return_weights", [False, True])
+@pytest.mark.parametrize("recording", [nullcontext, record_weights])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_a_source_of_padding_only(dtype, return_weights, norm_first):
+def test_a_source_of_padding_only(dtype, recording, norm_first):
     decoder = Decoder(D, H, F, 2, norm_first=norm_first).to(dtype)
     x = torch.randn(B, T, D).to(dtype).requires_grad_()
     memory = torch.randn(B, S, D).to(dtype).requires_grad_()
-    output = decoder(
-        x,
-        memory,
-        key_mask=torch.tensor([[False] + [True] * 4, [True] * 5]),
-        memory_key_mask=torch.tensor([[True] * S, [False] * S]),
-        is_causal=True,
-        return_weights=return_weights,
-    )
-    output = output[0] if return_weights else output
+    real = torch.tensor([[False] + [True] * 4, [True] * 5])
+    memory_real = torch.tensor([[True] * S, [False] * S])
+    with recording(decoder):
+        output = decoder(
+            x,
+            memory,
+            real[:, None, None],
+            memory_real[:, None, None],
+            is_causal=True,
+        )
     output.float().square().sum().backward()
     assert output.isfinite().all()
     assert x.grad.isfinite().all()
     assert (memory.grad[1] == 0).all()
     assert memory.grad.isfinite().all()
     assert all(p.grad.isfinite().all() for p in decoder.parameters())
+
+
+@ORDERS
+def test_without_cross_attention_it_is_an_encoder_with_a_past(norm_first, randomised):
+    """As GPT uses it: the layers of an encoder, with the future hidden."""
+    options = {"norm_first": norm_first, "num_kv_heads": 1, "activation": "gelu"}
+    decoder = randomised(Decoder(D, H, F, 2, cross_attention=False, **options))
+    encoder = Encoder(D, H, F, 2, **options)
+    assert list(decoder.state_dict()) == list(encoder.state_dict())
+    encoder.load_state_dict(decoder.state_dict())
+    x = torch.randn(B, T, D)
+    assert_close(decoder(x, is_causal=True), encoder(x, causal_mask(T)))
+    assert_close(decoder(x, attn_mask=causal_mask(T)), encoder(x, causal_mask(T)))
+
+
+def test_a_memory_is_for_cross_attention_and_needed_by_it(raises):
+    x, memory = torch.randn(B, T, D), torch.randn(B, S, D)
+    alone, across = (Decoder(D, H, F, 1, cross_attention=c) for c in (False, True))
+    with raises(ValueError, "memory is for cross-attention, and needed by it"):
+        alone(x, memory)
+    with raises(ValueError, "memory is for cross-attention, and needed by it"):
+        across(x)
 
 
 def test_number_of_parameters():
@@ -227,13 +264,17 @@ def test_bad_input(raises):
         ValueError, "key must be (batch, length, d_model = 21), not (2, 7, 20)"
     ):
         decoder(x, torch.randn(B, S, 20))
-    message = (
-        "key has batch 3 but query has 2: query is (2, 3, 5, 7), key is (3, 3, 7, 7)"
-    )
-    with raises(ValueError, message):
-        decoder(x, torch.randn(3, S, D))
+    message = "x must have as many rows as the memory, or so many for each of its, not "
+    for rows in (3, 4):
+        with raises(ValueError, f"{message}2 for {rows}"):
+            decoder(x, torch.randn(rows, S, D))
     memory = torch.randn(B, S, D)
-    with raises(ValueError, "key_mask must be (B, S) = (2, 7), not (2, 5)"):
-        decoder(x, memory, memory_key_mask=torch.ones(B, T, dtype=torch.bool))
-    with raises(ValueError, "key_mask must be (B, S) = (2, 5), not (2, 7)"):
-        decoder(x, memory, key_mask=torch.ones(B, S, dtype=torch.bool))
+    rule = (
+        "attn_mask must be (T, S) = {}, or have four axes and broadcast to {}, not {}"
+    )
+    message = rule.format((5, 5), "(B, H, T, S) = (2, 3, 5, 5)", (2, 5))
+    with raises(ValueError, message):
+        decoder(x, memory, torch.ones(B, T, dtype=torch.bool))
+    message = rule.format((5, 7), "(B, H, T, S) = (2, 3, 5, 7)", (2, 7))
+    with raises(ValueError, message):
+        decoder(x, memory, memory_mask=torch.ones(B, S, dtype=torch.bool))

@@ -35,6 +35,18 @@ def test_logits_come_from_the_same_matrix():
     assert_close(embedding.weight.grad, wanted)
 
 
+def test_a_matrix_can_be_shared():
+    """As of source and target: one parameter under two names."""
+    embedding = TokenEmbedding(V, D)
+    before = embedding.weight.clone()
+    other = TokenEmbedding(V, D, weight=embedding.weight, scale=False)
+    assert other.weight is embedding.weight
+    assert torch.equal(embedding.weight, before)  # and is not drawn anew
+    both = torch.nn.ModuleList([embedding, other])
+    assert [name for name, _ in both.named_parameters()] == ["0.weight"]
+    assert list(both.state_dict()) == ["0.weight", "1.weight"]
+
+
 def test_first_vectors_have_unit_deviation():
     embedding = TokenEmbedding(501, 64)
     assert embedding.weight.std().item() == pytest.approx(1 / 8, rel=0.03)

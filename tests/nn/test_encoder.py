@@ -1,3 +1,5 @@
+from contextlib import nullcontext
+
 import pytest
 import torch
 from hypothesis import given
@@ -5,7 +7,14 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
 
-from tformer import Encoder, EncoderLayer, causal_mask, length_mask
+from tformer import (
+    Encoder,
+    EncoderLayer,
+    causal_mask,
+    combine_masks,
+    length_mask,
+    record_weights,
+)
 from tformer.interop import from_torch
 
 B, S, H, D, F = 2, 5, 3, 21, 13
@@ -23,13 +32,13 @@ class TestAgainstTorch:
             D, H, F, 0.0, activation, 0.1, True, norm_first, bias
         )
         ours = from_torch(randomised(theirs))
-        attn_mask = key_mask = None
+        attn_mask = real = None
         if mask in ("causal", "both"):
             attn_mask = causal_mask(S)
         if mask == "heads":
             attn_mask = (torch.rand(B, H, S, S) < 0.7) | torch.eye(S, dtype=torch.bool)
         if mask in ("padding", "both"):
-            key_mask = length_mask(torch.tensor([S, 2]))
+            real = length_mask(torch.tensor([S, 2]))
         x = torch.randn(B, S, D, requires_grad=True)
         wanted = theirs(
             x,
@@ -38,14 +47,14 @@ class TestAgainstTorch:
             else ~attn_mask.reshape(-1, *attn_mask.shape[-2:])
             if attn_mask.ndim == 4
             else ~attn_mask,
-            None if key_mask is None else ~key_mask,
+            None if real is None else ~real[:, 0, 0],
         )
-        output = ours(x, attn_mask, key_mask=key_mask)
+        together = combine_masks(attn_mask, real)
+        output = ours(x, together)
         assert output.shape == (B, S, D)
         assert_close(output, wanted)
-        assert_close(
-            ours(x, attn_mask, key_mask=key_mask, return_weights=True)[0], wanted
-        )
+        with record_weights(ours):
+            assert_close(ours(x, together), wanted)
         gradients = [torch.autograd.grad(y.square().sum(), x) for y in (output, wanted)]
         assert_close(*gradients)
 
@@ -57,9 +66,9 @@ class TestAgainstTorch:
         norm = nn.LayerNorm(D, bias=bias) if final_norm else None
         theirs = nn.TransformerEncoder(layer, 3, norm, enable_nested_tensor=False)
         ours = from_torch(randomised(theirs))
-        x, key_mask = torch.randn(B, S, D), length_mask(torch.tensor([S, 2]))
-        wanted = theirs(x, ~causal_mask(S), ~key_mask)
-        assert_close(ours(x, key_mask=key_mask, is_causal=True), wanted)
+        x, real = torch.randn(B, S, D), length_mask(torch.tensor([S, 2]))
+        wanted = theirs(x, ~causal_mask(S), ~real[:, 0, 0])
+        assert_close(ours(x, causal_mask(S) & real), wanted)
 
 
 @given(
@@ -77,7 +86,7 @@ def test_the_future_leaves_the_past_alone(at, norm_first):
     x = torch.randn(B, S, D)
     later = x.clone()
     later[:, at] += torch.randn(D)
-    before, after = encoder(x, is_causal=True), encoder(later, is_causal=True)
+    before, after = (encoder(y, causal_mask(S)) for y in (x, later))
     assert torch.equal(before[:, :at], after[:, :at])
     for t in range(at, S):
         assert not torch.allclose(before[:, t], after[:, t])
@@ -87,8 +96,9 @@ def test_the_future_leaves_the_past_alone(at, norm_first):
 def test_padding_reaches_nothing(real, norm_first):
     encoder = Encoder(D, H, F, 2, norm_first=norm_first)
     x = torch.randn(B, S, D, requires_grad=True)
-    key_mask = length_mask(torch.tensor([S, real]))
-    output = encoder(x, key_mask=key_mask)
+    attn_mask = length_mask(torch.tensor([S, real]))
+    key_mask = attn_mask[:, 0, 0]
+    output = encoder(x, attn_mask)
     output[key_mask].square().sum().backward()
     assert (x.grad[~key_mask] == 0).all()
     assert (x.grad[key_mask] != 0).any(dim=-1).all()
@@ -108,8 +118,8 @@ def test_every_argument_changes_the_output(kind, norm_first):
     plain = module(x)
     for options in (
         {"attn_mask": torch.rand(S, S) < 0.5},
-        {"key_mask": length_mask(torch.tensor([S, 2]))},
-        {"is_causal": True},
+        {"attn_mask": length_mask(torch.tensor([S, 2]))},
+        {"attn_mask": causal_mask(S)},
     ):
         assert (module(x, **options) - plain).abs().max() > 1e-3, options
 
@@ -155,30 +165,32 @@ def test_final_norm_is_for_pre_norm():
 @ORDERS
 def test_weights_of_every_layer(norm_first):
     encoder = Encoder(D, H, F, 3, norm_first=norm_first, dropout=0.1).eval()
-    x, key_mask = torch.randn(B, S, D), length_mask(torch.tensor([S, 2]))
-    output, weights = encoder(x, key_mask=key_mask, return_weights=True)
-    assert_close(output, encoder(x, key_mask=key_mask))
-    assert isinstance(weights, tuple)
-    assert len(weights) == 3
-    for i, layer in enumerate(encoder.layers):
-        x, wanted = layer(x, key_mask=key_mask, return_weights=True)
-        assert weights[i].shape == (B, H, S, S)
-        assert torch.equal(weights[i], wanted)
-        assert_close(weights[i].sum(dim=-1), torch.ones(B, H, S))
-        assert (weights[i][1, ..., 2:] == 0).all()
+    x, attn_mask = torch.randn(B, S, D), length_mask(torch.tensor([S, 2]))
+    with record_weights(encoder) as recorded:
+        output = encoder(x, attn_mask)
+    assert_close(output, encoder(x, attn_mask))
+    assert len(recorded) == 3
+    for layer in encoder.layers:
+        with record_weights(layer) as of_layer:
+            x = layer(x, attn_mask)
+        weights = recorded[layer.self_attn]
+        assert weights.shape == (B, H, S, S)
+        assert torch.equal(weights, of_layer[layer.self_attn])
+        assert_close(weights.sum(dim=-1), torch.ones(B, H, S))
+        assert (weights[1, ..., 2:] == 0).all()
 
 
 @ORDERS
-@pytest.mark.parametrize("return_weights", [False, True])
+@pytest.mark.parametrize("recording", [nullcontext, record_weights])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_a_row_of_padding_only(dtype, return_weights, norm_first):
+def test_a_row_of_padding_only(dtype, recording, norm_first):
     encoder = Encoder(D, H, F, 2, norm_first=norm_first).to(dtype)
     x = torch.randn(B, S, D).to(dtype).requires_grad_()
-    key_mask = torch.tensor([[True] * S, [False] * S])
-    output = encoder(x, key_mask=key_mask, return_weights=return_weights)
-    if return_weights:
-        output, weights = output
-        assert all((layer[1] == 0).all() for layer in weights)
+    real = torch.tensor([[True] * S, [False] * S])
+    with recording(encoder) as recorded:
+        output = encoder(x, real[:, None, None])
+    if recording is record_weights:
+        assert all((weights[1] == 0).all() for weights in recorded.values())
     output.float().square().sum().backward()
     assert output.isfinite().all()
     assert x.grad.isfinite().all()
@@ -210,9 +222,12 @@ class TestBadInput:
         encoder = Encoder(D, H, F, 1, norm_first=norm_first)
         with raises(ValueError, "query is empty: its shape is (2, 3, 0, 7)"):
             encoder(torch.randn(B, 0, D))
-        message = "key_mask must be (B, S) = (2, 5), not (2, 4)"
+        message = (
+            "attn_mask must be (T, S) = (5, 5), or have four axes and broadcast to "
+            "(B, H, T, S) = (2, 3, 5, 5), not (2, 5)"
+        )
         with raises(ValueError, message):
-            encoder(torch.randn(B, S, D), key_mask=torch.ones(B, 4, dtype=torch.bool))
+            encoder(torch.randn(B, S, D), torch.ones(B, S, dtype=torch.bool))
         message = (
             "x has width 20 but d_model is 21: x is (2, 5, 20)"
             if norm_first

@@ -1,5 +1,6 @@
 import copy
 import pickle
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -8,7 +9,13 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
 
-from tformer import MultiHeadAttention, causal_mask, length_mask
+from tformer import (
+    MultiHeadAttention,
+    causal_mask,
+    combine_masks,
+    length_mask,
+    record_weights,
+)
 from tformer.nn.heads import merge_heads, split_heads
 
 B, T, S, H, DH = 2, 5, 7, 3, 11
@@ -53,7 +60,7 @@ class TestAgainstTorch:
         }[mask]
         if allowed is not None:
             allowed[..., 0] = True
-        key_mask = length_mask(torch.tensor([key_len, 2]), key_len) if padded else None
+        real = length_mask(torch.tensor([key_len, 2]), key_len) if padded else None
         wanted, wanted_weights = theirs(
             query,
             key,
@@ -63,17 +70,18 @@ class TestAgainstTorch:
             else ~allowed.reshape(-1, T, key_len)
             if allowed.ndim == 4
             else ~allowed,
-            key_padding_mask=None if key_mask is None else ~key_mask,
+            key_padding_mask=None if real is None else ~real[:, 0, 0],
             average_attn_weights=False,
         )
-        output, weights = ours(
-            query, key, value, allowed, key_mask=key_mask, return_weights=True
-        )
+        attn_mask = combine_masks(allowed, real)
+        with record_weights(ours) as recorded:
+            output = ours(query, key, value, attn_mask)
+        weights = recorded[ours]
         assert output.shape == (B, T, D)
         assert weights.shape == (B, H, T, key_len)
         assert_close(output, wanted)
         assert_close(weights, wanted_weights)
-        fused = ours(query, key, value, allowed, key_mask=key_mask)
+        fused = ours(query, key, value, attn_mask)
         assert_close(fused, wanted)
         gradients = [
             torch.autograd.grad(x.square().sum(), [query, key, value])
@@ -114,9 +122,9 @@ def test_groups_are_heads_with_shared_keys_and_values(float64, randomised, group
     full.load_state_dict(weights)
     x, memory = torch.randn(B, T, 6 * DH), torch.randn(B, S, 6 * DH)
     assert_close(grouped(x, memory), full(x, memory))
-    assert_close(
-        grouped(x, memory, return_weights=True), full(x, memory, return_weights=True)
-    )
+    with record_weights(grouped) as of_grouped, record_weights(full) as of_full:
+        assert_close(grouped(x, memory), full(x, memory))
+    assert_close(of_grouped[grouped], of_full[full])
 
 
 def test_key_and_value_default(attention):
@@ -129,11 +137,14 @@ def test_key_and_value_default(attention):
 def test_masks_combine(attention):
     x = torch.randn(B, T, D)
     attn_mask = torch.rand(T, T) < 0.8
-    key_mask = torch.tensor([[True] * 5, [False, True, True, True, False]])
-    together = attn_mask & causal_mask(T) & key_mask[:, None, None, :]
-    wanted, wanted_weights = attention(x, attn_mask=together, return_weights=True)
-    options = {"attn_mask": attn_mask, "key_mask": key_mask, "is_causal": True}
-    output, weights = attention(x, **options, return_weights=True)
+    real = torch.tensor([[True] * 5, [False, True, True, True, False]])[:, None, None]
+    together = attn_mask & causal_mask(T) & real  # (B, 1, T, T)
+    options = {"attn_mask": combine_masks(attn_mask, real), "is_causal": True}
+    with record_weights(attention) as recorded:
+        wanted = attention(x, attn_mask=together)
+        wanted_weights = recorded[attention]
+        output = attention(x, **options)
+    weights = recorded[attention]
     assert_close(output, wanted)
     assert_close(weights, wanted_weights)
     assert_close(attention(x, **options), wanted)
@@ -143,13 +154,12 @@ def test_masks_combine(attention):
 def test_every_argument_changes_the_output(attention):
     x, memory = torch.randn(B, T, D), torch.randn(B, T, D)
     plain = attention(x)
-    key_mask = length_mask(torch.tensor([3, 5]))
     for options in (
         {"key": memory},
         {"key": x, "value": memory},
         {"attn_mask": torch.rand(T, T) < 0.5},
-        {"key_mask": key_mask},
-        {"bias": torch.randn(H, T, T)},
+        {"attn_mask": length_mask(torch.tensor([3, 5]))},
+        {"bias": torch.randn(1, H, T, T)},
         {"is_causal": True},
     ):
         assert (attention(x, **options) - plain).abs().max() > 1e-3, options
@@ -159,8 +169,8 @@ def test_every_argument_changes_the_output(attention):
 def test_a_masked_key_has_no_gradient(real):
     attention = MultiHeadAttention(D, H)
     query, key = torch.randn(B, T, D), torch.randn(B, S, D, requires_grad=True)
-    key_mask = length_mask(torch.tensor([real, S]))
-    attention(query, key, key_mask=key_mask).square().sum().backward()
+    attn_mask = length_mask(torch.tensor([real, S]))
+    attention(query, key, attn_mask=attn_mask).square().sum().backward()
     assert (key.grad[0, real:] == 0).all()
     assert (key.grad[0, :real] != 0).all()
     assert (key.grad[1] != 0).all()
@@ -171,14 +181,14 @@ def test_rows_of_a_batch_do_not_mix(attention):
     assert_close(attention(x)[:1], attention(x[:1]))
 
 
-@pytest.mark.parametrize("return_weights", [False, True])
+@pytest.mark.parametrize("recording", [nullcontext, record_weights])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_a_query_without_keys_gets_the_output_bias(randomised, dtype, return_weights):
+def test_a_query_without_keys_gets_the_output_bias(randomised, dtype, recording):
     attention = randomised(MultiHeadAttention(D, H)).to(dtype)
     x = torch.randn(B, T, D).to(dtype).requires_grad_()
-    key_mask = torch.tensor([[False] * T, [True] * T])
-    output = attention(x, key_mask=key_mask, return_weights=return_weights)
-    output = output[0] if return_weights else output
+    real = torch.tensor([[False] * T, [True] * T])
+    with recording(attention):
+        output = attention(x, attn_mask=real[:, None, None])
     assert torch.equal(output[0], attention.out_proj.bias.expand(T, D))
     output.float().square().sum().backward()
     assert (x.grad[0] == 0).all()
@@ -231,8 +241,7 @@ def test_dropout_is_for_training_only():
     attention = MultiHeadAttention(D, H, dropout=0.5)
     x = torch.randn(B, T, D)
     assert not torch.equal(attention(x), attention(x))
-    output, weights = attention(x, return_weights=True)
-    assert_close(weights.sum(dim=-1), torch.ones(B, H, T))
+    output = attention(x)
     attention.eval()
     assert torch.equal(attention(x), attention(x))
     assert not torch.allclose(attention(x), output)

@@ -63,21 +63,22 @@ def test_masks_are_made_on_the_device():
 @given(lengths=st.lists(st.integers(0, 7), min_size=1, max_size=5))
 def test_length_mask_is_its_definition(lengths):
     mask = length_mask(torch.tensor(lengths), 7)
-    assert mask.shape == (len(lengths), 7)
+    assert mask.shape == (len(lengths), 1, 1, 7)
     assert mask.dtype == torch.bool
-    for row, length in zip(mask.tolist(), lengths, strict=True):
+    for row, length in zip(mask[:, 0, 0].tolist(), lengths, strict=True):
         assert row == [True] * length + [False] * (7 - length)
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64])
 def test_length_mask_ends_with_the_longest(dtype):
     mask = length_mask(torch.tensor([2, 3, 0], dtype=dtype))
-    assert mask.int().tolist() == [[1, 1, 0], [1, 1, 1], [0, 0, 0]]
+    assert mask.shape == (3, 1, 1, 3)
+    assert mask[:, 0, 0].int().tolist() == [[1, 1, 0], [1, 1, 1], [0, 0, 0]]
 
 
 def test_combined_masks_allow_what_all_allow():
-    causal, key_mask = causal_mask(3), torch.tensor([[True, False, True]])
-    both = combine_masks(causal, None, key_mask[:, None, None, :])
+    causal, real = causal_mask(3), torch.tensor([True, False, True])
+    both = combine_masks(causal, None, real[None, None, None])
     assert both.shape == (1, 1, 3, 3)
     assert both[0, 0].int().tolist() == [[1, 0, 0], [1, 0, 0], [1, 0, 1]]
     assert combine_masks() is None

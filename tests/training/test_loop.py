@@ -161,7 +161,7 @@ def test_the_schedule_does_not_see_the_parts():
 
 def test_bf16_computes_products_in_16_bits_and_keeps_weights_in_32():
     model, seen = make_model(), []
-    model.stacks.encoder.layers[0].feed_forward.register_forward_hook(
+    model.encoder.layers[0].feed_forward.register_forward_hook(
         lambda _, __, output: seen.append(output.dtype)
     )
     (full, *_), _ = gradients(model, make_batch())
@@ -239,7 +239,7 @@ def test_batches_are_taken_one_by_one_and_no_more_than_needed():
 def poisoned():
     """A model whose loss becomes NaN in the forward pass of the third step."""
     model, calls = make_model(), itertools.count(1)
-    model.stacks.encoder.register_forward_hook(
+    model.encoder.register_forward_hook(
         lambda _, __, output: output * math.nan if next(calls) == 3 else output
     )
     return model
@@ -262,10 +262,10 @@ def test_a_loss_that_is_nan_stops_before_the_step(poisoned):
 def test_a_parameter_that_is_nan_is_named():
     model = make_model()
     with torch.no_grad():
-        model.stacks.decoder.layers[1].self_attn.q_proj.weight[0, 0] = math.inf
+        model.decoder.layers[1].self_attn.q_proj.weight[0, 0] = math.inf
     with pytest.raises(
         FloatingPointError,
-        match=r"step 1: .* parameter stacks\.decoder\.layers\.1\.self_attn\.q_proj",
+        match=r"step 1: .* parameter decoder\.layers\.1\.self_attn\.q_proj",
     ):
         run(model)
 
@@ -285,7 +285,7 @@ def test_after_a_loss_that_is_nan_a_scaler_can_be_used_again(poisoned):
 
 def test_a_gradient_that_is_infinite_is_named():
     model = make_model()
-    bias = model.stacks.encoder.layers[0].feed_forward.linear1.bias
+    bias = model.encoder.layers[0].feed_forward.linear1.bias
     bias.register_hook(lambda gradient: gradient + math.inf)
     before = [p.detach().clone() for p in model.parameters()]
     with pytest.raises(

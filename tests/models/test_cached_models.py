@@ -1,0 +1,223 @@
+"""Whole models with a cache: it changes no number, however a text is cut."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from pieces import in_pieces, splits
+from tformer import GPT, GPTConfig, Transformer, TransformerConfig, record_weights
+
+H, S, V = 6, 11, 31
+
+
+@pytest.fixture(params=[H, 3, 1], ids=["MHA", "GQA", "MQA"])
+def kv_heads(request):
+    return request.param
+
+
+def transformer(**changes) -> Transformer:
+    sizes = {"vocab_size": V, "d_model": 24, "num_heads": H, "d_ff": 17}
+    config = TransformerConfig.tiny(**{**sizes, "max_len": 13, **changes})
+    return Transformer(config).eval()
+
+
+@pytest.mark.usefixtures("float64")
+class TestTransformer:
+    @torch.no_grad()
+    @pytest.mark.parametrize("norm_first", [False, True])
+    @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+    def test_every_split(self, kv_heads, norm_first, positions, randomised):
+        T = 5
+        model = randomised(
+            transformer(
+                num_kv_heads=kv_heads, norm_first=norm_first, positions=positions
+            )
+        )
+        src, tgt = torch.randint(1, V, (3, S)), torch.randint(1, V, (3, T))
+        src[1, 4:] = src[2, 1:] = 0  # padding
+        mask = model.source_mask(src)
+        memory = model.encode(src)
+        whole = model(src, tgt)
+        for pieces in splits(T):
+            cache = model.new_cache(T)
+            logits = in_pieces(
+                lambda begin, end, cache=cache: model.decode(
+                    tgt[:, begin:end], memory, memory_key_mask=mask, cache=cache
+                ),
+                pieces,
+            )
+            assert_close(logits, whole)
+            assert cache.length == T
+
+    @torch.no_grad()
+    def test_padding_on_the_left(self, randomised):
+        model, T = randomised(transformer(num_kv_heads=2)), 6
+        src, tgt = torch.randint(1, V, (3, S)), torch.randint(1, V, (3, T))
+        real = torch.arange(T) >= torch.tensor([0, 3, 5])[:, None]
+        whole = model(src, tgt, tgt_key_mask=real)
+        memory = model.encode(src)
+        for pieces in splits(T):
+            cache = model.new_cache(T)
+            logits = in_pieces(
+                lambda begin, end, cache=cache: model.decode(
+                    tgt[:, begin:end],
+                    memory,
+                    tgt_key_mask=real[:, :end],
+                    cache=cache,
+                ),
+                pieces,
+            )
+            assert_close(logits[real], whole[real])
+        assert_close(model.decode(tgt, memory, tgt_key_mask=real)[real], whole[real])
+
+    @torch.no_grad()
+    def test_the_memory_is_projected_once_in_each_layer(self):
+        model = transformer()
+        calls = []
+        for layer in model.decoder.layers:
+            layer.cross_attn.k_proj.register_forward_hook(lambda *_: calls.append(1))
+        memory = model.encode(torch.randint(1, V, (2, S)))
+        cache = model.new_cache(5)
+        for token in torch.randint(1, V, (2, 5)).split(1, dim=1):
+            model.decode(token, memory, cache=cache)
+        assert len(calls) == 2
+
+    @torch.no_grad()
+    def test_beams_of_one_source_ask_one_memory(self):
+        model, beams = transformer(num_kv_heads=2), 3
+        src = torch.randint(1, V, (2, S))
+        src[1, 4:] = 0
+        mask, memory = model.source_mask(src), model.encode(src)
+        tgt = torch.randint(1, V, (2 * beams, 5))
+        whole = model(src.repeat_interleave(beams, 0), tgt)
+        for pieces in ((1, 1, 1, 1, 1), (2, 3)):
+            cache = model.new_cache(5)
+            logits = in_pieces(
+                lambda begin, end, cache=cache: model.decode(
+                    tgt[:, begin:end], memory, memory_key_mask=mask, cache=cache
+                ),
+                pieces,
+            )
+            assert_close(logits, whole)
+            keys, _ = cache.layers[0].memory.keys_values
+            assert len(keys) == 2
+
+    @torch.no_grad()
+    def test_rows_that_do_not_divide(self, raises):
+        model = transformer()
+        memory = model.encode(torch.randint(1, V, (2, S)))
+        message = (
+            "x must have as many rows as the memory, or so many for each of its, "
+            "not 3 for 2"
+        )
+        with raises(ValueError, message):
+            ids = torch.randint(1, V, (3, 2))
+            model.decode(ids, memory, cache=model.new_cache(2))
+
+    @torch.no_grad()
+    def test_reorder_lets_a_row_go_on_from_another(self):
+        model, beams = transformer(), 3
+        src = torch.randint(1, V, (1, S))
+        memory = model.encode(src)
+        tgt = torch.randint(1, V, (beams, 5))
+        cache, rows = model.new_cache(5), torch.tensor([2, 2, 0])
+        model.decode(tgt[:, :3], memory, cache=cache)
+        cache.reorder(rows)
+        new = model.decode(tgt[:, 3:], memory, cache=cache)
+        tgt[:, :3] = tgt[rows, :3]
+        assert_close(new, model(src.expand(beams, -1), tgt)[:, 3:])
+
+    def test_the_memory_of_all_layers(self):
+        model = transformer(num_kv_heads=2, num_decoder_layers=3)
+        cache = model.new_cache(9)
+        size = 2 * 3 * 2 * 4 * 8  # keys and values, layers, G, Dh, bytes
+        assert cache.nbytes == cache.length == 0  # taken when the first key comes
+        with torch.no_grad():
+            memory = model.encode(torch.randint(1, V, (2, S)))
+            model.decode(torch.ones(2, 4, dtype=torch.int64), memory, cache=cache)
+        assert cache.nbytes == size * 2 * (9 + S)
+        assert cache.length == 4
+
+    @torch.no_grad()
+    def test_another_memory_of_the_same_length_is_refused(self, raises):
+        model = transformer()
+        one, other = (model.encode(torch.randint(1, V, (2, S))) for _ in range(2))
+        cache, tgt = model.new_cache(4), torch.randint(1, V, (2, 2))
+        model.decode(tgt, one, cache=cache)
+        message = "the cache holds the keys of another key than is given"
+        with raises(ValueError, message):
+            model.decode(tgt, other, cache=cache)
+
+    def test_gradients_are_refused(self, raises):
+        model = transformer()
+        memory = model.encode(torch.randint(1, V, (2, S)))
+        tgt = torch.randint(1, V, (2, 2))
+        message = "a cache holds no gradients: use it under torch.no_grad()"
+        with raises(ValueError, message):
+            model.decode(tgt, memory, cache=model.new_cache(4))
+
+    @torch.no_grad()
+    def test_full(self):
+        model = transformer()
+        memory = model.encode(torch.ones(1, S, dtype=torch.int64))
+        cache = model.new_cache(3)
+        with pytest.raises(ValueError, match=r"the cache is full.*max_len = 3"):
+            model.decode(torch.ones(1, 4, dtype=torch.int64), memory, cache=cache)
+
+
+@pytest.mark.usefixtures("float64")
+class TestGPT:
+    @torch.no_grad()
+    def test_every_split(self, kv_heads, randomised):
+        config = GPTConfig.tiny(
+            vocab_size=V, d_model=24, num_heads=H, num_kv_heads=kv_heads, max_len=6
+        )
+        model = randomised(GPT(config).eval())
+        ids = torch.randint(0, V, (3, 6))
+        with record_weights(model) as weights:
+            whole = model(ids)
+        for pieces in splits(6):
+            cache = model.new_cache(6)
+            logits = in_pieces(
+                lambda begin, end, cache=cache: model(ids[:, begin:end], cache=cache),
+                pieces,
+            )
+            assert_close(logits, whole)
+        cache = model.new_cache(6)
+        model(ids[:, :4], cache=cache)
+        with record_weights(model) as last_weights:
+            last = model(ids[:, 4:], cache=cache, last_only=True)
+        assert_close(last, whole[:, -1:])
+        assert len(weights) == 2
+        for layer, ours in last_weights.items():
+            assert_close(ours, weights[layer][:, :, 4:])
+
+    @given(
+        st.lists(st.integers(1, 9), min_size=1, max_size=5),
+        st.sampled_from([1, 2, 4]),
+        st.booleans(),
+        st.integers(1, 3),
+    )
+    @torch.no_grad()
+    def test_longer_prompts(self, pieces, kv_heads, bias, batch):
+        T = sum(pieces)
+        config = GPTConfig.tiny(
+            vocab_size=V, d_model=16, num_kv_heads=kv_heads, bias=bias, max_len=T
+        )
+        model = GPT(config).eval()
+        ids = torch.randint(0, V, (batch, T))
+        cache = model.new_cache(T)
+        logits = in_pieces(
+            lambda begin, end: model(ids[:, begin:end], cache=cache), pieces
+        )
+        assert_close(logits, model(ids))
+
+    @torch.no_grad()
+    def test_a_text_longer_than_the_positions(self):
+        model = GPT(GPTConfig.tiny(vocab_size=V, max_len=5))
+        cache = model.new_cache(8)
+        model(torch.zeros(1, 5, dtype=torch.int64), cache=cache)
+        with pytest.raises(ValueError, match=r"positions up to 6 but max_len is 5"):
+            model(torch.zeros(1, 1, dtype=torch.int64), cache=cache)
