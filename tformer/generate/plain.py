@@ -14,19 +14,10 @@ from tformer.models.transformer import Transformer
 def continue_text(
     model: GPT, prompt: Tensor, count: int, *, temperature: float = 0.0
 ) -> Tensor:
-    """Write `count` more tokens after a prompt, each from what stands before it.
+    """Write `count` more tokens after a prompt, ids (B, P); returns (B, P + T).
 
-    Only the newest token is read: the cache keeps keys and values of the others.
-
-    Args:
-        model: in `eval()`.
-        prompt: ids (B, P).
-        count: tokens to write, T; P + T - 1 <= max_len, the last is not read again.
-        temperature: 0 takes the likeliest token; above it one is drawn from
-            softmax(logits / temperature).
-
-    Returns:
-        ids (B, P + T).
+    Only the newest token is read: the cache has the others. Temperature 0 takes the
+    likeliest token; above it one is drawn from softmax(logits / temperature).
     """
     cache = model.new_cache(prompt.shape[1] + count)
     text = newest = prompt

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tformer.checks import check_positive
 from tformer.fast.linear import Linear, linear
 from tformer.models.config import check_model
 from tformer.nn.embedding import TokenEmbedding
@@ -66,9 +65,6 @@ class BERTConfig:
 
     def __post_init__(self) -> None:
         check_model(self)
-        check_positive(num_layers=self.num_layers, num_segments=self.num_segments)
-        if self.d_ff is not None:
-            check_positive(d_ff=self.d_ff)
         if self.pad_id is None:
             raise ValueError("pad_id (None) must be an id: it marks what is not asked")
 

@@ -6,6 +6,12 @@ from typing import Any
 from tformer.checks import check_divisible, check_positive, check_probability
 from tformer.nn.feed_forward import ACTIVATIONS
 
+_OPTIONAL = ("num_kv_heads", "d_ff", "tgt_vocab_size")
+_SIZES = (
+    *("vocab_size", "d_model", "num_heads", "max_len", "num_layers", "num_segments"),
+    *("num_encoder_layers", "num_decoder_layers", *_OPTIONAL),
+)
+
 
 def check_model(config: Any) -> None:
     """Check the fields that the configurations of all models share.
@@ -14,11 +20,12 @@ def check_model(config: Any) -> None:
         TypeError: a size is not an int.
         ValueError: a value is out of its range.
     """
-    sizes = ("vocab_size", "d_model", "num_heads", "max_len")
-    check_positive(**{name: getattr(config, name) for name in sizes})
+    for name in _SIZES:
+        size: Any = getattr(config, name, None)
+        if size is not None or (hasattr(config, name) and name not in _OPTIONAL):
+            check_positive(**{name: size})
     check_divisible(d_model=config.d_model, num_heads=config.num_heads)
     if config.num_kv_heads is not None:
-        check_positive(num_kv_heads=config.num_kv_heads)
         check_divisible(num_heads=config.num_heads, num_kv_heads=config.num_kv_heads)
     check_probability(dropout=config.dropout)
     if config.activation not in ACTIVATIONS:
@@ -84,10 +91,6 @@ class TransformerConfig:
 
     def __post_init__(self) -> None:
         check_model(self)
-        sizes = ("d_ff", "num_encoder_layers", "num_decoder_layers")
-        check_positive(**{name: getattr(self, name) for name in sizes})
-        if self.tgt_vocab_size is not None:
-            check_positive(tgt_vocab_size=self.tgt_vocab_size)
         if self.positions not in ("sinusoidal", "learned"):
             raise ValueError(
                 f"positions ({self.positions!r}) must be 'sinusoidal' or 'learned'"

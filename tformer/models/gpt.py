@@ -9,7 +9,6 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from tformer.checks import check_positive
 from tformer.fast.linear import Linear
 from tformer.models.config import check_model
 from tformer.nn.cache import DecoderCache
@@ -63,9 +62,6 @@ class GPTConfig:
 
     def __post_init__(self) -> None:
         check_model(self)
-        check_positive(num_layers=self.num_layers)
-        if self.d_ff is not None:
-            check_positive(d_ff=self.d_ff)
 
     @classmethod
     def tiny(cls, **changes: Any) -> "GPTConfig":
@@ -95,20 +91,17 @@ class GPTConfig:
     @classmethod
     def gpt2_medium(cls, **changes: Any) -> "GPTConfig":
         """355 million parameters."""
-        sizes = {"d_model": 1024, "num_heads": 16, "num_layers": 24}
-        return cls(**{**sizes, **changes})
+        return cls(**{"d_model": 1024, "num_heads": 16, "num_layers": 24, **changes})
 
     @classmethod
     def gpt2_large(cls, **changes: Any) -> "GPTConfig":
         """774 million parameters."""
-        sizes = {"d_model": 1280, "num_heads": 20, "num_layers": 36}
-        return cls(**{**sizes, **changes})
+        return cls(**{"d_model": 1280, "num_heads": 20, "num_layers": 36, **changes})
 
     @classmethod
     def gpt2_xl(cls, **changes: Any) -> "GPTConfig":
         """1,558 million parameters: the model that is called GPT-2."""
-        sizes = {"d_model": 1600, "num_heads": 25, "num_layers": 48}
-        return cls(**{**sizes, **changes})
+        return cls(**{"d_model": 1600, "num_heads": 25, "num_layers": 48, **changes})
 
 
 class GPT(nn.Module):
@@ -180,8 +173,7 @@ class GPT(nn.Module):
 
         Raises:
             TypeError: the ids are not integers.
-            ValueError: an id is outside the vocabulary, or the text is empty or longer
-                than `max_len`.
+            ValueError: an id is unknown, or the text is empty or beyond `max_len`.
         """
         start = 0 if cache is None else cache.length
         x = self.dropout(self.positions(self.embedding(ids), start=start))  # (B, T, D)

@@ -30,7 +30,7 @@ class KeyValueCache:
             check_positive(max_len=max_len)
         self.max_len = max_len
         self.length = 0
-        self.source: Tensor | None = None  # what the keys were projected from
+        self.source: Tensor | None = None  # what the newest keys were projected from
         self._storage: Tensor | None = None  # (2, B, G, max_len, Dh)
 
     @property
@@ -87,17 +87,17 @@ class KeyValueCache:
         self.length += T
         return self.keys_values
 
-    def check_source(self, source: Tensor) -> None:
-        """Raise unless the keys were projected from `source`, as a memory's are.
+    def read(self, source: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what was projected from `source`, such as a memory, before.
 
         Raises:
-            ValueError: it is another one.
+            ValueError: the cache holds the keys of something else.
         """
-        if source is self.source:
-            return
-        if self.source is not None and not torch.equal(source, self.source):
-            raise ValueError("the cache holds the keys of another key than is given")
-        self.source = source
+        if source is not self.source:
+            if self.source is None or not torch.equal(source, self.source):
+                raise ValueError("the cache holds the keys of another `key` than this")
+            self.source = source
+        return self.keys_values
 
     def reorder(self, rows: Tensor) -> None:
         """Let row i go on from what was row rows[i], as a beam search needs.

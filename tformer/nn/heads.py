@@ -126,8 +126,7 @@ class MultiHeadAttention(nn.Module):
 
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
         if cache is not None and known:
-            cache.check_source(key)
-            k, v = cache.keys_values  # (B, G, S, Dh)
+            k, v = cache.read(key)  # (B, G, S, Dh)
         else:
             k = split_heads(self.k_proj(key), self.num_kv_heads)  # (B, G, S, Dh)
             v = split_heads(self.v_proj(value), self.num_kv_heads)  # (B, G, S, Dh)

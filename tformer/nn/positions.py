@@ -71,7 +71,8 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
-        end = _check_sequence(x, self.d_model, start)
+        check_start(x, self.d_model, start)
+        end = start + x.shape[1]
         if end > len(self.table):
             longer = sinusoidal_positions(max(end, 2 * len(self.table)), self.d_model)
             self.table = longer.float().to(self.table)
@@ -102,7 +103,8 @@ class LearnedPositionalEmbedding(nn.Module):
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
-        end = _check_sequence(x, self.d_model, start)
+        check_start(x, self.d_model, start)
+        end = start + x.shape[1]
         if end > self.max_len:
             raise ValueError(
                 f"x needs positions up to {end} but max_len is {self.max_len}: "
@@ -111,8 +113,8 @@ class LearnedPositionalEmbedding(nn.Module):
         return x + self.weight[start:end]
 
 
-def _check_sequence(x: Tensor, d_model: int, start: int) -> int:
-    """Check what enters; return the position after the last."""
+def check_start(x: Tensor, d_model: int, start: int) -> None:
+    """Raise unless x is (B, T, D), not empty, and `start` a position."""
     if x.ndim != 3 or x.shape[-1] != d_model:
         raise ValueError(
             f"x must be (batch, length, d_model = {d_model}), not {tuple(x.shape)}"
@@ -121,4 +123,3 @@ def _check_sequence(x: Tensor, d_model: int, start: int) -> int:
         raise ValueError(f"x is an empty sequence: its shape is {tuple(x.shape)}")
     if start < 0:
         raise ValueError(f"start ({start}) must be at least 0")
-    return start + x.shape[1]
