@@ -17,7 +17,7 @@ from tformer.reference.masks import (
 
 
 def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
-    """Turn scores into shares: exp(x) / Σ exp(x), positive and of sum 1."""
+    """Turn scores into weights: exp(x) / Σ exp(x), positive and of sum 1."""
     powers = np.exp(x - x.max(axis=axis, keepdims=True))  # the largest is exp(0) = 1
     return powers / powers.sum(axis=axis, keepdims=True)
 
