@@ -351,15 +351,6 @@ def test_a_mask_of_padding_for_as_many_sequences_as_queries(new_parity):
     assert np.abs(by_query - by_sequence).max() > 0.1
 
 
-def test_one_row_for_all_queries(parity):
-    (query, key, _), _ = draw(parity)
-    mask, _ = parity.mask(1, S)
-    np.testing.assert_array_equal(
-        attention_weights(query, key, mask),
-        attention_weights(query, key, np.repeat(mask, T, axis=0)),
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "dtype", "message"),
     [

@@ -103,9 +103,9 @@ def combine_masks(*masks: np.ndarray | None) -> np.ndarray | None:
 def check_fits(name: str, x: np.ndarray, scores: tuple[int, ...]) -> None:
     """Hold a mask or a bias to the shape of the scores, (B, H, T, S).
 
-    With two axes it is (T, S), a row for each query, or (1, S), one row for all. With
-    four, each is 1 or that of the scores. A mask (B, S), a row for each sequence, would
-    broadcast by luck: it is refused, unless B = T, where nothing tells the two apart.
+    With two axes it is (T, S), a row for each query. With four, each is 1 or that of
+    the scores. A mask (B, S), a row for each sequence, would broadcast by luck: it is
+    refused, unless B = T, where nothing tells the two apart.
 
     Raises:
         ValueError: it has another shape.
@@ -113,10 +113,10 @@ def check_fits(name: str, x: np.ndarray, scores: tuple[int, ...]) -> None:
     T, S = scores[2:]
     axes = zip(x.shape, scores, strict=False)
     four = x.ndim == 4 and all(size in (1, whole) for size, whole in axes)
-    if not (four or x.shape in ((T, S), (1, S))):
+    if not (four or x.shape == (T, S)):
         raise ValueError(
-            f"{name} must be (T, S) = {(T, S)}, a row for each query, or have four "
-            f"axes and broadcast to (B, H, T, S) = {scores}, not {x.shape}"
+            f"{name} must be (T, S) = {(T, S)}, or have four axes and broadcast to "
+            f"(B, H, T, S) = {scores}, not {x.shape}"
         )
 
 

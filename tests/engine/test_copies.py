@@ -1,0 +1,166 @@
+"""The one-file copies of the chapters: short, whole, and equal to the package."""
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+import tformer
+from engine.project import Project
+from engine.reading import Page
+from engine.standalone import standalone_files
+from tformer.generate.plain import continue_text, translate_greedily
+
+PROJECT = Project.find(Path(__file__).parents[2])
+LONGEST = {"attention": 150, "heads": 240, "gpt": 420, "transformer": 600}
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Every copy that a chapter hands out, by the name of the chapter."""
+    folder = tmp_path_factory.mktemp("copies")
+    written = {}
+    for path in PROJECT.site_pages:
+        page = Page(PROJECT, path)
+        if not page.is_chapter:
+            continue
+        for file in standalone_files(page):
+            written[file.name.removesuffix(".py")] = folder / file.name
+            (folder / file.name).write_text(file.text, "utf-8")
+    return written
+
+
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"copy_of_{path.stem}", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # a dataclass looks its module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", LONGEST)
+def test_a_copy_is_short(copies: dict[str, Path], name: str) -> None:
+    lines = copies[name].read_text("utf-8").count("\n")
+    assert lines <= LONGEST[name]
+
+
+def test_a_copy_needs_torch_alone_and_shows_something(copies: dict[str, Path]) -> None:
+    for name in LONGEST:
+        tree = ast.parse(copies[name].read_text("utf-8"))
+        imported = {
+            module.partition(".")[0]
+            for node in ast.walk(tree)
+            for module in (
+                [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else [x.name for x in getattr(node, "names", [])]
+                if isinstance(node, ast.Import)
+                else []
+            )
+        }
+        assert imported <= {"torch", *sys.stdlib_module_names}, name
+        shown = subprocess.run(
+            [sys.executable, "-I", copies[name]], capture_output=True, text=True
+        )
+        assert not shown.returncode, shown.stderr
+        assert shown.stdout.strip(), f"{name}: the demonstration prints nothing"
+
+
+def test_every_chapter_with_a_copy_has_a_demonstration() -> None:
+    pages = [Page(PROJECT, path) for path in PROJECT.site_pages]
+    lacking = [
+        f"{page.top}: the front matter has `copy:`, and no `demo:`"
+        for page in pages
+        if page.meta.get("copy") and not page.meta.get("demo")
+    ]
+    assert not lacking, "\n".join(lacking)
+
+
+@pytest.mark.parametrize("masked", ["no", "causal", "rows", "keys", "bias", "both"])
+@pytest.mark.parametrize("lengths", [(5, 5), (3, 5)])
+def test_attention_gives_the_packages_numbers(
+    copies: dict[str, Path], masked: str, lengths: tuple[int, int]
+) -> None:
+    copy = load(copies["attention"])
+    T, S = lengths
+    query = torch.randn(2, 6, T, 7)
+    key, value = torch.randn(2, 3, S, 7), torch.randn(2, 3, S, 7)
+    options = {
+        "no": {},
+        "causal": {"is_causal": True},
+        "rows": {"attn_mask": torch.rand(2, 6, T, S) < 0.8},
+        "keys": {"attn_mask": torch.rand(2, 1, 1, S) < 0.8, "is_causal": True},
+        "bias": {"bias": torch.randn(2, 1, T, S), "is_causal": True},
+        "both": {"bias": torch.randn(T, S), "softcap": 2.0, "scale": 0.3},
+    }[masked]
+    assert_close(
+        copy.scaled_dot_product_attention(query, key, value, **options),
+        tformer.scaled_dot_product_attention(query, key, value, **options),
+        atol=1e-6,
+        rtol=0,
+    )
+    assert_close(
+        copy.attention_weights(query, key, **options),
+        tformer.attention_weights(query, key, **options),
+        atol=1e-6,
+        rtol=0,
+    )
+
+
+def test_heads_give_the_packages_numbers(copies: dict[str, Path]) -> None:
+    copy = load(copies["heads"])
+    theirs = tformer.MultiHeadAttention(24, 6, num_kv_heads=3)
+    ours = copy.MultiHeadAttention(24, 6, num_kv_heads=3)
+    ours.load_state_dict(theirs.state_dict())
+    x, y = torch.randn(2, 5, 24), torch.randn(2, 7, 24)
+    for inputs, options in (
+        ((x,), {}),
+        ((x,), {"is_causal": True}),
+        ((x, y), {"attn_mask": torch.rand(2, 1, 5, 7) < 0.8}),
+    ):
+        assert_close(ours(*inputs, **options), theirs(*inputs, **options))
+    with torch.no_grad():
+        cache = copy.KeyValueCache(5)
+        pieces = [ours(x[:, i : i + 1], is_causal=True, cache=cache) for i in range(5)]
+        assert_close(torch.cat(pieces, dim=1), theirs(x, is_causal=True))
+    with pytest.raises(ValueError, match="must be divisible by num_heads"):
+        copy.MultiHeadAttention(10, 3)
+
+
+def test_gpt_gives_the_packages_numbers(copies: dict[str, Path]) -> None:
+    copy = load(copies["gpt"])
+    sizes = {"vocab_size": 31, "num_kv_heads": 2, "tie_embeddings": False}
+    theirs = tformer.GPT(tformer.GPTConfig.tiny(**sizes)).eval()
+    ours = copy.GPT(copy.GPTConfig.tiny(**sizes)).eval()
+    ours.load_state_dict(theirs.state_dict())
+    ids = torch.randint(31, (3, 9))
+    assert_close(ours(ids), theirs(ids), atol=1e-6, rtol=1e-6)
+    written = copy.continue_text(ours, ids, 6)
+    assert torch.equal(written, continue_text(theirs, ids, 6))
+    for mine, other in zip(
+        torch.autograd.grad(ours(ids).square().mean(), list(ours.parameters())),
+        torch.autograd.grad(theirs(ids).square().mean(), list(theirs.parameters())),
+        strict=True,
+    ):
+        assert_close(mine, other, atol=1e-6, rtol=1e-4)
+
+
+def test_transformer_gives_the_packages_numbers(copies: dict[str, Path]) -> None:
+    copy = load(copies["transformer"])
+    theirs = tformer.Transformer(tformer.TransformerConfig.tiny(vocab_size=29)).eval()
+    ours = copy.Transformer(copy.TransformerConfig.tiny(vocab_size=29)).eval()
+    ours.load_state_dict(theirs.state_dict())
+    src = torch.tensor([[3, 4, 5, 6], [7, 8, 0, 0]])
+    tgt = torch.randint(1, 29, (2, 7))
+    assert_close(ours(src, tgt), theirs(src, tgt), atol=1e-6, rtol=1e-6)
+    options = {"bos_id": 1, "eos_id": 2, "max_len": 8}
+    written = copy.translate_greedily(ours, src, **options)
+    assert torch.equal(written, translate_greedily(theirs, src, **options))
