@@ -333,7 +333,7 @@ def test_masks_that_might_broadcast_by_luck(new_parity, both_refuse, name, shape
     both_refuse(
         lambda: scaled_dot_product_attention(**arrays),
         lambda: tformer.scaled_dot_product_attention(**tensors),
-        f"{name} must be (T, S) = (5, 7), a row for each query, or have four axes and "
+        f"{name} must be (T, S) = (5, 7), or have four axes and "
         f"broadcast to (B, H, T, S) = (2, 3, 5, 7), not {shape}",
     )
 

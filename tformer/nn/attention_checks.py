@@ -69,6 +69,16 @@ def check_values(key: Tensor, value: Tensor, dropout_p: float) -> None:
     check_probability(dropout_p=dropout_p)
 
 
+def check_sequences(d_model: int, **sequences: Tensor) -> None:
+    """Raise unless every tensor is (B, length, D)."""
+    for name, x in sequences.items():
+        if x.ndim != 3 or x.shape[-1] != d_model:
+            raise ValueError(
+                f"{name} must be (batch, length, d_model = {d_model}), "
+                f"not {tuple(x.shape)}"
+            )
+
+
 def _check_heads(name: str, x: Tensor) -> None:
     if x.ndim != 4:
         raise ValueError(

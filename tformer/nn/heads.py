@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from tformer.checks import check_divisible, check_positive, check_probability
 from tformer.fast.linear import Linear
 from tformer.nn.attention import scaled_dot_product_attention
+from tformer.nn.attention_checks import check_sequences
 from tformer.nn.cache import KeyValueCache
 
 
@@ -138,13 +139,3 @@ class MultiHeadAttention(nn.Module):
             q, k, v, attn_mask, bias=bias, is_causal=is_causal, dropout_p=dropout_p
         )  # (B, H, T, Dh)
         return self.out_proj(merge_heads(heads))  # (B, T, D)
-
-
-def check_sequences(d_model: int, **sequences: Tensor) -> None:
-    """Raise unless every tensor is (B, length, D)."""
-    for name, x in sequences.items():
-        if x.ndim != 3 or x.shape[-1] != d_model:
-            raise ValueError(
-                f"{name} must be (batch, length, d_model = {d_model}), "
-                f"not {tuple(x.shape)}"
-            )
