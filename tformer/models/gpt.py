@@ -37,9 +37,8 @@ class GPTConfig:
         eps: added to the variance in the norms.
         bias: give linear layers and norms a bias.
         tie_embeddings: make logits with the embedding matrix.
-        pad_id: the token that fills up short texts, which a loss leaves out; None if
-            there is none. It follows a text, so that no mask need hide it: it is in
-            the future.
+        pad_id: the token after a short text, which a loss leaves out; None if there is
+            none. It is in the future of the text: no mask need hide it.
 
     Raises:
         TypeError: a size is not an int.

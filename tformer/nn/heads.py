@@ -115,8 +115,7 @@ class MultiHeadAttention(nn.Module):
 
         Raises:
             TypeError: the mask is not boolean, or the bias not floating.
-            ValueError: shapes do not match, a sequence is empty, or `value` comes
-                without `key`.
+            ValueError: shapes do not match, or `value` comes without `key`.
         """
         if key is None and value is not None:
             raise ValueError("value is given without key")
