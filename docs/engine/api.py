@@ -55,7 +55,7 @@ class Package:
     def about(self, module: str) -> str:
         """Return the first paragraph of a module's docstring."""
         text = ast.get_docstring(self.trees[module]) or ""
-        return text.split("\n\n")[0].replace("\n", " ").replace("|", r"\|")
+        return text.split("\n\n")[0].replace("\n", " ")
 
     @cached_property
     def names(self) -> dict[str, list[str]]:
@@ -185,7 +185,8 @@ def _table(package: Package, modules: list[str]) -> str:
     rows = [f"| Module | What it is | Names in `{package.name}` |", "|---|---|---|"]
     for module in modules:
         link = f"[`{module.rpartition('.')[2]}`][{module}]"
-        cells = (link, package.about(module), _links(package, module))
+        about = package.about(module).replace("|", r"\|")
+        cells = (link, about, _links(package, module))
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 

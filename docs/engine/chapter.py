@@ -88,12 +88,15 @@ def _chapter_before(project: Project, after: str | None) -> Chapter:
 
 def _lead_to(path: Path, link: str) -> str:
     """Let a chapter lead to the new one; return the paragraph that led on before."""
-    text = path.read_text("utf-8").rstrip("\n")
-    found = re.search(r"^Next: (?:.+\n?)+", text, re.M)
-    old = found.group().rstrip("\n") if found else ""
-    text = text.replace(old, "").rstrip("\n") if old else text
-    path.write_text(f"{text}\n\nNext: {link}.\n", "utf-8")
-    return old
+    text = path.read_text("utf-8")
+    if found := re.search(r"^Next: .+(?:\n.+)*", text, re.M):
+        start, end, new = *found.span(), f"Next: {link}."
+    else:  # above the references, where other chapters have it
+        heading = re.search(r"^## References\s*$", text, re.M)
+        start = end = heading.start() if heading else len(text)
+        new = f"Next: {link}.\n\n"
+    path.write_text(text[:start] + new + text[end:], "utf-8")
+    return text[start:end]
 
 
 def _into_navigation(project: Project, before: str, new: str) -> int:
@@ -134,11 +137,13 @@ def _text(
     ]
     for section in SECTIONS:
         lines += ["", f"## {section}", "", f"TODO: {_HINTS[section]}"]
+        if section == "Checklist" and following:
+            lines += ["", following]
         if section == "The code":
             for name in _definitions(project.root / file):
                 lines += ["", f'```python title="{file}"']
                 lines += [f'--8<-- "{file}:{name}"', "```"]
-    return "\n".join([*lines, *(["", following] if following else []), ""])
+    return "\n".join([*lines, ""])
 
 
 def _definitions(path: Path) -> list[str]:

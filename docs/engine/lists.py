@@ -172,7 +172,7 @@ def _next_problems(project: Project, listed: list[Chapter]) -> Iterator[str]:
             place = f"{project.relative(project.docs)}/{chapter.file}"
             line = next(iter(links), len(lines))
             wanted = f"Next: [{following.title}]({following.name})"
-            yield f"{place}:{line}: the chapter ends with one line `{wanted}`"
+            yield f"{place}:{line}: the chapter needs one line `{wanted}`"
 
 
 def _order_problems(project: Project, listed: list[Chapter]) -> Iterator[str]:

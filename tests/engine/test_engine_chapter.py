@@ -15,6 +15,7 @@ README = """# tiny
 | Concept | Chapter | Module |
 |---|---|---|
 """
+END = "Next: [home](../index.md),\nwhere all begins."
 LEAD = "concept: scales\nquestion: Why scale?\ndescription"
 
 
@@ -23,7 +24,8 @@ def book(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     """The small project with its chapter in a navigation, and a README."""
     page = project.docs / "chapters/scale.md"
     text = page.read_text("utf-8").replace("description", LEAD, 1)
-    page.write_text(f"{text}\nNext: [home](../index.md),\nwhere all begins.\n", "utf-8")
+    text = text.replace("## References", f"{END}\n\n## References")
+    page.write_text(text, "utf-8")
     with (project.root / "mkdocs.yml").open("a") as file:
         file.write("nav:\n  - index.md\n  - Book: # in order\n")
         file.write("      - Scale: chapters/scale.md # first\n")
@@ -80,18 +82,27 @@ def test_the_chapter_before_leads_to_it_and_it_leads_on(book: Project) -> None:
     make_chapter(Project(book.root), "one", "tiny/scale.py", after="scale")
     pages = [chapter.file for chapter in chapters(Project(book.root))]
     assert pages == ["chapters/scale.md", "chapters/one.md", "chapters/two.md"]
-    ends = [(book.docs / page).read_text("utf-8").split("\n\n")[-1] for page in pages]
-    assert ends == [
-        "Next: [One](one.md).\n",
-        "Next: [Two](two.md).\n",
-        "Next: [home](../index.md),\nwhere all begins.\n",
-    ]
+    texts = [(book.docs / page).read_text("utf-8") for page in pages]
+    for text, end in zip(
+        texts, ["Next: [One](one.md).", "Next: [Two](two.md).", END], strict=True
+    ):
+        assert text.count("Next: ") == 1
+        assert f"\n{end}\n\n## References\n" in text
     assert "builds_on: [scale.md]" in (book.docs / "chapters/one.md").read_text("utf-8")
     nav = (book.root / "mkdocs.yml").read_text("utf-8").partition("nav:\n")[2]
     assert nav == (
         "  - index.md\n  - Book: # in order\n      - Scale: chapters/scale.md # first\n"
         "      - chapters/one.md\n      - chapters/two.md\n  - About: [about.md]\n"
     )
+
+
+def test_a_chapter_that_led_nowhere_leads_to_it(book: Project) -> None:
+    page = book.docs / "chapters/scale.md"
+    page.write_text(page.read_text("utf-8").replace(f"{END}\n\n", ""), "utf-8")
+    make_chapter(book, "two", "tiny/scale.py")
+    text = page.read_text("utf-8")
+    assert "\nNext: [Two](two.md).\n\n## References\n" in text
+    assert "Next: " not in (book.docs / "chapters/two.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

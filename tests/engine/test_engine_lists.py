@@ -84,14 +84,14 @@ def test_lists_follow_the_navigation(book: Project) -> None:
             "docs/chapters/scale.md",
             "(shift.md)",
             "(scale.md)",
-            "docs/chapters/scale.md:12: the chapter ends with one line "
+            "docs/chapters/scale.md:12: the chapter needs one line "
             "`Next: [The shift](shift.md)`",
         ),
         (
             "docs/chapters/scale.md",
             "Next: [shift](shift.md), which shifts.",
             "",
-            "docs/chapters/scale.md:13: the chapter ends with one line `Next:",
+            "docs/chapters/scale.md:13: the chapter needs one line `Next:",
         ),
         (
             "docs/chapters/shift.md",
