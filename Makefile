@@ -50,6 +50,7 @@ test: ready  ## run every test: package, chapters, engine, site, links
 nightly: export OMP_NUM_THREADS := 1
 nightly: ready  ## run the tests that take many minutes
 	$(PY) -m pytest -n 2 tests -m nightly $(ARGS)
+	$(PY) tests/planted_faults.py
 
 build: ready  ## build the site into site/
 	$(PY) -m mkdocs build --strict $(ARGS)

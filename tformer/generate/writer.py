@@ -3,8 +3,10 @@
 B batch · S length of a source · P of a prompt · T of what is written · V vocabulary
 """
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -48,7 +50,8 @@ class Writer:
         window: int | None = None,
     ) -> None:
         check_positive(max_len=max_len)
-        self.model = model
+        # torch.compile puts another module around a model; its parts are asked here.
+        model = self.model = getattr(model, "_orig_mod", model)
         self.max_len = max_len
         if isinstance(model, Transformer):
             self.vocab_size = model.tgt_embedding.vocab_size
@@ -176,13 +179,31 @@ def _stack_prompts(
     return prompts, late
 
 
+# How many ask a model at this moment, and the modes that its modules had before.
+_ASKED: WeakKeyDictionary[nn.Module, tuple[int, list[tuple[nn.Module, bool]]]]
+_ASKED = WeakKeyDictionary()
+_LOCK = threading.Lock()
+
+
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put every module into `eval()`, and afterwards into the mode that it had."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
+    """Put every module into `eval()`, and afterwards into the mode that it had.
+
+    Several threads may ask one model: the last to leave puts the modes back.
+    """
+    with _LOCK:
+        count, modes = _ASKED.get(model, (0, []))
+        if not count:
+            modes = [(module, module.training) for module in model.modules()]
+            model.eval()
+        _ASKED[model] = count + 1, modes
     try:
         yield
     finally:
-        for module, training in modes:
-            module.training = training
+        with _LOCK:
+            count, modes = _ASKED.pop(model)
+            if count > 1:
+                _ASKED[model] = count - 1, modes
+            else:
+                for module, training in modes:
+                    module.training = training

@@ -1,0 +1,60 @@
+"""A model that is asked stands in `eval()`, whoever asks, and goes back afterwards."""
+
+import threading
+
+import pytest
+import torch
+
+from tformer import GPT, GPTConfig, greedy
+from tformer.generate.writer import evaluating
+
+
+@pytest.fixture
+def model():
+    model = GPT(GPTConfig.tiny(dropout=0.5))
+    model.stack.layers[0].eval()
+    return model
+
+
+def modes(model):
+    return [module.training for module in model.modules()]
+
+
+def test_modes_come_back_after_an_error_too(model):
+    before = modes(model)
+    assert len(set(before)) == 2
+    with pytest.raises(KeyError), evaluating(model):
+        assert not any(modes(model))
+        with evaluating(model):
+            pass
+        assert not any(modes(model))
+        raise KeyError
+    assert modes(model) == before
+
+
+def test_a_second_thread_keeps_the_model_in_eval(model):
+    before = modes(model)
+    first_left, second_in = threading.Event(), threading.Event()
+    seen = []
+
+    def second():
+        with evaluating(model):
+            second_in.set()
+            first_left.wait(10)
+            seen.append(any(modes(model)))
+
+    thread = threading.Thread(target=second)
+    with evaluating(model):
+        thread.start()
+        assert second_in.wait(10)
+    first_left.set()
+    thread.join()
+    assert seen == [False]
+    assert modes(model) == before
+
+
+def test_a_compiled_model_writes_what_the_model_writes():
+    model = GPT(GPTConfig.tiny())
+    ids = torch.tensor([[1, 2, 3]])
+    wanted = greedy(model, ids, max_len=4)
+    assert torch.equal(greedy(torch.compile(model), ids, max_len=4), wanted)
