@@ -17,14 +17,12 @@ def test_a_text_goes_on_as_greedy_does():
 
 def test_temperature_draws_by_the_models_probabilities():
     model = GPT(GPTConfig.tiny(vocab_size=5)).eval()
-    with torch.no_grad():
-        model.embedding.weight.mul_(4)
     prompt = torch.tensor([[1, 2]]).expand(20_000, 2)
-    probabilities = (model(prompt[:1])[0, -1] / 0.7).softmax(dim=-1).detach()
-    drawn = continue_text(model, prompt, 1, temperature=0.7)[:, -1]
+    probabilities = (model(prompt[:1])[0, -1] / 0.3).softmax(dim=-1).detach()
+    drawn = continue_text(model, prompt, 1, temperature=0.3)[:, -1]
     frequencies = torch.bincount(drawn, minlength=5) / 20_000
     torch.testing.assert_close(frequencies, probabilities, atol=0.015, rtol=0)
-    assert probabilities.max() < 0.9
+    assert 0.25 < probabilities.max() < 0.9
 
 
 @pytest.mark.parametrize("max_len", [1, 9])
