@@ -1,4 +1,4 @@
-"""The position-wise feed-forward network: two linear layers with a bend between them.
+"""The position-wise feed-forward network: two linear layers, an activation between.
 
 B batch · T length · D d_model · F d_ff
 """
