@@ -185,6 +185,8 @@ def _fill(model: "Model | None", config: ModelConfig, path: Path) -> Model:
         saved: dict[str, Tensor] = require("safetensors.torch").load_file(path)
     except require("safetensors").SafetensorError as error:
         raise ValueError(f"{path} is not safetensors: {error}") from error
+    # A Transformer once held its two stacks in a module of this name.
+    saved = {name.removeprefix("stacks."): tensor for name, tensor in saved.items()}
     if model is None:
         dtypes = {tensor.dtype for tensor in saved.values()}
         model = make_model(config)
