@@ -17,6 +17,7 @@ from engine.reading import Page
 Entry = tuple[str, str, str]  # an import: the module, the name there or "", and here
 _Key = tuple[Path, int]  # a statement: its module, and where in it
 PLAIN = Path("docs", "includes", "plain.py")
+TWIN = "reference"  # the subpackage that repeats the names of the others, in NumPy
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Copy:
         self.modules: dict[Path, Module] = {}
         self.chosen: dict[Path, set[int]] = {}  # indices of statements
         self.offered: dict[Path, set[int] | None] = {}  # lines of it, or all
+        self.twin = page.project.root / page.project.package / TWIN
         plain = page.project.root / PLAIN
         self.plain = Module(page.project.root, plain) if plain.is_file() else None
         self.edits: dict[_Key, list[tuple[ast.AST, str]]] = {}
@@ -140,7 +142,7 @@ class Copy:
 
     def _stands_in(self, plain: Module, module: Module, name: str) -> bool:
         """Whether plain.py has something for a name that means the package's own."""
-        if module is plain:
+        if module is plain or module.path.is_relative_to(self.twin):
             return False
         outside = plain.imported.get(name)
         ours = outside is None or outside.package == self.project.package

@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.blocks import PageError
-from engine.copying import Copy, Entry
+from engine.copying import TWIN, Copy, Entry
 from engine.definitions import NoDefinition, find_nodes
 from engine.modules import Module, Statement
 from engine.reading import Page
 
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
-TWIN = "reference"  # the subpackage that repeats the names of the others, in NumPy
 
 
 @dataclass(frozen=True)

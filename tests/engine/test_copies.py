@@ -74,6 +74,14 @@ def test_a_copy_needs_torch_alone_and_shows_something(copies: dict[str, Path]) -
         assert shown.stdout.strip(), f"{name}: the demonstration prints nothing"
 
 
+def test_a_copy_of_the_twin_needs_no_torch() -> None:
+    page = Page(PROJECT, PROJECT.root / "docs" / "chapters" / "encoder.md")
+    (twin,) = (x for x in standalone_files(page) if x.name == "encoder_numpy.py")
+    assert "class EncoderLayer:" in twin.text
+    assert "import torch" not in twin.text
+    assert "from torch" not in twin.text
+
+
 def test_every_chapter_with_a_copy_has_a_demonstration() -> None:
     pages = [Page(PROJECT, path) for path in PROJECT.site_pages]
     lacking = [
