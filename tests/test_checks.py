@@ -1,3 +1,6 @@
+import json.decoder
+import sys
+
 import numpy as np
 import pytest
 
@@ -6,6 +9,7 @@ from tformer.checks import (
     check_divisible,
     check_positive,
     check_probability,
+    require,
 )
 
 
@@ -49,3 +53,20 @@ def test_a_probability_is_in_its_range(raises, value):
 def test_a_multiple_leaves_no_remainder(raises):
     with raises(ValueError, "d_model (30) must be divisible by num_heads (4)"):
         check_divisible(d_model=30, num_heads=4)
+
+
+def test_a_module_of_a_package_is_found():
+    assert require("json.decoder") is json.decoder
+
+
+def test_a_missing_package_is_named_with_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "babel", None)
+    with pytest.raises(ImportError, match=r"babel: pip install 'tformer\[train\]'"):
+        require("babel.dates")
+
+
+def test_another_fault_of_the_package_is_not_hidden(tmp_path, monkeypatch):
+    (tmp_path / "halfinstalled.py").write_text("import needed_but_missing")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="needed_but_missing"):
+        require("halfinstalled")

@@ -146,7 +146,7 @@ class TestTransformer:
         one, other = (model.encode(torch.randint(1, V, (2, S))) for _ in range(2))
         cache, tgt = model.new_cache(4), torch.randint(1, V, (2, 2))
         model.decode(tgt, one, cache=cache)
-        message = "the cache holds the keys of another key than is given"
+        message = "the cache holds the keys of another `key` than this"
         with raises(ValueError, message):
             model.decode(tgt, other, cache=cache)
 

@@ -251,7 +251,7 @@ class TestAttention:
         x, memory = torch.randn(2, 1, H * 4), torch.randn(2, S, H * 4)
         attention(x, memory, cache=cache)
         other = memory[:, :length] + 1
-        message = "the cache holds the keys of another key than is given"
+        message = "the cache holds the keys of another `key` than this"
         with raises(ValueError, message):
             attention(x, other, cache=cache)
         attention(x, memory, cache=cache)

@@ -47,6 +47,11 @@ def test_a_matrix_can_be_shared():
     assert list(both.state_dict()) == ["0.weight", "1.weight"]
 
 
+def test_a_matrix_of_another_shape_is_not_shared(raises):
+    with raises(ValueError, "weight must be (V, D) = (11, 16), not (11, 8)"):
+        TokenEmbedding(V, D, weight=TokenEmbedding(V, 8).weight)
+
+
 def test_first_vectors_have_unit_deviation():
     embedding = TokenEmbedding(501, 64)
     assert embedding.weight.std().item() == pytest.approx(1 / 8, rel=0.03)

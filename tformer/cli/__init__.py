@@ -1,4 +1,7 @@
-"""The command line: `tformer train`, and what to do with what was trained."""
+"""The command line: `tformer train`, and what to do with what was trained.
+
+Nothing imports it, and nothing can be done here that a program could not do too.
+"""
 
 from tformer.checks import require
 from tformer.cli.errors import explained

@@ -1,1 +1,4 @@
-"""From texts to batches of ids."""
+"""From texts to batches of ids.
+
+Nothing here knows a model, or a part of one.
+"""

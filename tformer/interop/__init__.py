@@ -1,7 +1,8 @@
 """Converters between torch's own modules and masks and ours.
 
 torch puts the batch first only if asked to (`batch_first=True`); ours always do,
-whatever the module was that they came from.
+whatever the module was that they came from. Nothing is computed here, and no model of
+ours depends on it.
 """
 
 from tformer.interop.exporting import to_torch

@@ -26,7 +26,7 @@ class TokenEmbedding(nn.Module):
         weight: share this matrix (V, D), another embedding's, instead of a new one.
 
     Raises:
-        ValueError: a size is below 1.
+        ValueError: a size is below 1, or `weight` has another shape.
     """
 
     def __init__(
@@ -47,6 +47,11 @@ class TokenEmbedding(nn.Module):
             # With standard deviation 1/√D a vector has about 1 once multiplied by √D,
             # like the positions added to it, and the first logits stay small.
             nn.init.normal_(weight, std=d_model**-0.5)
+        if weight.shape != (vocab_size, d_model):
+            raise ValueError(
+                f"weight must be (V, D) = ({vocab_size}, {d_model}), "
+                f"not {tuple(weight.shape)}"
+            )
         self.weight = weight
 
     def forward(self, ids: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Trained models that come with the package, and the command that trains them again.
 
-`python -m tformer.pretrained`
+`python -m tformer.pretrained` is that command. Weights and their manifests live here;
+no code of a model does.
 """
 
 from importlib.resources import as_file, files

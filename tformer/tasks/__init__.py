@@ -1,4 +1,7 @@
-"""Tasks to learn, made here, with no download: `TASKS["copy"].pairs("train", 8, 0)`."""
+"""Tasks to learn, made here: `TASKS["copy"].pairs("train", 8, 0)`.
+
+Nothing is downloaded, and no task knows the model that will learn it.
+"""
 
 from tformer.data.pairs import SPLITS, Pair
 from tformer.tasks.addition import AdditionTask

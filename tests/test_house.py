@@ -1,0 +1,115 @@
+"""Who imports whom, and what lives where: the drawing of the package, held."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tformer
+
+PACKAGE = Path(tformer.__file__).parent
+TESTS = Path(__file__).parent
+FOLDERS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+
+GROUND = {"checks", "files", "drawing"}  # what everyone may import
+ABOVE_GROUND = {"nn", "fast", "models", "generate", "training", "data"}
+MAY_IMPORT = {
+    "nn": {"fast"},
+    "fast": {"nn.masks"},
+    "models": {"nn", "fast"},
+    "data": set(),
+    "tasks": {"data"},
+    "generate": {"models", "nn", "fast", "data.vocabulary"},
+    "training": {"generate", "models", "data", "nn", "fast"},
+    "interop": {"models", "nn", "fast"},
+    "reference": set(),
+    "pretrained": {"training"},
+    "runs": {*ABOVE_GROUND, "tasks", "pretrained"},
+    "cli": {*ABOVE_GROUND, "tasks", "pretrained", "runs"},
+}
+# The command that trains the models of the package again stands on top, as cli does.
+ON_TOP = {"pretrained/__main__.py": {"runs"}}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield what a file imports when it runs, inside of functions too."""
+    waiting: list[ast.AST] = [ast.parse(path.read_text())]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            waiting += node.orelse
+            continue
+        waiting += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name != "tformer")
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "tformer":
+            yield f"tformer.{node.attr}"
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            names = [alias.name for alias in node.names]
+            whole = node.module in ("tformer", *(f"tformer.{f}" for f in FOLDERS))
+            # `from tformer.nn import masks` imports a module, or a name of the folder.
+            yield from (f"{node.module}.{x}" if whole else node.module for x in names)
+
+
+def test_the_drawing_has_every_folder():
+    assert sorted(MAY_IMPORT) == FOLDERS
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_who_imports_whom(folder):
+    for path in (PACKAGE / folder).rglob("*.py"):
+        where = path.relative_to(PACKAGE).as_posix()
+        allowed = {folder, "__version__", *GROUND, *MAY_IMPORT[folder]}
+        allowed |= ON_TOP.get(where, set())
+        for name in imports(path):
+            root, _, inner = name.partition(".")
+            if root == "tformer":
+                fits = any(f"{inner}.".startswith(f"{a}.") for a in allowed)
+                assert fits, f"{where} may not import {name}"
+
+
+@pytest.mark.parametrize("name", sorted(GROUND))
+def test_the_ground_floor_stands_on_nothing(name):
+    for module in imports(PACKAGE / f"{name}.py"):
+        root, _, inner = module.partition(".")
+        assert root != "tformer" or inner.split(".")[0] in GROUND, module
+
+
+@pytest.mark.parametrize("folder", ["nn", "fast", "models"])
+def test_the_core_imports_torch_and_the_standard_library_only(folder):
+    allowed = {"torch", "tformer", *sys.stdlib_module_names}
+    for path in (PACKAGE / folder).glob("*.py"):
+        assert {name.split(".")[0] for name in imports(path)} <= allowed, path
+
+
+def test_the_twin_imports_no_torch():
+    for path in (PACKAGE / "reference").glob("*.py"):
+        assert "torch" not in {name.split(".")[0] for name in imports(path)}, path
+
+
+def test_the_package_fits_on_a_page():
+    entries = [path for path in PACKAGE.iterdir() if path.name != "__pycache__"]
+    assert len(entries) <= 18
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_says_what_lives_there_and_what_may_not(folder):
+    tree = ast.parse((PACKAGE / folder / "__init__.py").read_text())
+    first, *others = re.split(r"[.:;]\s", f"{ast.get_docstring(tree)} ")
+    negation = re.compile(r"\b(not|no|nothing|never|neither|none)\b", re.IGNORECASE)
+    assert first
+    assert any(negation.search(sentence) for sentence in others), folder
+
+
+def test_the_tests_have_the_folders_of_the_package():
+    folders = {path.parent.name for path in TESTS.glob("*/*.py")}
+    assert folders - {"support", "engine", "site", "benchmarks"} == set(FOLDERS)
+
+
+def test_what_a_function_returns_never_depends_on_an_argument():
+    for path in PACKAGE.rglob("*.py"):
+        assert "return_weights" not in path.read_text(), path
