@@ -1,14 +1,17 @@
 """Time our GPT's training step against a model written as nanoGPT writes it.
 
-The two have the same weights, and see the same text; their losses are compared first.
-Run `python tests/benchmarks/gpt_training.py`; on a GPU with `--device cuda`, where
-`--bf16` and `--compile` are what a user would choose. Steps of the two are interleaved:
+All have the same weights, and see the same text; their losses are compared first. With
+`--copy docs/downloads/gpt.py` (`make downloads` writes it) the chapter's one-file copy
+runs too. Run `python tests/benchmarks/gpt_training.py`; on a GPU with `--device cuda`,
+where `--bf16` and `--compile` are what a user would choose. Steps are interleaved:
 believe the ratio.
 """
 
 import argparse
+import importlib.util
 import math
 import statistics
+import sys
 import time
 from collections.abc import Callable
 
@@ -116,8 +119,18 @@ def train_step(
     return step
 
 
+def copy_of(ours: GPT, path: str) -> nn.Module:
+    """Return the model of the one-file copy, with our weights."""
+    spec = importlib.util.spec_from_file_location("copy_of_gpt", path)
+    module = sys.modules["copy_of_gpt"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    copy = module.GPT(module.GPTConfig(**vars(ours.config)))
+    copy.load_state_dict(ours.state_dict())
+    return copy
+
+
 def main() -> None:
-    """Print a line of a table."""
+    """Print a line of a table for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--preset", default="shakespeare")
     parser.add_argument("--batch", type=int, default=12)
@@ -127,6 +140,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--bf16", action="store_true")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--copy", help="the file of the chapter's copy, to time it too")
     o = parser.parse_args()
     torch.set_num_threads(o.threads)
     torch.set_float32_matmul_precision("high")  # a GPU's TF32, as nanoGPT
@@ -142,26 +156,33 @@ def main() -> None:
         train_step(ours, our_loss, text, o),
         train_step(theirs, their_loss, text, o),
     ]
+    if o.copy:
+        steps.append(
+            train_step(copy_of(ours, o.copy).to(o.device), their_loss, text, o)
+        )
     for round in range(3):  # warm up; after k equal steps the weights are equal
-        a, b = (step().item() for step in steps)
-        assert math.isclose(a, b, rel_tol=3e-2 if o.bf16 else 1e-3), (round, a, b)
+        first, *others = (step().item() for step in steps)
+        for other in others:
+            equal = math.isclose(first, other, rel_tol=3e-2 if o.bf16 else 1e-3)
+            assert equal, (round, first, other)
     clock = time.perf_counter
     if o.device == "cpu" and o.threads == 1:
         clock = time.process_time  # a busy machine disturbs it less
-    times: list[list[float]] = [[], []]
+    times: list[list[float]] = [[] for _ in steps]
     for _ in range(o.rounds):
         for step, spent in zip(steps, times, strict=True):
             start = clock()
             step()
             spent.append(clock() - start)
-    a, b = map(statistics.median, times)
-    ratio = statistics.median(y / x for x, y in zip(*times, strict=True))
     words = [o.device, "bf16" if o.bf16 else "fp32", *["compiled"] * o.compile]
-    print(f"torch {torch.__version__}, {o.threads} threads, losses equal")
-    print("| training step | ours, ms | nanoGPT style, ms | theirs / ours |")
-    print("|---|---|---|---|")
-    name = f"{o.preset}, batch {o.batch}, length {length}, {' '.join(words)}"
-    print(f"| {name} | {a * 1e3:.1f} | {b * 1e3:.1f} | {ratio:.2f} |")
+    about = f"{o.preset}, batch {o.batch}, length {length}, {' '.join(words)}"
+    print(f"torch {torch.__version__}, {o.threads} threads, losses equal: {about}")
+    print("| training step | ms | nanoGPT style / this |")
+    print("|---|---|---|")
+    names = ["ours", "nanoGPT style", "the chapter's copy"]
+    for name, spent in zip(names, times, strict=False):
+        ratio = statistics.median(y / x for x, y in zip(spent, times[1], strict=True))
+        print(f"| {name} | {statistics.median(spent) * 1e3:.1f} | {ratio:.2f} |")
 
 
 if __name__ == "__main__":

@@ -218,3 +218,24 @@ def test_parts():
 def test_bad_weights(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
+
+
+def test_a_twin_may_say_itself_how_it_is_made(monkeypatch):
+    class Doubler(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor([2.0, 3.0]))
+            self.power = 3
+
+    class Twin:
+        def __init__(self, weights, power):
+            self.weights, self.power = weights, power
+
+        @staticmethod
+        def from_torch(module, weights):
+            return Twin(weights, module.power)
+
+    monkeypatch.setattr(tformer.reference, "Doubler", Twin, raising=False)
+    twin = tformer.reference.from_torch(Doubler())
+    assert twin.power == 3
+    np.testing.assert_array_equal(twin.weights["weight"], [2.0, 3.0])

@@ -43,9 +43,13 @@ def from_torch(module: Any) -> Any:
         name = ancestor.__name__
         if name in TORCHS_OWN and ancestor.__module__.startswith("torch.nn"):
             return from_torch(import_module("tformer.interop").from_torch(module))
-        if name in TWINS:
+        make = TWINS.get(name)
+        if make is None:  # a twin may say itself how it is made
+            twin = getattr(import_module("tformer.reference"), name, None)
+            make = getattr(twin, "from_torch", None)
+        if make is not None:
             tensors = module.state_dict().items()
-            return TWINS[name](module, {key: _array(tensor) for key, tensor in tensors})
+            return make(module, {key: _array(tensor) for key, tensor in tensors})
     raise TypeError(
         f"module must be one of {', '.join([*TWINS, *sorted(TORCHS_OWN)])}, "
         f"not {type(module).__name__}"
@@ -79,7 +83,8 @@ def _stack(kind: Any, module: Any, weights: Weights) -> Any:
     return twin
 
 
-# For each name, what makes the twin of a module from it and its weights.
+# For each name, what makes the twin of a module from it and its weights. A twin with a
+# `from_torch(module, weights)` of its own needs no line here.
 TWINS: dict[str, Callable[[Any, Weights], Any]] = {
     "Linear": lambda _, w: Linear(w),
     "MultiHeadAttention": lambda m, w: MultiHeadAttention(w, **_heads(m)),
