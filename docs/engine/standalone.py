@@ -1,10 +1,10 @@
 """One file with the code of a chapter, which needs nothing of the package.
 
 What a copy offers is named in the front matter: `copy: [package/file.py, …]`, modules
-or `package/file.py:name`; without it, what the page embeds. What that needs comes
-along, statement by statement, each docstring cut to its first sentence: the rest stands
-in the chapter that teaches it. `demo:` is Python for the end of the file, which shows
-the code at work.
+or `package/file.py:name`; without it, what the page embeds; `copy: []` says that there
+is nothing to take away. What that needs comes along, statement by statement, each
+docstring cut to its first sentence: the rest stands in the chapter that teaches it.
+`demo:` is Python for the end of the file, which shows the code at work.
 """
 
 import ast
@@ -37,9 +37,13 @@ class Standalone:
 def standalone_files(page: Page) -> list[Standalone]:
     """Return the files of a page: one, or two where it offers the NumPy twin.
 
+    A page with `copy: []` has none.
+
     Raises:
         PageError: an import or a name that one file cannot hold.
     """
+    if page.meta.get("copy") == []:
+        return []
     twin = page.project.root / page.project.package / TWIN
     offered, embedded = _named(page), _embedded(page)
     files = []

@@ -327,6 +327,14 @@ def test_a_copy_is_what_the_front_matter_names(
     assert "__main__" not in twin.text
 
 
+def test_a_chapter_may_offer_no_copy(write: Write) -> None:
+    block = '```python\n--8<-- "tiny/scale.py:root"\n```\n'
+    offering = write(f"# Page\n\n{block}", "chapters/page.md")
+    assert len(standalone_files(offering)) == 1
+    silent = write(f"---\ncopy: []\n---\n# Page\n\n{block}", "chapters/page.md")
+    assert standalone_files(silent) == []
+
+
 @pytest.mark.parametrize(
     ("copy", "says"),
     [
