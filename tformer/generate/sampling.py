@@ -1,4 +1,4 @@
-"""Sampling: draw the next token at random, from all of its shares or the larger ones.
+"""Sampling: draw the next token at random, from all tokens or the likelier ones.
 
 B batch · V vocabulary
 """
@@ -39,7 +39,7 @@ def top_k_filter(logits: Tensor, top_k: int) -> Tensor:
 
 
 def top_p_filter(logits: Tensor, top_p: float) -> Tensor:
-    """Keep the fewest tokens whose shares sum to p or more: the nucleus.
+    """Keep the fewest tokens whose probabilities sum to p or more: the nucleus.
 
     Holtzman et al. 2020 (arXiv:1904.09751, section 3.1). The likeliest always stays.
 
@@ -50,7 +50,8 @@ def top_p_filter(logits: Tensor, top_p: float) -> Tensor:
     Raises:
         ValueError: `top_p` is not in (0, 1].
     """
-    _check_share(top_p=top_p)
+    if not 0 < top_p <= 1:
+        raise ValueError(f"top_p ({top_p}) must be in (0, 1]")
     if top_p == 1:
         return logits
     falling, order = logits.sort(dim=-1, descending=True)  # (B, V)
@@ -61,7 +62,7 @@ def top_p_filter(logits: Tensor, top_p: float) -> Tensor:
 
 
 def min_p_filter(logits: Tensor, min_p: float) -> Tensor:
-    """Keep the tokens with at least `min_p` times the share of the likeliest.
+    """Keep the tokens at least `min_p` times as probable as the likeliest.
 
     Nguyen et al. 2024 (arXiv:2407.01082). Where the model is sure, few stay; where it
     is not, many do.
@@ -73,23 +74,24 @@ def min_p_filter(logits: Tensor, min_p: float) -> Tensor:
     Raises:
         ValueError: `min_p` is not in (0, 1].
     """
-    _check_share(min_p=min_p)
-    # A quotient of shares is a difference of logits: the sum of both cancels.
+    if not 0 < min_p <= 1:
+        raise ValueError(f"min_p ({min_p}) must be in (0, 1]")
+    # A quotient of probabilities is a difference of logits: the sum of both cancels.
     largest = logits.amax(dim=-1, keepdim=True)  # (B, 1)
     return logits.masked_fill(logits < largest + math.log(min_p), -math.inf)
 
 
 def draw(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Draw a token of each row with its share softmax(logits): (B, V) to ids (B,).
+    """Draw a token of each row from softmax(logits): (B, V) to ids (B,).
 
     The smallest of independent waiting times, exponential with rate pᵢ, is the i-th
     with probability pᵢ. `torch.multinomial` does the same, and then makes the host
     wait for the device to check its input.
     """
-    shares = logits.softmax(dim=-1)
-    device = shares.device if generator is None else generator.device
-    waiting = torch.empty(shares.shape, device=device).exponential_(generator=generator)
-    return (shares / waiting.to(shares.device)).argmax(dim=-1)
+    p = logits.softmax(dim=-1)
+    device = p.device if generator is None else generator.device
+    waiting = torch.empty(p.shape, device=device).exponential_(generator=generator)
+    return (p / waiting.to(p.device)).argmax(dim=-1)
 
 
 def sample(
@@ -123,7 +125,7 @@ def sample(
             greedy decoding.
         top_k: keep the k likeliest only.
         top_p: keep the fewest that sum to p.
-        min_p: keep those with at least this times the share of the likeliest.
+        min_p: keep those at least this times as probable as the likeliest.
         generator: where the randomness comes from: one with the same seed gives the
             same text, for the same batch on the same device.
         src_key_mask: bool (B, S), True = a real token; src != pad_id if not given.
@@ -166,9 +168,3 @@ def sample(
             window=window,
         )
         return writer.write(choose)
-
-
-def _check_share(**shares: float) -> None:
-    for name, value in shares.items():
-        if not 0 < value <= 1:
-            raise ValueError(f"{name} ({value}) must be in (0, 1]")

@@ -1,4 +1,4 @@
-"""A model that writes: the core that all ways of decoding share.
+"""A model that writes: the core of every way of decoding.
 
 B batch · S length of a source · P of a prompt · T of what is written · V vocabulary
 """
