@@ -58,6 +58,8 @@ def attentions(draw):
         options["bias"] = normal(*shape).masked_fill(mask(shape), -math.inf)
     if draw(st.booleans()) and "bias" in options:
         options["bias"] = options["bias"].nan_to_num(neginf=-1.0)
+    if draw(st.booleans()) and "bias" in options:  # of another dtype than the query
+        options["bias"] = options["bias"].to(draw(st.sampled_from(list(TOLERANCE))))
     query, key, value = normal(B, H, T, Dh), normal(B, G, S, Dh), normal(B, G, S, Dv)
     poison = draw(st.sampled_from([None, None, "query", "key", "value"]))
     if poison is not None:

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tformer.fast.precision import HALF
 from tformer.nn.masks import causal_mask, combine_masks
 
 # The kernel turns a mask into floats: 1 GB where 16,384 queries have a row each. With
@@ -43,9 +44,9 @@ def fused_attention(
         attn_mask = attn_mask[(None,) * (4 - attn_mask.ndim)]
     if bias is not None:
         bias = bias[(None,) * (4 - bias.ndim)]
-        # On a CPU the kernel adds a bias to half precision in float32, as it should.
-        keeps = query.device.type == "cpu" and bias.dtype == torch.float32
-        bias = bias if keeps else bias.to(query.dtype)
+        # On a CPU the kernel can add a bias to scores of half precision in float32.
+        exact = query.device.type == "cpu" and query.dtype in HALF
+        bias = bias.to(torch.float32 if exact else query.dtype)
     scale = 1 / math.sqrt(Dh) if scale is None else scale  # before the width is padded
     if not scale > 0:  # the kernel would multiply -inf, which is the future, by it
         query, scale = query * scale, 1.0
@@ -95,7 +96,8 @@ def fused_attention(
     )[..., :Dv]  # (B, H, T, Dv)
     if attn_mask is None and not dropout_p and _lost_nan(output):
         seen = torch.ones(T, S, dtype=torch.bool).tril(S - T if by_flag else S)
-        return fused_attention(query, key, value, seen[None, None], scale=scale)
+        mask = seen[None, None]
+        return fused_attention(query, key, value[..., :Dv], mask, scale=scale)
     return output if alive is None else output.masked_fill(~alive, 0.0)
 
 
@@ -153,5 +155,4 @@ def _serves_groups(query: Tensor, attn_mask: Tensor | None) -> bool:
     """Say whether the kernel knows of groups; else torch would hold the scores."""
     if query.device.type == "cpu":
         return CPU_SERVES_GROUPS
-    half = query.dtype in (torch.float16, torch.bfloat16)
-    return query.is_cuda and half and attn_mask is None
+    return query.is_cuda and query.dtype in HALF and attn_mask is None
