@@ -116,14 +116,17 @@ def test_every_parameter_learns(make, inputs):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["attention", "decoder layer"], indirect=True)
-def test_the_compiler_sees_one_graph_of_any_length(make, inputs):
+@pytest.mark.parametrize(
+    "kind", ["attention", "encoder layer", "decoder layer"], indirect=True
+)
+def test_the_compiler_sees_one_graph_of_any_length(make, inputs, kind):
     module = make()
+    options = {} if kind == "encoder layer" else {"is_causal": True}
     torch._dynamo.reset()
     compiled = torch.compile(module, fullgraph=True, backend="eager")
     for shorter in (0, 1, 2):
         cut = [x[:, shorter:] for x in inputs]
-        assert_close(compiled(*cut, is_causal=True), module(*cut, is_causal=True))
+        assert_close(compiled(*cut, **options), module(*cut, **options))
 
 
 @pytest.mark.filterwarnings("ignore")

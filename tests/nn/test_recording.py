@@ -5,30 +5,27 @@ import pickle
 
 import pytest
 import torch
-from torch import nn
 from torch.testing import assert_close
 
+from recorded_model import (
+    NAMES,
+    B,
+    D,
+    G,
+    H,
+    S,
+    T,
+    draw_inputs,
+    make_model,
+    untouched,
+)
 from tformer import (
-    Decoder,
-    Encoder,
-    EncoderDecoder,
     MultiHeadAttention,
     attention_weights,
-    causal_mask,
     length_mask,
     record_weights,
-    scaled_dot_product_attention,
 )
 from tformer.nn.heads import split_heads
-
-B, T, S, H, G, D, F = 2, 5, 7, 6, 3, 66, 13
-NAMES = [
-    "encoder.layers.0.self_attn",
-    "decoder.layers.0.self_attn",
-    "decoder.layers.0.cross_attn",
-    "decoder.layers.1.self_attn",
-    "decoder.layers.1.cross_attn",
-]
 
 
 @pytest.fixture
@@ -38,23 +35,12 @@ def attention(float64, randomised):
 
 @pytest.fixture
 def model(randomised):
-    encoder, decoder = Encoder(D, H, F, 1), Decoder(D, H, F, 2, num_kv_heads=G)
-    return randomised(EncoderDecoder(encoder, decoder))
+    return randomised(make_model())
 
 
 @pytest.fixture
 def inputs():
-    return torch.randn(B, S, D), torch.randn(B, T, D)
-
-
-def untouched(model):
-    """Say whether every attention is as it was made."""
-    attentions = [m for m in model.modules() if isinstance(m, MultiHeadAttention)]
-    assert attentions
-    return all(
-        "attend" not in vars(each) and each.attend is scaled_dot_product_attention
-        for each in attentions
-    )
+    return draw_inputs()
 
 
 def test_they_are_what_attention_weights_returns(attention):
@@ -240,66 +226,3 @@ def test_copies_of_a_model_and_of_what_was_kept(model, inputs):
         assert_close(twin(*inputs), output)
     plain = {name: w.detach() for name, w in weights.by_name().items()}
     assert_close(pickle.loads(pickle.dumps(plain)), plain)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("when", ["before", "inside"])
-def test_under_the_compiler(model, inputs, when):
-    """In one graph, whether the model was compiled and used before or in the block."""
-    torch._dynamo.reset()
-    with record_weights(model) as wanted:
-        output = model(*inputs)
-    if when == "before":
-        compiled = torch.compile(model, fullgraph=True, backend="eager")
-        assert_close(compiled(*inputs), output)
-    with record_weights(model) as weights:
-        if when == "inside":
-            compiled = torch.compile(model, fullgraph=True, backend="eager")
-        assert_close(compiled(*inputs), output)
-        assert_close(weights.by_name(), wanted.by_name())
-        longer = [torch.cat((x, x), dim=1) for x in inputs]
-        compiled(*longer)
-        assert weights[NAMES[0]].shape == (B, H, 2 * S, 2 * S)
-        (sum(w.square().sum() for w in weights.values())).backward()
-    assert model.encoder.layers[0].self_attn.q_proj.weight.grad.abs().max() > 0
-    kept = weights[NAMES[0]]
-    assert_close(compiled(*inputs), output)
-    assert weights[NAMES[0]] is kept
-    assert untouched(model)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("whole", [False, True])
-def test_names_are_those_of_the_model_before_it_was_compiled(model, inputs, whole):
-    torch._dynamo.reset()
-    if whole:
-        named = torch.compile(model, backend="eager")
-    else:
-        named = model
-        model.encoder = torch.compile(model.encoder, backend="eager")
-    with record_weights(named) as weights:
-        named(*inputs)
-    assert list(weights.by_name()) == NAMES
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_export_of_a_module_that_returns_weights(model, inputs):
-    class WithWeights(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.model = model
-
-        def forward(self, src, tgt):
-            with record_weights(self.model) as weights:
-                output = self.model(src, tgt, causal_mask(tgt.shape[1]))
-            return output, weights.by_name()
-
-    both = WithWeights().eval()
-    program = torch.export.export(both, inputs)
-    others = tuple(torch.randn_like(x) for x in inputs)
-    output, weights = program.module()(*others)
-    wanted, wanted_weights = both(*others)
-    assert_close(output, wanted)
-    assert list(weights) == NAMES
-    assert_close(dict(weights), wanted_weights)
-    assert untouched(model)

@@ -1,0 +1,82 @@
+"""Attention weights that are kept where a model is compiled, or exported."""
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from recorded_model import NAMES, B, H, S, draw_inputs, make_model, untouched
+from tformer import causal_mask, record_weights
+
+
+@pytest.fixture
+def model(randomised):
+    return randomised(make_model())
+
+
+@pytest.fixture
+def inputs():
+    return draw_inputs()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("when", ["before", "inside"])
+def test_under_the_compiler(model, inputs, when):
+    """In one graph, whether the model was compiled and used before or in the block."""
+    torch._dynamo.reset()
+    with record_weights(model) as wanted:
+        output = model(*inputs)
+    if when == "before":
+        compiled = torch.compile(model, fullgraph=True, backend="eager")
+        assert_close(compiled(*inputs), output)
+    with record_weights(model) as weights:
+        if when == "inside":
+            compiled = torch.compile(model, fullgraph=True, backend="eager")
+        assert_close(compiled(*inputs), output)
+        assert_close(weights.by_name(), wanted.by_name())
+        longer = [torch.cat((x, x), dim=1) for x in inputs]
+        compiled(*longer)
+        assert weights[NAMES[0]].shape == (B, H, 2 * S, 2 * S)
+        (sum(w.square().sum() for w in weights.values())).backward()
+    assert model.encoder.layers[0].self_attn.q_proj.weight.grad.abs().max() > 0
+    kept = weights[NAMES[0]]
+    assert_close(compiled(*inputs), output)
+    assert weights[NAMES[0]] is kept
+    assert untouched(model)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("whole", [False, True])
+def test_names_are_those_of_the_model_before_it_was_compiled(model, inputs, whole):
+    torch._dynamo.reset()
+    if whole:
+        named = torch.compile(model, backend="eager")
+    else:
+        named = model
+        model.encoder = torch.compile(model.encoder, backend="eager")
+    with record_weights(named) as weights:
+        named(*inputs)
+    assert list(weights.by_name()) == NAMES
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_export_of_a_module_that_returns_weights(model, inputs):
+    class WithWeights(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, src, tgt):
+            with record_weights(self.model) as weights:
+                output = self.model(src, tgt, causal_mask(tgt.shape[1]))
+            return output, weights.by_name()
+
+    both = WithWeights().eval()
+    program = torch.export.export(both, inputs)
+    others = tuple(torch.randn_like(x) for x in inputs)
+    output, weights = program.module()(*others)
+    wanted, wanted_weights = both(*others)
+    assert_close(output, wanted)
+    assert list(weights) == NAMES
+    assert_close(dict(weights), wanted_weights)
+    assert untouched(model)
