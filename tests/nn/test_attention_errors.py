@@ -82,6 +82,8 @@ def test_shapes_match(raises, shapes, message, attend):
         (0, 7),
         (2, 5, 7),
         (6, 5, 7),
+        (2, 6, 5),
+        (1, 1, 1),
         (1, 2, 1, 1),
         (2, 6, 5, 0),
         (1, 1, 6, 5, 7),
