@@ -3,6 +3,7 @@
 #   PYTHON  the interpreter that .venv is made from
 #   TORCH   the torch to install, as pip takes it: TORCH="torch==2.9.0"
 #   PIP     the installer: PIP="uv pip" does in seconds what pip does in minutes
+#   PAGE    one page, for serve and look: make serve PAGE=docs/chapters/heads.md
 #   ARGS    passed on to pytest, mkdocs or the training: make test ARGS="-k heads"
 
 PYTHON ?= python3
@@ -16,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := docs
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test nightly build downloads outputs chapter lists lint format model results benchmark address clean
+.PHONY: help serve look test nightly build downloads outputs chapter lists lint format model results benchmark address clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -36,8 +37,11 @@ docs/assets/katex/.installed: .venv/.packages $(wildcard docs/npm/*)
 .PHONY: ready
 ready: .venv/.packages docs/assets/katex/.installed
 
-serve: ready  ## serve the site on http://127.0.0.1:8000, built again at each edit
-	$(PY) -m mkdocs serve --livereload $(ARGS)
+serve: ready  ## serve the site, built again at each edit; PAGE=docs/chapters/x.md: one page
+	$(if $(PAGE),$(PY) -m engine serve $(PAGE),$(PY) -m mkdocs serve --livereload $(ARGS))
+
+look: ready  ## take four pictures of PAGE=docs/chapters/x.md, into .cache/look
+	$(PY) -m engine look $(PAGE)
 
 # The pages alone run 95 % of the core modules' lines, or fail.
 COVERAGE := --cov --cov-report=term:skip-covered

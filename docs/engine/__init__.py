@@ -19,6 +19,7 @@ working       pages in processes of their own, and all that is made of them
 making        figures, notebooks, downloads and outputs, of the pages that changed
 lists         README's table of chapters, the home page's, "The order"; a hook
 chapter       a new chapter, with its place in the navigation and the link to it
+looking       who shows a piece of code; one page served, or taken pictures of
 results       what runs of training reached; `results_page` is the page about it
 plugin        pytest: pages as tests
 hooks         MkDocs: the site; `api` is about the API pages

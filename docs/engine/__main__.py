@@ -9,22 +9,32 @@ if not __package__:  # `python docs/engine`, where nothing put docs/ on the path
 
 from engine.project import Project
 
+COMMANDS = {  # on pages; all, if none is given
+    "generate": "make figures, notebooks and downloads of the pages that changed",
+    "downloads": "write the one-file code of each chapter, and run no page",
+    "outputs": "write what the blocks print into the pages",
+    "check": "run the pages, changed or not, and write nothing",
+    "alone": "run notebooks and downloads where the package is not",
+}
+ON_ONE_PAGE = {
+    "serve": "serve one page, and build it again at each edit",
+    "look": "take four pictures of a page, into .cache/look",
+}
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; return the exit code."""
     parser = argparse.ArgumentParser(prog="engine", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, does in (
-        ("generate", "make figures, notebooks and downloads of the pages that changed"),
-        ("downloads", "write the one-file code of each chapter, and run no page"),
-        ("outputs", "write what the blocks print into the pages"),
-        ("check", "run the pages, changed or not, and write nothing"),
-        ("alone", "run notebooks and downloads where the package is not"),
-    ):
+    for name, does in COMMANDS.items():
         command = commands.add_parser(name, help=does, description=does)
-        command.add_argument(
-            "pages", nargs="*", type=Path, help="all, if none is given"
-        )
+        command.add_argument("pages", nargs="*", type=Path)
+    for name, does in ON_ONE_PAGE.items():
+        command = commands.add_parser(name, help=does, description=does)
+        command.add_argument("pages", nargs=1, type=Path, metavar="page")
+    does = "say which pages show code of a file, or of a definition in it"
+    command = commands.add_parser("uses", help=does, description=does)
+    command.add_argument("asked", metavar="FILE[:NAME]")
     does = "keep the results of runs, and write the page of results"
     results = commands.add_parser("results", help=does, description=does)
     results.add_argument("runs", nargs="*", type=Path, help="folders of runs")
@@ -56,33 +66,55 @@ def main(arguments: list[str] | None = None) -> int:
 
         write(project.docs, options.runs)
         return 0
+    if options.command == "uses":
+        return _uses(project, options.asked)
     pages = [path.resolve() for path in options.pages] or None
     for path in pages or []:
         if path not in project.pages:
             parser.error(f"{project.relative(path)} is no page of this project")
-    problems = _run(options.command, project, pages)
+    if options.command in ON_ONE_PAGE and pages:
+        if pages[0] not in project.site_pages:
+            parser.error(f"{project.relative(pages[0])} is no page of the site")
+        return _one(options.command, project, pages[0])
+    return _told(_run(options.command, project, pages))
+
+
+def _told(problems: list[str]) -> int:
     for problem in problems:
         print(problem, end="\n\n", file=sys.stderr)
     return 1 if problems else 0
 
 
 def _run(command: str, project: Project, pages: list[Path] | None) -> list[str]:
-    # Imported when needed: `generate` is quick where nothing has changed.
-    if command == "generate":
-        from engine.making import generate
+    from engine import making
 
-        return generate(project, pages)
-    if command == "downloads":
-        from engine.making import write_downloads
+    return {
+        "generate": making.generate,
+        "downloads": making.write_downloads,
+        "outputs": making.rewrite_outputs,
+        "check": making.check,
+        "alone": making.run_alone,
+    }[command](project, pages)
 
-        return write_downloads(project, pages)
-    if command == "outputs":
-        from engine.making import rewrite_outputs
 
-        return rewrite_outputs(project, pages)
-    from engine.making import check, run_alone
+def _one(command: str, project: Project, page: Path) -> int:
+    from engine.looking import look, serve
 
-    return check(project, pages) if command == "check" else run_alone(project, pages)
+    if command == "serve":
+        return serve(project, page)
+    return _told(look(project, page))
+
+
+def _uses(project: Project, asked: str) -> int:
+    from engine.looking import uses
+    from engine.making import read_pages
+
+    pages, problems = read_pages(project, project.pages)
+    try:
+        print("\n".join(uses(project, pages, asked) or [f"no page shows {asked}"]))
+    except ValueError as error:
+        problems = [str(error)]
+    return _told(problems)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,18 @@
 
 A page is *fresh* while its text, snippets included, the files of the package that its
 run used, the engine and the libraries are what they were, and what was made of it is
-still there. Its *results* hold longer: until its code changes, not its prose.
+still there. Its *results* hold longer: while its code, and that of the package, means
+the same. A comment changes nothing, unless the page itself reads source or lines. The
+last few states are kept, so that taking a change back costs no run.
 """
 
+import ast
 import functools
 import hashlib
 import importlib.metadata
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,8 +23,10 @@ from engine.project import ENGINE, Project
 from engine.reading import Page
 
 # What shapes the results of blocks, and what shapes nothing that is made of a page.
-_RUNNING = ("blocks", "reading", "compiling", "running", "figures", "definitions")
-_USERS = ("__main__", "hooks", "plugin", "results", "results_page")
+_RUNNING = ("blocks", "reading", "compiling", "running", "figures")
+_USERS = ("__main__", "hooks", "looking", "plugin", "results", "results_page")
+STATES = 8  # of the results of a page
+_SOURCE = re.compile(r"\b(inspect|traceback|linecache|tokenize|getsource)\b")
 _LIBRARIES = ("torch", "numpy", "matplotlib", "nbformat", "pymdown-extensions")
 
 
@@ -55,20 +61,22 @@ class Cache:
 
     def results(self, page: Page) -> dict[str, Any] | None:
         """Return what the blocks of the page left behind, if it still holds."""
-        record = self._read(page, "results")
-        holds = record.get("key") == self._code_key(page)
-        if not holds or not self._unchanged(record["inputs"]):
-            return None
-        results: dict[str, Any] = record["results"]
-        return results
+        key, meaning = self._code_key(page), not _reads_source(page)
+        for record in self._read(page, "results").get("states", []):
+            if record["key"] == key and self._unchanged(record["inputs"], meaning):
+                results: dict[str, Any] = record["results"]
+                return results
+        return None
 
     def store_results(
         self, page: Page, inputs: Iterable[str], results: dict[str, Any]
     ) -> None:
         """Keep what the blocks of a page left behind when they used `inputs`."""
-        key, digests = self._code_key(page), self._digests(inputs)
+        key = self._code_key(page)
+        digests = self._digests(inputs, meaning=not _reads_source(page))
         record = {"key": key, "inputs": digests, "results": results}
-        self._write(page, "results", record)
+        states = self._read(page, "results").get("states", [])
+        self._write(page, "results", {"states": [record, *states][:STATES]})
 
     def _page_key(self, page: Page) -> str:
         engine = [p for p in sorted(ENGINE.glob("*.py")) if p.stem not in _USERS]
@@ -77,18 +85,15 @@ class Cache:
 
     def _code_key(self, page: Page) -> str:
         files = [ENGINE / f"{name}.py" for name in _RUNNING]
-        blocks = [(block.fence.code, block.left_out()) for block in page.blocks]
+        said = str if _reads_source(page) else meaning_of
+        blocks = [(said(block.fence.code), block.left_out()) for block in page.blocks]
         return _digest("\n".join([*_state(*files), repr(blocks)]).encode())
 
-    def _digests(self, names: Iterable[str]) -> dict[str, str]:
-        return {name: self._digest_of(name) for name in names}
+    def _digests(self, names: Iterable[str], meaning: bool = False) -> dict[str, str]:
+        return {name: digest_of(self.project.root / name, meaning) for name in names}
 
-    def _unchanged(self, digests: dict[str, str]) -> bool:
-        return all(self._digest_of(name) == digest for name, digest in digests.items())
-
-    def _digest_of(self, name: str) -> str:
-        path = self.project.root / name
-        return _digest(path.read_bytes()) if path.is_file() else ""
+    def _unchanged(self, digests: dict[str, str], meaning: bool = False) -> bool:
+        return self._digests(digests, meaning) == digests
 
     def _file(self, page: Page, kind: str) -> Path:
         name = self.project.relative(page.path).replace("/", "-")
@@ -113,6 +118,35 @@ def write(path: Path, text: str) -> None:
     half = path.with_name(f".{path.name}.{os.getpid()}")
     half.write_text(text, "utf-8")
     half.replace(path)
+
+
+def digest_of(path: Path, meaning: bool) -> str:
+    """Return a digest of a file; of its `meaning`, where it is Python."""
+    if not path.is_file():
+        return ""
+    content = path.read_bytes()
+    if meaning and path.suffix == ".py":
+        return _digest_of_meaning(content)
+    return _digest(content)
+
+
+def meaning_of(code: str) -> str:
+    """Return what is left of Python without comments, blanks and line breaks."""
+    try:
+        return ast.dump(ast.parse(code))
+    except (SyntaxError, ValueError):
+        return code
+
+
+@functools.lru_cache(maxsize=512)
+def _digest_of_meaning(content: bytes) -> str:
+    return _digest(meaning_of(content.decode("utf-8", "replace")).encode())
+
+
+def _reads_source(page: Page) -> bool:
+    """Whether a page may see how code is written, and on which line."""
+    code = "\n".join(block.fence.code for block in page.blocks)
+    return bool(_SOURCE.search(code))
 
 
 def _digest(content: bytes) -> str:

@@ -1,13 +1,15 @@
 """All that can be wrong with a page, in one place for pytest and for the generator."""
 
 import ast
+import os
 import re
 from collections import Counter
+from pathlib import Path
 
 from engine.blocks import PYTHON, SESSIONS, Origin, PageError, squeeze
 from engine.figures import image_problems, repeated_names
 from engine.project import Project
-from engine.reading import Page, Rendered, render
+from engine.reading import KINDS, Page, Rendered, render
 
 
 def page_problems(page: Page) -> list[str]:
@@ -15,8 +17,10 @@ def page_problems(page: Page) -> list[str]:
     rendered = render(page)
     return [
         *unseen_code(page, rendered),
+        *header_problems(page),
         *section_problems(page, rendered),
         *image_problems(page, rendered),
+        *text_problems(page),
     ]
 
 
@@ -81,21 +85,77 @@ SECTIONS = (
     "Checklist",
     "References",
 )
-_PROMISED = ("minutes", "goals", "description")  # in the front matter
+_PROMISED = {  # in the front matter
+    "description": "what it shows, in one sentence",
+    "minutes": "how long it takes to read, as in `minutes: 25`",
+    "builds_on": "what to read before, as in `builds_on: [attention.md]`, or `[]`",
+    "goals": "a list of what a reader can do afterwards",
+    "paper": "where the paper tells it, as in `paper: Section 3.2.1`",
+    "modules": "the files that it teaches, as in `modules: [package/file.py]`",
+}
+PYTHON_WIDTH, CODE_WIDTH = 100, 119  # columns
+GENERATED = "api"  # a folder of pages that only a build makes
+_LINK = re.compile(
+    r"\]\(\s*<?(?P<target>[^)\s>]+)|^\s*\[[^\]^]+\]:\s+<?(?P<other>[^\s>]+)"
+)
+_NOT_OURS = re.compile(r"[a-z][a-z0-9+.-]*:|[#/]")
+
+
+def header_problems(page: Page) -> list[str]:
+    """Return what the front matter lacks, names wrongly or spells wrongly."""
+    problems = []
+    kind = page.meta.get("kind")
+    if kind is not None and kind not in KINDS:
+        where, known = page.meta_line("kind"), " or ".join(KINDS)
+        problems.append(f"{where}: `kind: {kind}` is unknown: it is {known}")
+    if not page.is_chapter:
+        return problems
+    for key, what in _PROMISED.items():
+        if key not in page.meta or (not page.meta[key] and key != "builds_on"):
+            add = f"add `{key}:` to the front matter of the chapter"
+            problems.append(f"{page.top}: {add}: {what}")
+    return problems + _missing_files(page)
+
+
+def text_problems(page: Page) -> list[str]:
+    """Return links to files that are not there, and code that a phone cannot show."""
+    problems = []
+    for line in page.prose():
+        if line.origin.file == page.path:
+            for link in _LINK.finditer(re.sub(r"(`+).+?\1", "", line)):
+                target = link["target"] or link["other"]
+                if not _NOT_OURS.match(target) and not _leads(page, target):
+                    problems.append(f"{line.origin}: {target} is not there")
+    for fence in page.fences:
+        most = PYTHON_WIDTH if fence.is_python else CODE_WIDTH
+        problems += [
+            f"{line.origin}: {len(line)} columns, and {most} at most are shown well"
+            for line in fence.lines
+            if len(line) > most and not fence.is_output
+        ]
+    return problems
+
+
+def _leads(page: Page, target: str) -> bool:
+    """Whether a link leads to a file that is there, or that a build makes."""
+    file = re.split(r"[#?]", target)[0]
+    path = Path(os.path.normpath(page.path.parent / file))
+    docs = page.project.docs
+    if path.exists() or not path.is_relative_to(docs):
+        return path.exists()
+    folder = path.relative_to(docs).parts[0]
+    if folder in ("notebooks", "downloads"):
+        stem = path.stem.removesuffix("_numpy")
+        return any(each.stem == stem for each in page.project.site_pages)
+    return folder in ("figures", GENERATED)
 
 
 def section_problems(page: Page, rendered: Rendered) -> list[str]:
     """Return what a chapter lacks, or has in another place than other chapters."""
     if not page.is_chapter:
         return []
-    problems = [
-        f"{page.top}: the front matter of a chapter says `{key}:`"
-        for key in _PROMISED
-        if not page.meta.get(key)
-    ]
-    problems += _missing_files(page)
     headings = rendered.headings
-    problems += [
+    problems = [
         f"{page.top}: the section `## {name}` is missing"
         for name in SECTIONS
         if name not in headings
@@ -122,14 +182,12 @@ def _heading_place(page: Page, name: str) -> Origin:
 
 
 def _missing_files(page: Page) -> list[str]:
-    modules = [
-        (name, page.project.root / name) for name in page.meta.get("modules", [])
-    ]
-    pages = [(name, page.path.parent / name) for name in page.meta.get("builds_on", [])]
+    roots = {"modules": page.project.root, "builds_on": page.path.parent}
     return [
-        f"{page.top}: the front matter names {name}, which is not there"
-        for name, path in modules + pages
-        if not path.is_file()
+        f"{page.meta_line(key)}: the front matter names {name}, which is not there"
+        for key, root in roots.items()
+        for name in page.meta.get(key) or []
+        if not (root / name).is_file()
     ]
 
 

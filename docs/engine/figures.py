@@ -151,6 +151,12 @@ def image_problems(page: Page, rendered: "Rendered") -> list[str]:
         for place in places
         if not place.alt
     ]
+    problems += [
+        f"{place.origin}: the figure {place.name} must begin with {page.name}-"
+        for place in places
+        if place.name != f"{page.name}.svg"
+        and not place.name.startswith(f"{page.name}-")
+    ]
     shown: Counter[str] = Counter()
     for image in rendered.images:
         source = image.get("src", "")

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import os
 import posixpath
 import re
 import shutil
@@ -18,8 +19,11 @@ from mkdocs.structure.pages import Page
 
 sys.path.append(str(Path(__file__).parents[1]))  # MkDocs loads this file by its path
 
+from engine.cache import STATES, digest_of
+from engine.looking import ONE_PAGE
 from engine.making import MADE
 from engine.project import Project
+from engine.reading import CHAPTERS, kind_of
 
 log = logging.getLogger("mkdocs.hooks.engine")
 
@@ -38,11 +42,31 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     if "mkdocs-jupyter" in config.plugins:
         state = hashlib.sha256()
         for path in project.package_files():
-            state.update(path.read_bytes())
+            state.update(digest_of(path, meaning=True).encode())
         folder = project.root / ".cache" / "mkdocs-jupyter" / state.hexdigest()[:16]
         labs: Any = config.plugins["mkdocs-jupyter"]
         labs.config["cache_dir"] = str(folder)
+    wanted = one_page(config)
+    if wanted is not None:  # links to the pages that are left out lead nowhere
+        for options in (config.validation.nav, config.validation.links):
+            options.update(dict.fromkeys(options, logging.DEBUG))
     return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Leave out all pages but the one that is asked for."""
+    wanted = one_page(config)
+    if wanted is None:
+        return files
+    return Files(
+        [x for x in files if x.src_uri == wanted or not x.is_documentation_page()]
+    )
+
+
+def one_page(config: MkDocsConfig) -> str | None:
+    """Return the file in docs/ of the only page to build; None for all of them."""
+    path = os.environ.get(ONE_PAGE)
+    return Path(path).relative_to(config.docs_dir).as_posix() if path else None
 
 
 def on_pre_build(config: MkDocsConfig) -> None:
@@ -52,7 +76,10 @@ def on_pre_build(config: MkDocsConfig) -> None:
     first was. What fails is a warning, so that `--strict` stops and the server goes on.
     """
     done = subprocess.run(
-        [sys.executable, str(Path(__file__).parent), "generate"],
+        [
+            *(sys.executable, str(Path(__file__).parent), "generate"),
+            *([os.environ[ONE_PAGE]] if one_page(config) else []),
+        ],
         cwd=_root(config),
         capture_output=True,
         text=True,
@@ -66,7 +93,8 @@ def on_pre_build(config: MkDocsConfig) -> None:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
     """Tell the theme where a chapter leads."""
-    if page.meta.get("kind") == "chapter" or page.meta.get("notebook"):
+    in_chapters = Path(page.file.src_uri).parent == Path(CHAPTERS)
+    if kind_of(page.meta, in_chapters) == "chapter" or page.meta.get("notebook"):
         project = Project(_root(config))
         page.meta.update(chapter_links(project, page.file.src_uri, page.meta))
     return markdown
@@ -98,7 +126,8 @@ def on_post_build(config: MkDocsConfig) -> None:
     if "mkdocs-jupyter" in config.plugins:
         labs: Any = config.plugins["mkdocs-jupyter"]
         current = Path(labs.config["cache_dir"])
-        for folder in current.parent.glob("*/"):
+        folders = sorted(current.parent.glob("*/"), key=lambda x: x.stat().st_mtime)
+        for folder in folders[:-STATES]:
             if folder != current:
                 shutil.rmtree(folder)
 

@@ -64,7 +64,9 @@ def rewrite_outputs(project: Project, chosen: list[Path] | None = None) -> list[
         if outcome.failed:
             problems += outcome.problems
             continue
-        text, count = with_outputs(page, outcome.printed)
+        problems += map(project.tidy, outcome.unseeded.values())  # and not written
+        kept = outcome.printed.keys() - outcome.unseeded.keys()
+        text, count = with_outputs(page, {n: outcome.printed[n] for n in kept})
         if count:
             page.path.write_bytes(text.encode())
             name = project.relative(page.path)
@@ -128,7 +130,8 @@ def _run(project: Project, pages: list[Page], cache: Cache) -> list[str]:
     for page, outcome in run_pages(project, pages):
         if page.has_python:
             name = project.relative(page.path)
-            print(f"made {name}: {outcome.seconds:.1f} s", flush=True)
+            how = "" if outcome.ran else ", not run again"
+            print(f"made {name}: {outcome.seconds:.1f} s{how}", flush=True)
         problems += outcome.problems
         if not outcome.problems:
             for file, text in outcome.products.items():

@@ -1,12 +1,14 @@
-"""Compare the output that a page shows with what its block printed."""
+"""What a page shows against what its block prints: compared, and written."""
 
 import difflib
 import re
+from collections.abc import Callable
 
-from engine.blocks import Block, Fence, squeeze
+from engine.blocks import Block, Line, squeeze
 from engine.reading import Page
 from engine.running import Result
 
+_ANNOTATION = re.compile(r"\s*$|\d+\. |\s{2,}\S")  # and what belongs to its text
 # A float with the blanks before it, whose number changes with the sign and the width
 # of what stands below it in a column. Versions (3.11.2) and names (v1.0) are text.
 _FLOAT = re.compile(
@@ -28,16 +30,14 @@ def same_output(shown: str, printed: str) -> bool:
     return all(_close(a.strip(), b.strip()) for a, b in pairs)
 
 
-def difference(shown: str, printed: str) -> str:
+def difference(
+    shown: str,
+    printed: str,
+    names: tuple[str, str] = ("the page shows", "the block prints"),
+) -> str:
     """Return a diff from the page to what was printed."""
-    diff = difflib.unified_diff(
-        squeeze(shown).split("\n"),
-        squeeze(printed).split("\n"),
-        "the page shows",
-        "the block prints",
-        lineterm="",
-    )
-    return "\n".join(diff)
+    before, after = squeeze(shown).split("\n"), squeeze(printed).split("\n")
+    return "\n".join(difflib.unified_diff(before, after, *names, lineterm=""))
 
 
 def _close(shown: str, printed: str) -> bool:
@@ -52,38 +52,91 @@ def _close(shown: str, printed: str) -> bool:
     return abs(float(shown) - float(printed)) <= units * step
 
 
-def output_problem(block: Block, result: Result) -> str | None:
-    """Return how a page's output differs from what its block printed, if it does."""
-    if block.output is None or same_output(block.output.code, result.stdout):
+UNSEEDED = "differs between runs: seed it, as in `torch.manual_seed(0)`"
+
+
+def output_problem(
+    block: Block, result: Result, again: Callable[[Block], str | None] | None = None
+) -> str | None:
+    """Return how a page's output differs from what its block printed, if it does.
+
+    Args:
+        block: of the page.
+        result: what it left behind.
+        again: runs it once more, to tell a stale output from one that no run repeats.
+    """
+    output = block.output
+    if output is None and not result.stdout.strip():
         return None
-    return (
-        f"{block.output.opening.origin}: the output is stale\n"
-        f"{difference(block.output.code, result.stdout)}\n"
-        "`make outputs` writes what the blocks print into the pages."
-    )
+    if output is not None and same_output(output.code, result.stdout):
+        return None
+    origin = (output or block.fence).opening.origin
+    second = again(block) if again else None
+    if second is not None and not same_output(second, result.stdout):
+        names = "one run", "another run"
+        change = difference(result.stdout, second, names)
+        return f"{origin}: what the block prints {UNSEEDED}\n{change}"
+    advice = "`make outputs` writes what the blocks print into the pages."
+    if output is None:
+        what = "the block prints, and the page shows nothing of it in an .output fence"
+        return f"{origin}: {what}\n{squeeze(result.stdout)}\n{advice}"
+    change = difference(output.code, result.stdout)
+    return f"{origin}: the output is stale\n{change}\n{advice}"
 
 
 def with_outputs(page: Page, printed: dict[int, str]) -> tuple[str, int]:
-    """Return the text of a page with true outputs, and how many were not."""
+    """Return the text of a page with true outputs, and how many were not.
+
+    An output that is missing is put below its block; a plain fence that holds it
+    becomes one.
+    """
     raw = page.path.read_bytes().decode("utf-8")
     newline = "\r\n" if "\r\n" in raw else "\n"
     lines = raw.split(newline)
     count = 0
     for block in reversed(page.blocks):
-        output = block.output
-        if output is None or block.number not in printed:
+        output, said = block.output, printed.get(block.number, "")
+        if block.number not in printed:
             continue
-        if not same_output(output.code, printed[block.number]):
+        if output is not None and not same_output(output.code, said):
             first = output.opening.origin.line  # the index of the line below the fence
-            lines[first : first + len(output.lines)] = _indented(
-                output, printed[block.number]
-            )
+            new = _indented(output.prefix, output.ticks, said, output.opening)
+            lines[first : first + len(output.lines)] = new
+            count += 1
+        elif output is None and said.strip() and _ends_here(page, block):
+            _show(page, block, said, lines)
             count += 1
     return newline.join(lines), count
 
 
-def _indented(output: Fence, printed: str) -> list[str]:
+def _ends_here(page: Page, block: Block) -> bool:
+    return page.lines[block.fence.end].origin.file == page.path
+
+
+def _show(page: Page, block: Block, printed: str, lines: list[str]) -> None:
+    """Put an output below a block that has none."""
+    fence, opening = block.fence, "{.text .output}"
+    after = (each for each in page.fences if each.start > fence.end)
+    below = next(after, None)
+    if below and below.language in ("", "text") and same_output(below.code, printed):
+        lines[below.opening.origin.line - 1] = f"{below.prefix}{below.ticks}{opening}"
+        return
+    at = page.lines[fence.end].origin.line  # the index of the line below the fence
+    if "annotate" in fence.classes:  # their texts must follow the code at once
+        look = at
+        while look < len(lines) and _ANNOTATION.match(lines[look][len(fence.prefix) :]):
+            look += 1
+            at = look if lines[look - 1].strip(" >") else at
+    text = _indented(fence.prefix, "```", printed, fence.opening)
+    blank = fence.prefix.rstrip()
+    new = [blank, f"{fence.prefix}```{opening}", *text, f"{fence.prefix}```"]
+    if at < len(lines) and lines[at].strip(" >"):
+        new.append(blank)
+    lines[at:at] = new
+
+
+def _indented(prefix: str, ticks: str, printed: str, where: Line) -> list[str]:
     lines = printed.rstrip("\n").split("\n") if printed.strip() else []
-    if any(line.startswith(output.ticks) for line in lines):
-        raise ValueError(f"{output.opening.origin}: the output would close its fence")
-    return [f"{output.prefix}{line}".rstrip() for line in lines]
+    if any(line.startswith(ticks) for line in lines):
+        raise ValueError(f"{where.origin}: the output would close its fence")
+    return [f"{prefix}{line}".rstrip() for line in lines]

@@ -21,13 +21,19 @@ from pytest_codeblocks.plugin import (  # type: ignore[import-untyped]
 
 from engine.alone import problem_of
 from engine.blocks import Block, PageError
-from engine.checking import count_line, section_problems, unseen_code
+from engine.checking import (
+    count_line,
+    header_problems,
+    section_problems,
+    text_problems,
+    unseen_code,
+)
 from engine.compiling import BlockFailed
 from engine.figures import image_problems, place_figures
 from engine.outputs import output_problem
 from engine.project import Project
 from engine.reading import Page, Rendered, render
-from engine.running import Runner
+from engine.running import Runner, SecondRun
 from engine.standalone import standalone_files
 
 if TYPE_CHECKING:
@@ -120,6 +126,7 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
             item.obj = block
             yield item
         yield self._test("every block is run", every_block_is_run)
+        yield self._test("front matter, links and widths", header_and_text)
         yield self._test("figures", figures)
         if self.page.is_chapter:
             yield self._test("sections", sections)
@@ -131,14 +138,20 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
         return Runner(self.page)
 
     @functools.cached_property
+    def second(self) -> SecondRun:
+        """Another run, for outputs that are not what the page shows."""
+        return SecondRun(self.page)
+
+    @functools.cached_property
     def rendered(self) -> Rendered:
         """The page as the site shows it."""
         return render(self.page)
 
     def teardown(self) -> None:
         """Free what the blocks hold once the last test of the page is done."""
-        if "runner" in vars(self):
-            self.runner.close()
+        for name in ("runner", "second"):
+            if name in vars(self):
+                getattr(self, name).close()
 
     def _test(self, name: str, check: Callable[["PageItem"], list[str]]) -> pytest.Item:
         item: PageItem = PageItem.from_parent(self, name=name)
@@ -169,7 +182,7 @@ class BlockItem(_Tidy, TestBlock):  # type: ignore[misc]
         reason = self.parent.runner.left_out.get(self.obj.number)
         if reason is not None:
             pytest.skip(reason)
-        problem = output_problem(self.obj, result)
+        problem = output_problem(self.obj, result, self.parent.second.stdout)
         if problem:
             raise PageFails(problem)
 
@@ -215,6 +228,11 @@ def figures(item: PageItem) -> list[str]:
     page = item.parent.page
     place_figures(page, item.parent.runner.results())
     return image_problems(page, item.parent.rendered)
+
+
+def header_and_text(item: PageItem) -> list[str]:
+    """Check what the page says of itself, where it leads, and how wide it is."""
+    return [*header_problems(item.parent.page), *text_problems(item.parent.page)]
 
 
 def sections(item: PageItem) -> list[str]:

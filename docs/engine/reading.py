@@ -3,7 +3,7 @@
 import functools
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -27,6 +27,15 @@ from engine.blocks import (
 )
 from engine.definitions import DefinitionExtension, DefinitionPreprocessor
 from engine.project import Project
+
+CHAPTERS = "chapters"  # the folder in docs/
+KINDS = ("chapter", "page")
+
+
+def kind_of(meta: Mapping[str, Any], in_chapters: bool) -> str:
+    """Return what a page is, by its folder, unless its front matter says otherwise."""
+    said = meta.get("kind")
+    return str(said) if said in KINDS else "chapter" if in_chapters else "page"
 
 
 class Page:
@@ -85,9 +94,14 @@ class Page:
         return re.sub(r"\s*\{[^}]*\}\s*$", "", next(headings, self.name)).strip("# ")
 
     @property
+    def kind(self) -> str:
+        """What the page is, by its folder, unless its front matter says otherwise."""
+        return kind_of(self.meta, self.path.parent == self.project.docs / CHAPTERS)
+
+    @property
     def is_chapter(self) -> bool:
         """Whether the page promises to have the parts of a chapter."""
-        return self.meta.get("kind") == "chapter"
+        return self.kind == "chapter"
 
     @property
     def has_notebook(self) -> bool:

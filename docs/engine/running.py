@@ -120,6 +120,24 @@ class Runner:
             os.chdir(folder)
 
 
+class SecondRun:
+    """Runs a page once more, as far as it is asked for: is its output the same?"""
+
+    def __init__(self, page: Page) -> None:
+        self._runner = Runner(page)
+
+    def stdout(self, block: Block) -> str | None:
+        """Return what a block prints this time, or None where it fails."""
+        try:
+            return self._runner.result(block).stdout
+        except BlockFailed:
+            return None
+
+    def close(self) -> None:
+        """Free what the run holds."""
+        self._runner.close()
+
+
 @contextlib.contextmanager
 def page_environment(page: Page) -> Iterator[Path]:
     """Prepare the process for a page; yield its working folder."""

@@ -19,10 +19,10 @@ from engine.checking import page_problems
 from engine.compiling import BlockFailed
 from engine.figures import place_figures, themed
 from engine.notebooks import Ran, notebook
-from engine.outputs import output_problem
+from engine.outputs import UNSEEDED, output_problem
 from engine.project import Project
 from engine.reading import Page
-from engine.running import Result, Runner
+from engine.running import Result, Runner, SecondRun
 from engine.standalone import standalone_files
 
 
@@ -34,8 +34,10 @@ class Outcome:
     failed: bool = False  # the page could not be run to its end
     found: int = 0  # blocks
     printed: dict[int, str] = field(default_factory=dict)  # by number of the block
+    unseeded: dict[int, str] = field(default_factory=dict)  # what no run repeats
     products: dict[str, str] = field(default_factory=dict)  # path and text
     inputs: list[str] = field(default_factory=list)  # files of the package
+    ran: bool = False  # its blocks, rather than that what they left still holds
     seconds: float = 0.0
 
     @property
@@ -72,12 +74,16 @@ def work(root: Path, paths: list[Path], cached: bool, connection: Connection) ->
 def _make(page: Page, cached: bool, outcome: Outcome) -> None:
     outcome.found = len(page.blocks)
     outcome.problems += page_problems(page)
-    ran = _results(page, cached)
-    for block in page.blocks:
-        if block.left_out() is None:
-            outcome.printed[block.number] = ran.results[block.number].stdout
-            problem = output_problem(block, ran.results[block.number])
-            outcome.problems += [problem] if problem else []
+    ran = _results(page, cached, outcome)
+    with contextlib.closing(SecondRun(page)) as second:
+        for block in page.blocks:
+            if block.left_out() is None:
+                result = ran.results[block.number]
+                problem = output_problem(block, result, second.stdout)
+                if problem and UNSEEDED in problem:
+                    outcome.unseeded[block.number] = problem
+                outcome.printed[block.number] = result.stdout
+                outcome.problems += [problem] if problem else []
     ran.placed = place_figures(page, ran.results)
     docs = page.project.docs
     products = {
@@ -95,13 +101,14 @@ def _make(page: Page, cached: bool, outcome: Outcome) -> None:
     outcome.inputs = sorted(map(relative, inputs))
 
 
-def _results(page: Page, cached: bool) -> Ran:
+def _results(page: Page, cached: bool, outcome: Outcome) -> Ran:
     """Return what the blocks leave behind, from the cache if that still holds."""
     cache, project = Cache(page.project), page.project
     stored = cache.results(page) if cached else None
     if stored is not None:
         results = [Result(**result) for result in stored["results"]]
         return Ran(page, results, [], [project.root / x for x in stored["modules"]])
+    outcome.ran = True
     with contextlib.closing(Runner(page)) as runner:
         ran = Ran(page, runner.results(), [], _imported(project))
     if cached:

@@ -11,7 +11,7 @@ from engine.figures import place_figures
 from engine.outputs import output_problem
 from engine.project import Project
 from engine.reading import Page
-from engine.running import Result, Runner
+from engine.running import Result, Runner, SecondRun
 
 Write = Callable[..., Page]  # the fixture `write`
 
@@ -29,8 +29,10 @@ def problems_of(project: Project, path: Path) -> list[str]:
         page = Page(project, path)
         problems += page_problems(page)
         results = run(page)
-        for block in page.blocks:
-            problems.append(output_problem(block, results[block.number]))
+        with contextlib.closing(SecondRun(page)) as second:
+            for block in page.blocks:
+                result = results[block.number]
+                problems.append(output_problem(block, result, second.stdout))
         place_figures(page, results)
     except (PageError, BlockFailed) as error:
         problems.append(str(error))

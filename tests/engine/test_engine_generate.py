@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.__main__ import main
+from engine.cache import STATES
 from engine.project import ENGINE, Project
 
 Engine = Callable[..., "Done"]
@@ -104,39 +106,111 @@ def test_pages_are_run_when_what_they_use_changes(
         failed = engine("generate", "docs/chapters/scale.md")
         assert failed.returncode == 1
         assert made(failed) == {"scale"}
-        assert "docs/chapters/scale.md:40: the output is stale" in failed.stderr
+        assert "docs/chapters/scale.md:41: the output is stale" in failed.stderr
         assert "-[0.7071067811865475, 1.414213562373095]" in failed.stderr
         assert figure.exists()
 
 
-def test_blocks_do_not_run_again_for_new_prose(
-    project: Project, engine: Engine, tmp_path: Path
-) -> None:
-    count = tmp_path / "count.txt"
-    page = project.docs / "index.md"
-    page.write_text(
-        "---\nnotebook: true\n---\n# Words\n\n"
-        f"```python\nimport tiny.checks\nprint(open({str(count)!r}, 'a').write('x'))\n"
-        "```\n\n```{.text .output}\n1\n```\n",
+@pytest.fixture
+def counting(project: Project) -> Callable[[], int]:
+    """Let the home page count its runs; return how many there were."""
+    (project.docs / "index.md").write_text(
+        textwrap.dedent("""
+            ---
+            notebook: true
+            ---
+            # Words
+
+            ```python
+            from pathlib import Path
+
+            import tiny.checks
+
+            count = Path(tiny.checks.__file__).parents[1] / "count.txt"
+            print(count.open("a").write("x"))
+            ```
+
+            ```{.text .output}
+            1
+            ```
+        """).lstrip(),
         "utf-8",
     )
+    return lambda: len((project.root / "count.txt").read_text())
+
+
+def test_blocks_do_not_run_again_for_new_prose(
+    project: Project, engine: Engine, counting: Callable[[], int]
+) -> None:
+    page = project.docs / "index.md"
     book = project.docs / "notebooks" / "index.ipynb"
     for old, new, runs in [
         ("Words", "Other words", 1),  # in the title
         ("text .output}\n1", "text .output}\n2", 1),  # in the output, which is wrong
-        ("output}\n2", "output}\n1", 1),
-        ("write('x')", "write('y')", 1),
-        ("", "", 2),
+        ("output}\n2", "output}\n1", 2),  # and is looked at twice
+        ('write("x")', 'write("y")', 2),
+        ("", "", 3),
     ]:
         done = engine("generate", "docs/index.md")
         assert done.returncode == ("output}\n2" in page.read_text("utf-8")), done.stderr
-        assert len(count.read_text()) == runs
+        assert counting() == runs
         if old:
             edit(page, old, new)
     assert "Other words" in book.read_text("utf-8")
-    edit(project.root / "tiny" / "checks.py", "Checks that", "What")
+
+
+def test_a_comment_runs_no_page_again(
+    project: Project, engine: Engine, counting: Callable[[], int]
+) -> None:
+    page, checks = project.docs / "index.md", project.root / "tiny" / "checks.py"
+    for path, old, new, runs, made_again in [
+        (checks, "def check", "# Why.\n\n\ndef check", 1, True),
+        (checks, "<= 0", "<= (0)", 1, True),
+        (page, "import tiny", "# Ours.\nimport tiny", 1, True),
+        (checks, "Checks that", "What", 1, True),  # its docstring may be printed
+        (checks, "What", "Checks that", 2, True),
+        (checks, "<= (0)", "< 0", 2, True),  # as it was: nothing is run
+        (checks, "< 0", "<= 0", 3, True),
+        (checks, "", "", 3, True),
+        (checks, "", "", 3, False),
+    ]:
+        done = engine("generate", "docs/index.md")
+        assert done.returncode == 0, done.stderr
+        assert counting() == runs
+        assert bool(made(done)) is made_again
+        if old:
+            edit(path, old, new)
+    book = (project.docs / "notebooks" / "index.ipynb").read_text("utf-8")
+    assert "# Ours." in book
+
+
+def test_a_page_that_reads_source_runs_again_for_a_comment(
+    project: Project, engine: Engine, counting: Callable[[], int]
+) -> None:
+    page, checks = project.docs / "index.md", project.root / "tiny" / "checks.py"
+    edit(page, "import tiny", "import inspect\nimport tiny")
     engine("generate", "docs/index.md")
-    assert len(count.read_text()) == 3
+    edit(checks, "def check", "# Why.\ndef check")
+    engine("generate", "docs/index.md")
+    assert counting() == 2
+
+
+def test_the_last_states_of_a_page_are_kept(
+    project: Project, engine: Engine, counting: Callable[[], int]
+) -> None:
+    page = project.docs / "index.md"
+    text = page.read_text("utf-8")
+    for number in range(STATES + 1):
+        page.write_text(text.replace('"x"', repr(str(number))), "utf-8")
+        engine("generate", "docs/index.md")
+    assert counting() == STATES + 1
+    for number in range(STATES, 0, -1):
+        page.write_text(text.replace('"x"', repr(str(number))), "utf-8")
+        engine("generate", "docs/index.md")
+    assert counting() == STATES + 1
+    page.write_text(text.replace('"x"', "'0'"), "utf-8")
+    engine("generate", "docs/index.md")
+    assert counting() == STATES + 2
 
 
 def test_a_run_that_dies_is_a_failure_of_its_page(
@@ -209,7 +283,7 @@ def test_downloads_are_written_without_running_a_page(
     assert files == ["scale.py", "scale_numpy.py"]
     length = (orphan.parent / "scale.py").read_text("utf-8").count("\n")
     assert f"docs/downloads/scale.py: {length} lines" in done.stdout
-    edit(chapter, "kind: chapter", "kind: chapter\ncopy: [tiny/gone.py]")
+    edit(chapter, "minutes: 3", "minutes: 3\ncopy: [tiny/gone.py]")
     done = engine("downloads")
     assert done.returncode == 1
     assert "docs/chapters/scale.md:3: `copy:` names tiny/gone.py" in done.stderr

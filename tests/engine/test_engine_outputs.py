@@ -53,8 +53,34 @@ print(0.12345)
 0.1235
 ~~~
 
+``` {.python .annotate}
+print("four")  # (1)!
+```
+
+1. Its text, which must
+    follow at once.
+
+After it.
+
+> ```py
+> print("five")
+> ```
+> Quoted.
+
 ```python
-print("four")
+print("six")
+```
+
+```text
+six
+```
+
+```text
+of no block
+```
+
+```python
+quiet = print
 ```
 """
 NEW = (
@@ -64,6 +90,12 @@ NEW = (
         "        two\n\n          lines\n",
     )
     .replace("> 3\n", "> three\n")
+    .replace("at once.\n", "at once.\n\n```{.text .output}\nfour\n```\n")
+    .replace(
+        '("five")\n> ```\n',
+        '("five")\n> ```\n>\n> ```{.text .output}\n> five\n> ```\n>\n',
+    )
+    .replace("```text\nsix", "```{.text .output}\nsix")
 )
 
 
@@ -73,7 +105,7 @@ def test_only_stale_outputs_change(write: Write, newline: str) -> None:
     page.path.write_bytes(PAGE.replace("\n", newline).encode())
     printed = {n: result.stdout for n, result in enumerate(run(page))}
     text, count = with_outputs(page, printed)
-    assert count == 3
+    assert count == 6
     wanted = NEW.replace("one 0.33333", f"one {1 / 3}").replace("\n", newline)
     assert text == wanted
     page.path.write_bytes(text.encode())
@@ -97,3 +129,31 @@ def test_an_output_may_not_close_its_fence(write: Write) -> None:
         ValueError, match=r"page.md:5: the output would close its fence"
     ):
         with_outputs(page, {0: "```\n"})
+
+
+def test_an_output_that_no_run_repeats_is_not_written(write: Write) -> None:
+    page = write("""
+        ```python
+        import random
+
+        print(round(random.random(), 12))
+        print("kept")
+        ```
+
+        ```python
+        print("true")
+        ```
+    """)
+    (problem,) = rewrite_outputs(page.project, [page.path])
+    assert "docs/page.md:1: what the block prints differs between runs: seed" in problem
+    assert re.search(r"--- one run\n\+\+\+ another run\n@@.*@@\n-0.*\n\+0", problem)
+    text = page.path.read_text("utf-8")
+    assert text.count(".output") == 1
+    assert text.endswith("```{.text .output}\ntrue\n```\n")
+
+
+def test_a_page_whose_every_output_is_there_is_left_alone(write: Write) -> None:
+    page = write(NEW.replace("0.33333", str(1 / 3)))
+    before = page.path.stat().st_mtime_ns
+    assert rewrite_outputs(page.project, [page.path]) == []
+    assert page.path.stat().st_mtime_ns == before

@@ -31,7 +31,21 @@ def call(project: Project, *arguments: str) -> tuple[int, str]:
 def test_workers_share_pages_and_the_count_is_of_all(
     project: Project, write: Write
 ) -> None:
-    write("Words.\n\n```python\nimport os\n```\n\n```python\nprint(os.sep)\n```\n")
+    write("""
+        Words.
+
+        ```python
+        import os
+        ```
+
+        ```python
+        print(os.sep)
+        ```
+
+        ```{.text .output}
+        /
+        ```
+    """)
     code, said = call(project, "-n", "2", "-v", "docs")
     assert code == 0, said
     assert (
@@ -43,7 +57,7 @@ def test_workers_share_pages_and_the_count_is_of_all(
 
 
 def test_one_block_can_be_run_alone(project: Project) -> None:
-    code, said = call(project, "docs/chapters/scale.md::line 131", "-v")
+    code, said = call(project, "docs/chapters/scale.md::line 132", "-v")
     assert code == 0, said
     assert "1 passed" in said
 

@@ -1,0 +1,150 @@
+"""Look at one page: who shows a piece of code, the page alone, and pictures of it."""
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from engine.blocks import PageError
+from engine.definitions import NoDefinition, defined_names, find_spans
+from engine.project import Project
+from engine.reading import Page
+from engine.standalone import standalone_files
+
+ONE_PAGE = "ENGINE_PAGE"  # in the environment: the only page that MkDocs builds
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+WIDTHS = {"wide": 1280, "phone": 390}
+SCHEMES = ("light", "dark")
+
+
+def uses(project: Project, pages: list[Page], asked: str) -> list[str]:
+    """Return where pages show code of `FILE` or `FILE:NAME`, and which copies hold it.
+
+    Raises:
+        ValueError: there is no such file, or no such definition in it.
+    """
+    file, _, name = asked.partition(":")
+    path = (project.root / file).resolve()
+    if not path.is_file():
+        raise ValueError(f"{file} is not there")
+    source = path.read_text("utf-8")
+    try:
+        spans = find_spans(source, name) if name else [(1, source.count("\n") + 1)]
+    except NoDefinition as error:
+        raise ValueError(f"{file}: {error}") from None
+    found = []
+    for page in pages:
+        for block in page.blocks:
+            lines = {x.origin.line for x in block.lines if x.origin.file == path}
+            if any(first <= line <= last for line in lines for first, last in spans):
+                what = ", ".join(_names(source, lines))
+                found.append(f"{project.relative(page.path)}:{block.line}: {what}")
+        try:
+            copies = standalone_files(page) if page.is_chapter else []
+        except PageError:
+            continue  # which the tests of the page tell
+        code = "\n".join(source.split("\n")[spans[0][0] - 1 : spans[-1][1]])
+        found += [
+            f"docs/downloads/{copy.name}"
+            for copy in copies
+            if path in copy.sources and (not name or _head(code) in copy.text)
+        ]
+    return found
+
+
+def _names(source: str, lines: set[int]) -> list[str]:
+    """Name the definitions that stand on these lines."""
+    names = [x for x in defined_names(source) if "." not in x]
+    spans = {name: find_spans(source, name)[0] for name in names}
+    return [x for x, (a, b) in spans.items() if not lines.isdisjoint(range(a, b + 1))]
+
+
+def _head(code: str) -> str:
+    """Return the line that begins a definition."""
+    heads = re.findall(r"^(?:def|class|async def) .*|^\w+.* = .*", code, re.MULTILINE)
+    return str(heads[0]) if heads else code
+
+
+def serve(project: Project, page: Path) -> int:
+    """Serve one page, and build it again at each edit; a page takes seconds."""
+    print(f"http://127.0.0.1:8000{_address(project, page)}", flush=True)
+    command = [sys.executable, "-m", "mkdocs", "serve", "--livereload"]
+    done = subprocess.run(command, cwd=project.root, env=_only(page), check=False)
+    return done.returncode
+
+
+def look(project: Project, page: Path) -> list[str]:
+    """Take four pictures of a page: wide and on a phone, light and dark.
+
+    They are written to .cache/look. Returns what went wrong.
+    """
+    from playwright.sync_api import sync_playwright
+
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    folder = project.root / ".cache" / "look"
+    site = folder / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir"]
+    command.append(str(site))
+    done = subprocess.run(command, cwd=project.root, env=_only(page), check=False)
+    if done.returncode:
+        return [f"{project.relative(page)}: MkDocs could not build it"]
+    with _served(site) as address, sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=browser, args=["--no-sandbox", "--disable-gpu"]
+        )
+        place = project.page_url(page).removeprefix(project.site_url)
+        for width in WIDTHS:
+            for scheme in SCHEMES:
+                context = chromium.new_context(
+                    viewport={"width": WIDTHS[width], "height": 900},
+                    color_scheme="dark" if scheme == "dark" else "light",
+                )
+                tab = context.new_page()
+                tab.goto(address + place, wait_until="networkidle")
+                picture = folder / f"{page.stem}-{width}-{scheme}.png"
+                tab.screenshot(path=picture, full_page=True)
+                print(project.relative(picture), flush=True)
+                context.close()
+        chromium.close()
+    return []
+
+
+def _only(page: Path) -> dict[str, str]:
+    """Return an environment in which MkDocs builds one page."""
+    docs = str(Path(__file__).parents[1])  # where mkdocs.yml finds the engine
+    paths = [docs, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {
+        **os.environ,
+        ONE_PAGE: str(page),
+        "PYTHONPATH": os.pathsep.join(paths),
+        "NO_MKDOCS_2_WARNING": "1",
+    }
+
+
+def _address(project: Project, page: Path) -> str:
+    """Return where MkDocs serves a page: below the path of the site's address."""
+    return "/" + project.page_url(page).partition("://")[2].partition("/")[2]
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def _served(folder: Path) -> Iterator[str]:
+    """Serve a folder while a picture is taken."""
+    handler = functools.partial(_Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/"
+        finally:
+            server.shutdown()
