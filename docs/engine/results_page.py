@@ -2,6 +2,7 @@
 
 import json
 import statistics
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,7 +74,7 @@ def render(results: Sequence[dict[str, Any]]) -> str:
     if texts:
         parts.append(_texts(texts))
     parts.append(_curves(tasks))
-    commands = "\n".join(command(g[0]) for g in groups)
+    commands = "\n".join(_folded(command(g[0])) for g in groups)
     parts.append(FOOT.format(commands=f"```bash\n{commands}\n```"))
     return "".join(parts)
 
@@ -104,6 +105,12 @@ def command(result: dict[str, Any]) -> str:
     name = "-".join([settings["task"], *settings["without"], *short])
     seed = settings["seed"]
     return " ".join([*words, f"--seed {seed} --threads 1 --out runs/{name}-{seed}"])
+
+
+def _folded(line: str) -> str:
+    """Break a command where a phone would."""
+    wide = {"width": 86, "break_on_hyphens": False, "break_long_words": False}
+    return " \\\n    ".join(textwrap.wrap(line, **wide))  # type: ignore[arg-type]
 
 
 def _tasks(groups: list[list[dict[str, Any]]]) -> str:
