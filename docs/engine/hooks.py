@@ -96,6 +96,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
     in_chapters = Path(page.file.src_uri).parent == Path(CHAPTERS)
     if kind_of(page.meta, in_chapters) == "chapter" or page.meta.get("notebook"):
         project = Project(_root(config))
+        page.meta["kind"] = kind_of(page.meta, in_chapters)
         page.meta.update(chapter_links(project, page.file.src_uri, page.meta))
     return markdown
 

@@ -109,8 +109,14 @@ def command(result: dict[str, Any]) -> str:
 
 def _folded(line: str) -> str:
     """Break a command where a phone would."""
-    wide = {"width": 86, "break_on_hyphens": False, "break_long_words": False}
-    return " \\\n    ".join(textwrap.wrap(line, **wide))  # type: ignore[arg-type]
+    parts = textwrap.wrap(
+        line,
+        width=86,
+        subsequent_indent="    ",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return " \\\n".join(parts)
 
 
 def _tasks(groups: list[list[dict[str, Any]]]) -> str:

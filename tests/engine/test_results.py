@@ -81,7 +81,8 @@ def test_a_number_of_a_run_is_on_the_page(tmp_path):
     assert [look["step"] for look in kept["looks"]] == [4, 8, 12]
     assert results.changes(kept["settings"])["d_ff"] == 14
     text = (tmp_path / "results.md").read_text()
-    command = next(line for line in text.splitlines() if line.startswith("tformer"))
+    (command,) = re.findall(r"^tformer train(?:.*\\\n)*.*", text, re.MULTILINE)
+    assert max(map(len, command.splitlines())) <= 88
     assert "tformer train copy --d-model 10" in command
     assert "--seed 5" in command
     # The row of the table is there once the run is the preset's.
