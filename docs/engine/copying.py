@@ -53,14 +53,15 @@ class Copy:
             self.modules[path] = Module(self.project.root, path)
         return self.modules[path]
 
-    def offer(self, module: Module, lines: set[int] | None) -> None:
-        """Take what stands on these lines of a module, or all of it."""
-        self.offered[module.path] = lines
-        self.needs.setdefault(module.path, [])
-        for number, statement in enumerate(module.statements):
-            inside = range(statement.first, statement.last + 1)
-            if lines is None or not lines.isdisjoint(inside):
-                self._take(module, number)
+    def offer(self, offered: dict[Path, set[int] | None]) -> None:
+        """Take what stands on these lines of each module, or all of it."""
+        self.offered = offered
+        for path in offered:
+            module = self.module(path)
+            self.needs.setdefault(path, [])
+            for number, statement in enumerate(module.statements):
+                if self.offers(path, statement):
+                    self._take(module, number)
 
     def _take(self, module: Module, number: int) -> None:
         """Take a statement, and what it needs."""
@@ -126,6 +127,10 @@ class Copy:
         """Take what a name of a module stands for; None for a name of Python's own."""
         if self.plain is not None and self._stands_in(self.plain, module, name):
             return self._resolve(self.plain, name, local)
+        if module is self.plain and module.defines(name):
+            for path in self.offered:  # what the chapter offers serves plain.py too
+                if self._offers(path, name):
+                    return self._resolve(self.module(path), name, local)
         found = [n for n, x in enumerate(module.statements) if name in x.defines]
         for number in found:
             self._take(module, number)

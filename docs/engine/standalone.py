@@ -56,8 +56,7 @@ def standalone_files(page: Page) -> list[Standalone]:
             }
             if part:
                 copy = Copy(page)
-                for path, chosen in part.items():
-                    copy.offer(copy.module(path), chosen)
+                copy.offer(part)
                 name = f"{page.name}{suffix}.py"
                 demo = _demo(page, f"demo{suffix}")
                 files.append(

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from engine.cache import STATES
 from engine.hooks import chapter_links, mend_links, take_styles
 from engine.project import ENGINE, Project
 
@@ -97,8 +98,16 @@ def test_a_build_makes_links_and_mends(site: Project) -> None:
     assert code == 1
     warning = "docs/index.md:4: NameError: name 'printed' is not defined"
     assert f"WARNING -  {warning}" in said
-    (second,) = first.parent.iterdir()
-    assert second != first
+    (second,) = set(first.parent.iterdir()) - {first}
+    # Going back costs nothing: the last few states are kept, and no more.
+    for number in range(STATES):
+        (first.parent / f"older-{number}").mkdir()
+        os.utime(first.parent / f"older-{number}", (number, number))
+    build(site)
+    kept = {folder.name for folder in first.parent.iterdir()}
+    assert {first.name, second.name} < kept
+    assert len(kept) == STATES
+    assert "older-0" not in kept
 
 
 def test_links_of_a_chapter(project: Project) -> None:

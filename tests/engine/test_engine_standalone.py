@@ -309,6 +309,18 @@ def test_what_a_chapter_offers_is_the_packages_own(
     assert "sqrt" not in file.text
 
 
+def test_what_a_chapter_offers_serves_what_stands_in_too(
+    write: Write, project: Project, plain: Path
+) -> None:
+    both = "\n\ndef fast_pair(x):\n    return Fast, x\n"
+    module(project, "fast.py", FAST + both)
+    plain.write_text(PLAIN + both, "utf-8")
+    module(project, "user.py", "from tiny.fast import fast_pair as pair\nx = pair\n")
+    (file,) = copied(write, "tiny/user.py, tiny/fast.py:Fast")
+    assert file.text.count("class Fast:") == 1
+    assert "Plain, and slow" not in file.text
+
+
 def test_what_is_left_out_must_be_called_alone(
     write: Write, project: Project, plain: Path
 ) -> None:
