@@ -46,6 +46,12 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, **options):
     return fused_attention(query, key, value, attn_mask, **options)
 
 
+def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+    """Compute -Σₖ q(k) log p(k) of each row (N, V), in float32 at least: (N,)."""
+    x = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    return F.cross_entropy(x, targets, reduction="none", label_smoothing=smoothing)
+
+
 def causal_mask(query_len: int, key_len: int, *, device=None) -> Tensor:
     """Let query i see key j where j <= i + (S - T): itself and what came before."""
     ones = torch.ones(query_len, key_len, dtype=torch.bool, device=device)
