@@ -1,14 +1,16 @@
 """Byte pairs: every text comes back, and no text is a special token."""
 
+import json
 import sys
 from itertools import chain
+from unittest.mock import Mock
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tformer.data.bpe import BytePairVocabulary
+from tformer.data.bpe import BytePairVocabulary, _panicking, _text_of_every_byte
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -118,6 +120,8 @@ def test_bad_input_is_named(raises):
         "vocab_size (258) must be at least 259: 256 bytes, padding, start and end",
     ):
         BytePairVocabulary.train(["a"], vocab_size=258)
+    with raises(ValueError, "vocab_size (1000000000000) must be at most 1048576"):
+        BytePairVocabulary.train(["a"], vocab_size=10**12)
     for bad in (-1, 330):
         with raises(ValueError, f"id ({bad}) must be in [0, 330)"):
             VOCABULARY.decode([5, bad])
@@ -143,6 +147,84 @@ def test_a_tokenizer_of_another_kind_is_refused():
         change(changed)
         with pytest.raises(ValueError, match=rf"extras \['{extra}'\]"):
             BytePairVocabulary(changed.to_str())
+
+
+def changed(**changes):
+    """The JSON of our tokenizer, with other values at paths such as model.dropout."""
+    settings = VOCABULARY.to_json()
+    for path, value in changes.items():
+        *parents, name = path.split("__")
+        part = settings
+        for parent in parents:
+            part = part[int(parent) if parent.isdecimal() else parent]
+        if value is ...:
+            del part[name]
+        else:
+            part[name] = value
+    return json.dumps(settings)
+
+
+STEPS = "pre_tokenizer__pretokenizers"
+OUT_OF_ORDER = {**VOCABULARY.to_json()["model"]["vocab"], "the": 4000}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model__dropout": 0.5}, r"extras \['model.dropout'\]"),
+        ({"model__ignore_merges": True}, r"extras \['model.ignore_merges'\]"),
+        ({f"{STEPS}__0__behavior": "Removed"}, "Split has behavior 'Removed', not"),
+        ({f"{STEPS}__0__invert": True}, r"extras \['pre_tokenizer.pretokenizers.0.in"),
+        ({f"{STEPS}__0__pattern": {"Regex": "(x+x+)+y"}}, "Split has pattern {'Regex"),
+        ({f"{STEPS}__1__add_prefix_space": True}, "add_prefix_space True, not False"),
+        ({"pre_tokenizer": ...}, r"steps \[\]"),
+        ({"decoder": None}, "decoder None"),
+        ({"decoder": {"type": "Fuse"}}, "decoder Fuse"),
+        ({"model__vocab": OUT_OF_ORDER}, "the ids of 327 pieces must be 0, 1, 2"),
+        ({"model__vocab": {"a": 0}, "model__merges": []}, "a vocabulary of 1 lacks"),
+        (
+            {
+                "model__vocab": {f"{i}z": i for i in range(300)},
+                "model__merges": [],
+            },
+            "a vocabulary without '!' lacks a byte",
+        ),
+    ],
+)
+def test_a_tokenizer_that_does_not_keep_every_text_is_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        BytePairVocabulary(changed(**changes))
+
+
+def test_a_piece_of_no_bytes_is_refused():
+    vocab = VOCABULARY.to_json()["model"]["vocab"]
+    for piece, message in (("日", "'日', which stands for no byte"), ("", "is empty")):
+        with pytest.raises(ValueError, match=message):
+            BytePairVocabulary(changed(model__vocab={**vocab, piece: len(vocab)}))
+
+
+def test_a_panic_of_tokenizers_is_a_value_error():
+    """It is no `Exception`, so that nothing above would catch it."""
+    regex = {"Regex": "(x+x+)+y"}
+    tokenizer = tokenizers.Tokenizer.from_str(
+        changed(**{f"{STEPS}__0__pattern": regex})
+    )
+    with pytest.raises(ValueError, match=r"tokenizers cannot take it: .*retry-limit"):
+        _panicking(tokenizer.encode, "x" * 40)
+    with pytest.raises(KeyboardInterrupt):
+        _panicking(Mock(side_effect=KeyboardInterrupt))
+
+
+def test_the_text_of_every_byte_has_every_byte():
+    assert len(set(_text_of_every_byte().encode())) == 243
+
+
+def test_what_does_not_come_back_is_refused(monkeypatch):
+    """Where no setting tells, the text itself does."""
+    monkeypatch.setattr("tformer.data.bpe._difference", Mock(return_value=None))
+    for change in ({f"{STEPS}__0__behavior": "Removed"}, {"decoder": None}):
+        with pytest.raises(ValueError, match="does not give back every text"):
+            BytePairVocabulary(changed(**change))
 
 
 def test_a_missing_package_is_named(monkeypatch):

@@ -7,7 +7,7 @@ bytes, every text can be written, and none needs an "unknown" token.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -17,6 +17,9 @@ from tformer.data.vocabulary import encode_padded
 
 SPECIALS = 3  # padding, start, end; the pieces follow
 BYTES = 256
+# tokenizers makes room for all pieces at once, and aborts where there is none. The
+# largest vocabularies in use have 262,144 tokens.
+MOST = 2**20
 
 
 class BytePairVocabulary:
@@ -31,7 +34,8 @@ class BytePairVocabulary:
 
     Raises:
         ImportError: tokenizers is not installed.
-        ValueError: it is no such JSON, or of a tokenizer of another kind.
+        ValueError: it is no such JSON, or of a tokenizer of another kind, which would
+            not give back every text as it was.
 
     Example:
         >>> texts = ["low lower lowest"] * 2
@@ -59,14 +63,15 @@ class BytePairVocabulary:
 
         Args:
             texts: to find them in; read once, one after the other.
-            vocab_size: how many tokens in all, at least 259: the bytes and the three.
+            vocab_size: how many tokens in all, at least 259: the bytes and the three;
+                at most 2^20.
 
         Returns:
             The vocabulary. It is smaller where no pair of pieces comes twice any more.
 
         Raises:
             ImportError: tokenizers is not installed.
-            ValueError: `vocab_size` is below 259.
+            ValueError: `vocab_size` is below 259, or above 2^20.
         """
         check_positive(vocab_size=vocab_size)
         if vocab_size < SPECIALS + BYTES:
@@ -74,6 +79,8 @@ class BytePairVocabulary:
                 f"vocab_size ({vocab_size}) must be at least {SPECIALS + BYTES}: "
                 f"{BYTES} bytes, padding, start and end"
             )
+        if vocab_size > MOST:
+            raise ValueError(f"vocab_size ({vocab_size}) must be at most {MOST}")
         tokenizers = require("tokenizers")
         tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
         on_bytes = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -161,24 +168,89 @@ class BytePairVocabulary:
         return tokenizer
 
 
-def _checked(tokenizer: str) -> Any:
+# Of a tokenizer's JSON: what decides whether every text comes back as it was.
+_LINE_ENDS = {"type": "Split", "pattern": {"String": "\n"}, "behavior": "Isolated"}
+_ON_BYTES = {"type": "ByteLevel", "add_prefix_space": False}
+_NOTHING_ELSE = (
+    *("normalizer", "post_processor", "truncation", "padding", "added_tokens"),
+    *("model.dropout", "model.unk_token", "model.continuing_subword_prefix"),
+    *("model.end_of_word_suffix", "model.byte_fallback", "model.ignore_merges"),
+    "pre_tokenizer.pretokenizers.0.invert",
+)
+
+
+def _checked(text: str) -> Any:
     """Read a tokenizer's JSON, and refuse what would not keep every text as it is."""
     try:
-        parsed = require("tokenizers").Tokenizer.from_str(tokenizer)
-        settings = json.loads(tokenizer)
+        tokenizer = _panicking(require("tokenizers").Tokenizer.from_str, text)
+        settings = json.loads(tokenizer.to_str())
     except ImportError:
         raise
     except Exception as error:
         raise ValueError(f"this is no JSON of tokenizers: {error}") from error
-    steps = (settings["pre_tokenizer"] or {}).get("pretokenizers", [])
-    kinds = [step["type"] for step in steps]
-    spared = {"normalizer", "post_processor", "truncation", "padding", "added_tokens"}
-    extra = sorted(name for name in spared if settings.get(name))
-    if settings["model"]["type"] != "BPE" or kinds != ["Split", "ByteLevel"] or extra:
+    if wrong := _difference(settings):
         raise ValueError(
-            "this is no byte-level tokenizer made by BytePairVocabulary.train: model "
-            f"{settings['model']['type']}, steps {kinds}, extras {extra}"
+            f"this is no byte-level tokenizer made by BytePairVocabulary.train: {wrong}"
         )
-    if parsed.get_vocab_size() < BYTES:
-        raise ValueError(f"a vocabulary of {parsed.get_vocab_size()} lacks bytes")
-    return parsed
+    pieces = settings["model"]["vocab"]
+    if len(pieces) < BYTES:
+        raise ValueError(f"a vocabulary of {len(pieces)} lacks bytes")
+    if sorted(pieces.values()) != list(range(len(pieces))):
+        raise ValueError(f"the ids of {len(pieces)} pieces must be 0, 1, 2 and so on")
+    alphabet = set(require("tokenizers").pre_tokenizers.ByteLevel.alphabet())
+    if lacking := alphabet - pieces.keys():
+        raise ValueError(f"a vocabulary without {min(lacking)!r} lacks a byte")
+    if strange := set().union(*pieces) - alphabet:
+        raise ValueError(f"a piece holds {min(strange)!r}, which stands for no byte")
+    if "" in pieces:
+        raise ValueError("a piece is empty")
+    every = _text_of_every_byte()
+    ids = _panicking(tokenizer.encode, every).ids
+    if _panicking(tokenizer.decode, ids, skip_special_tokens=False) != every:
+        raise ValueError("this tokenizer does not give back every text as it was")
+    return tokenizer
+
+
+def _difference(settings: dict[str, Any]) -> str | None:
+    """Say what a tokenizer does otherwise than those of `BytePairVocabulary.train`."""
+    steps = (settings.get("pre_tokenizer") or {}).get("pretokenizers", [])
+    kinds = [step["type"] for step in steps]
+    if settings["model"]["type"] != "BPE" or kinds != ["Split", "ByteLevel"]:
+        return f"model {settings['model']['type']}, steps {kinds}"
+    for step, wanted in zip(steps, (_LINE_ENDS, _ON_BYTES), strict=True):
+        for name, value in wanted.items():
+            if step.get(name) != value:
+                return f"{step['type']} has {name} {step.get(name)!r}, not {value!r}"
+    decoder = (settings.get("decoder") or {}).get("type")
+    if decoder != "ByteLevel":
+        return f"decoder {decoder}"
+    extra = [path for path in _NOTHING_ELSE if _at(settings, path)]
+    return f"extras {extra}" if extra else None
+
+
+def _at(settings: Any, path: str) -> Any:
+    for name in path.split("."):
+        key: Any = int(name) if name.isdecimal() else name
+        settings = settings[key] if isinstance(settings, list) else settings.get(key)
+    return settings
+
+
+def _text_of_every_byte() -> str:
+    """Return characters that hold each of the 243 bytes which UTF-8 has."""
+    of_two = range(0x800)  # of one and two bytes; three begin here, and four at 0x10000
+    of_three = (c for c in range(0x800, 0x10000, 0x400) if not 0xD800 <= c < 0xE000)
+    return "".join(map(chr, (*of_two, *of_three, *range(0x10000, 0x110000, 0x8000))))
+
+
+def _panicking(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call into tokenizers, where what Rust calls a panic is no `Exception`.
+
+    Raises:
+        ValueError: it panicked.
+    """
+    try:
+        return call(*args, **kwargs)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise ValueError(f"tokenizers cannot take it: {error}") from error
