@@ -169,8 +169,12 @@ class BytePairVocabulary:
 
 
 # Of a tokenizer's JSON: what decides whether every text comes back as it was.
-_LINE_ENDS = {"type": "Split", "pattern": {"String": "\n"}, "behavior": "Isolated"}
-_ON_BYTES = {"type": "ByteLevel", "add_prefix_space": False}
+_LINE_ENDS: dict[str, Any] = {
+    "type": "Split",
+    "pattern": {"String": "\n"},
+    "behavior": "Isolated",
+}
+_ON_BYTES: dict[str, Any] = {"type": "ByteLevel", "add_prefix_space": False}
 _NOTHING_ELSE = (
     *("normalizer", "post_processor", "truncation", "padding", "added_tokens"),
     *("model.dropout", "model.unk_token", "model.continuing_subword_prefix"),

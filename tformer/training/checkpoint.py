@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
 
 import tformer
 from tformer.checks import require
@@ -25,9 +24,11 @@ from tformer.files import (
     wait_for_disk,
     write_json_beside,
 )
-from tformer.models.by_name import Model, ModelConfig, make_config, make_model
+from tformer.models.by_name import Model, make_config
+from tformer.training.weights import fill, loadable
 
-FORMAT = "tformer checkpoint, version 2"
+KIND = "tformer checkpoint"
+FORMAT = f"{KIND}, version 2"
 MANIFEST_TYPES = {
     "architecture": str,
     "sha256": str,
@@ -59,7 +60,8 @@ def save_checkpoint(
 
     Args:
         path: ends in ".safetensors"; an existing checkpoint is replaced.
-        model: its parameters are saved, a shared one once.
+        model: its parameters are saved, a shared one once. Of `torch.compile(model)`
+            the model itself is.
         vocabulary: kept in the manifest.
         facts: what else the manifest shall say: seed, steps, results.
 
@@ -67,17 +69,24 @@ def save_checkpoint(
         The manifest.
 
     Raises:
+        FileExistsError: the file in the manifest's place is no manifest.
         ImportError: safetensors is not installed.
-        ValueError: `path` does not end in ".safetensors", or a fact has a name that
-            the manifest uses itself.
+        OSError: the files cannot be written.
+        ValueError: the model could not be loaded again: it is no Transformer, GPT or
+            BERT, or has other parameters than its config says, as one with
+            parametrizations has; `path` does not end in ".safetensors"; or a fact has
+            a name that the manifest uses itself. Then nothing is written.
     """
     weights_path, manifest_path = _paths(path)
     new_weights, new_manifest = beside(weights_path), beside(manifest_path)
     safetensors = require("safetensors.torch")
+    model = getattr(model, "_orig_mod", model)  # torch.compile has put itself around it
+    tensors = loadable(model)
+    _check_replaceable(manifest_path)
     weights_path.parent.mkdir(parents=True, exist_ok=True)
     _finish_killed_save(weights_path, manifest_path)
     try:
-        tensors = {name: t.contiguous() for name, t in _tensors(model).items()}
+        new_weights.unlink(missing_ok=True)  # else a link there would be followed
         safetensors.save_file(tensors, new_weights)
         manifest = {
             "format": FORMAT,
@@ -101,9 +110,11 @@ def save_checkpoint(
         new_weights.chmod(0o644)  # safetensors lets only the owner read
         wait_for_disk(new_weights)
         write_json_beside(manifest_path, manifest)
-    except BaseException:
+    except BaseException as error:
         new_weights.unlink(missing_ok=True)
         new_manifest.unlink(missing_ok=True)
+        if isinstance(error, require("safetensors").SafetensorError):  # a full disk
+            raise OSError(f"{weights_path} cannot be written: {error}") from error
         raise
     os.replace(new_weights, weights_path)
     # A kill here leaves the manifest under its first name; loading looks there too.
@@ -148,7 +159,7 @@ def load_checkpoint(path: str | Path, model: "Model | None" = None) -> Checkpoin
         other = [n for n in ours if n in theirs and ours[n] != theirs[n]]
         differences = "; ".join(f"{n} {theirs[n]}, not {ours[n]}" for n in other)
         raise ValueError(f"{weights_path} is of another model: {differences}")
-    model = _fill(model, config, weights_path)
+    model = fill(model, config, weights_path)
     return Checkpoint(model.eval(), vocabulary, manifest)
 
 
@@ -179,40 +190,17 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return read_json(path, format=FORMAT, types=MANIFEST_TYPES)
 
 
-def _fill(model: "Model | None", config: ModelConfig, path: Path) -> Model:
-    """Copy the weights into a model: all of them, and none that it does not have."""
-    try:
-        saved: dict[str, Tensor] = require("safetensors.torch").load_file(path)
-    except require("safetensors").SafetensorError as error:
-        raise ValueError(f"{path} is not safetensors: {error}") from error
-    # A Transformer once held its two stacks in a module of this name.
-    saved = {name.removeprefix("stacks."): tensor for name, tensor in saved.items()}
-    if model is None:
-        dtypes = {tensor.dtype for tensor in saved.values()}
-        model = make_model(config)
-        if len(dtypes) == 1:  # saved in half precision, it comes back in it
-            model = model.to(dtypes.pop())
-        for name, parameter in model.named_parameters():  # or only a part of it was
-            if name in saved and saved[name].is_floating_point():
-                parameter.data = parameter.data.to(saved[name].dtype)
-    tensors = _tensors(model)
-    for name in sorted(tensors.keys() ^ saved.keys()):
-        lacks = "lacks" if name in tensors else "holds what its model does not have:"
-        raise ValueError(f"{path} {lacks} {name}")
-    for name, tensor in tensors.items():
-        if saved[name].shape != tensor.shape or saved[name].dtype != tensor.dtype:
-            raise ValueError(
-                f"{path}: {name} is {tuple(saved[name].shape)} of {saved[name].dtype}, "
-                f"but its model has {tuple(tensor.shape)} of {tensor.dtype}"
-            )
-    for name, tensor in tensors.items():
-        tensor.copy_(saved[name])
-    return model
-
-
-def _tensors(model: Model) -> dict[str, Tensor]:
-    """Name what is learned. A matrix under two names, as in tied models, comes once."""
-    return {name: p.detach() for name, p in model.named_parameters()}
+def _check_replaceable(manifest_path: Path) -> None:
+    """Raise if somebody else's file would be overwritten by the manifest."""
+    if not manifest_path.exists():
+        return
+    with suppress(ValueError):
+        if str(read_json(manifest_path).get("format")).startswith(KIND):
+            return
+    raise FileExistsError(
+        f"{manifest_path} is no manifest of a checkpoint, and would be overwritten: "
+        "name another file"
+    )
 
 
 def _finish_killed_save(weights_path: Path, manifest_path: Path) -> None:
