@@ -14,6 +14,7 @@ from tformer import (
     TransformerConfig,
 )
 from tformer.interop import from_torch, to_torch
+from tformer.runs.ablations import ablate
 
 D, H, F = 12, 3, 7
 
@@ -217,3 +218,72 @@ def test_to_torch_of_something_else(raises):
     )
     with raises(TypeError, message):
         to_torch(Transformer(TransformerConfig.tiny(vocab_size=3)))
+
+
+def my_hook(*_):
+    """Does nothing, but a copy would not do it."""
+
+
+class MyHook:
+    def __call__(self, *_):
+        pass
+
+
+HOOKS = {
+    "forward hook": lambda part, hook: part.register_forward_hook(hook),
+    "forward pre-hook": lambda part, hook: part.register_forward_pre_hook(hook),
+    "backward hook": lambda part, hook: part.register_full_backward_hook(hook),
+    "backward pre-hook": lambda part, hook: part.register_full_backward_pre_hook(hook),
+}
+
+
+@pytest.mark.parametrize("kind", HOOKS)
+@pytest.mark.parametrize(
+    ("make", "name", "convert"),
+    [
+        (lambda: MultiHeadAttention(D, H), "q_proj", to_torch),
+        (lambda: Encoder(D, H, F, 2), "layers.1.feed_forward", to_torch),
+        (lambda: Encoder(D, H, F, 2), "layers", to_torch),
+        (lambda: nn.TransformerDecoderLayer(D, H, F), "multihead_attn", from_torch),
+        (lambda: nn.MultiheadAttention(D, H), "", from_torch),
+    ],
+)
+def test_a_hook_is_not_lost(raises, make, name, convert, kind):
+    module = make()
+    handle = HOOKS[kind](module.get_submodule(name), my_hook)
+    where = f"module.{name}" if name else "module"
+    with raises(
+        ValueError, f"{where} has a {kind} (my_hook), which would be lost: remove it"
+    ):
+        convert(module)
+    handle.remove()
+    convert(module)
+
+
+def test_a_hook_without_a_name_is_named_by_its_class(raises):
+    module = MultiHeadAttention(D, H)
+    module.register_forward_hook(MyHook())
+    with raises(
+        ValueError, "module has a forward hook (MyHook), which would be lost: remove it"
+    ):
+        to_torch(module)
+
+
+def test_what_an_ablated_model_leaves_out_is_not_lost():
+    """Its hooks take a part out: without them it would compute something else."""
+    model = Transformer(TransformerConfig.tiny(vocab_size=3))
+    ablate(model, "scale")
+    attention = next(m for m in model.modules() if isinstance(m, MultiHeadAttention))
+    with pytest.raises(ValueError, match=r"module\.q_proj has a forward hook"):
+        to_torch(attention)
+
+
+@pytest.mark.parametrize("name", ["", "layers.0.linear1"])
+def test_a_forward_of_one_object_is_not_lost(raises, name):
+    module = nn.TransformerEncoder(layer(), 1)
+    part = module.get_submodule(name)
+    part.forward = lambda x: x
+    where = f"module.{name}" if name else "module"
+    kind = type(part).__name__
+    with raises(ValueError, f"{where} ({kind}) must have no forward of its own"):
+        from_torch(module)

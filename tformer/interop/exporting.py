@@ -60,8 +60,8 @@ def to_torch(module: nn.Module) -> nn.Module:
 
     Raises:
         TypeError: `module` is none of these.
-        ValueError: a part has a `forward` of its own, or pre-norm and post-norm are
-            mixed in a layer.
+        ValueError: a part has a `forward` of its own or a hook, or pre-norm and
+            post-norm are mixed in a layer.
     """
     return convert(module, TO_TORCH)
 

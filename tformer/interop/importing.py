@@ -67,7 +67,8 @@ def from_torch(module: nn.Module) -> nn.Module:
         TypeError: `module` is none of these.
         ValueError: it has what ours do not: `kdim` or `vdim` other than `embed_dim`,
             `add_bias_kv`, `add_zero_attn`, an activation other than relu and gelu,
-            a norm other than `nn.LayerNorm`, a part with a `forward` of its own.
+            a norm other than `nn.LayerNorm`, a part with a `forward` of its own or
+            with a hook.
 
     Example:
         >>> theirs = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()

@@ -35,7 +35,9 @@ def convert(module: nn.Module, converters: dict[type, Callable[[Any], Any]]) -> 
     """Convert a module by the converter of its kind."""
     for kind, converter in converters.items():
         if isinstance(module, kind):
-            return converter(expect("module", module, kind))
+            expect("module", module, kind)
+            check_hooks(module)
+            return converter(module)
     names = ", ".join(kind.__name__ for kind in converters)
     raise TypeError(f"module must be one of {names}, not {type(module).__name__}")
 
@@ -49,6 +51,35 @@ def expect(name: str, part: Any, *kinds: type[nn.Module]) -> Any:
             "without a forward of its own"
         )
     return part
+
+
+# Where torch keeps what somebody has hung on a module, which no copy would have.
+_HOOKS = {
+    "forward hook": "_forward_hooks",
+    "forward pre-hook": "_forward_pre_hooks",
+    "backward hook": "_backward_hooks",
+    "backward pre-hook": "_backward_pre_hooks",
+}
+
+
+def check_hooks(module: nn.Module) -> None:
+    """Raise unless a module and its parts compute what their classes say.
+
+    Raises:
+        ValueError: a part has a hook, or a `forward` of its own.
+    """
+    for name, part in module.named_modules():
+        where = f"module.{name}" if name else "module"
+        for kind, attribute in _HOOKS.items():
+            for hook in getattr(part, attribute).values():
+                called = getattr(hook, "__qualname__", type(hook).__qualname__)
+                raise ValueError(
+                    f"{where} has a {kind} ({called}), which would be lost: remove it"
+                )
+        if "forward" in vars(part):
+            raise ValueError(
+                f"{where} ({type(part).__name__}) must have no forward of its own"
+            )
 
 
 def copy_parameter(x: Tensor, *, of: Tensor | None = None) -> nn.Parameter:
