@@ -89,6 +89,9 @@ def test_type_checkers_see_the_same_names():
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
+    folders = {name for name, module in seen.items() if module == "tformer"}
+    assert folders == tformer._FOLDERS
+    seen = {name: module for name, module in seen.items() if name not in folders}
     wanted = {
         f"from tformer.{module} import {name}"
         for name, module in tformer._MODULE_OF.items()
@@ -101,6 +104,21 @@ def test_type_checkers_see_the_same_names():
     ]
     assert not problems, "\n".join(problems)
     assert (PACKAGE / "py.typed").exists()
+
+
+def test_type_checkers_do_not_see_names_that_are_not_there():
+    """They take a `__getattr__` of a module for a promise of every name there is."""
+    tree = ast.parse(Path(tformer.__file__).read_text())
+    hidden = [
+        function.name
+        for node in tree.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "not TYPE_CHECKING"
+        for function in node.body
+        if isinstance(function, ast.FunctionDef)
+    ]
+    everywhere = [f.name for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)]
+    assert hidden == ["__getattr__"]
+    assert everywhere.count("__getattr__") == 1
 
 
 def test_unknown_names(raises):

@@ -8,6 +8,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tformer import data as data
+    from tformer import fast as fast
+    from tformer import generate as generate
+    from tformer import interop as interop
+    from tformer import models as models
+    from tformer import nn as nn
+    from tformer import pretrained as pretrained
+    from tformer import reference as reference
+    from tformer import tasks as tasks
+    from tformer import training as training
     from tformer.data.masking import mask_tokens
     from tformer.generate.beam import beam_search
     from tformer.generate.greedy import greedy
@@ -120,14 +130,16 @@ _FOLDERS = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in _FOLDERS:
-        return import_module(f"tformer.{name}")
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'tformer' has no attribute {name!r}")
-    value = getattr(import_module(f"tformer.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # which would take it for a promise of every name there is
+
+    def __getattr__(name: str) -> Any:
+        if name in _FOLDERS:
+            return import_module(f"tformer.{name}")
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module 'tformer' has no attribute {name!r}")
+        value = getattr(import_module(f"tformer.{_MODULE_OF[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
