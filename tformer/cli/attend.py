@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from tformer.cli.options import Model
+from tformer.cli.translate import check_finite
 from tformer.data.text_files import clean_text
 from tformer.runs.attention import KINDS, draw_attention
 from tformer.runs.trained import load_trained
@@ -42,6 +43,7 @@ def attend(
     tformer attend runs/book "To be, or not to be" --layer 2 --out be.png
     """
     trained = load_trained(model)
+    check_finite(trained)
     draw_attention(
         trained,
         clean_text(text),

@@ -1,14 +1,20 @@
 """`tformer evaluate`: how good a trained model is."""
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tformer.cli.options import Device, Model
-from tformer.cli.translate import check_lines, decoder, longest_target
+from tformer.cli.options import LARGEST, Device, LengthPenalty, Model
+from tformer.cli.translate import (
+    check_lines,
+    decoder,
+    longest_target,
+    not_finite,
+)
 from tformer.data.batches import Batch
 from tformer.data.pairs import read_pairs
 from tformer.data.text_files import read_text
@@ -38,9 +44,11 @@ def evaluate(
         ),
     ] = None,
     split: Annotated[str, typer.Option(help="Of a task: test or validation.")] = "test",
-    count: Annotated[int, typer.Option(min=1, help="Pairs to draw of a task.")] = 2000,
-    beams: Annotated[int, typer.Option(min=1, help="1 is greedy.")] = 1,
-    length_penalty: Annotated[float, typer.Option(help="Of beam search.")] = 0.6,
+    count: Annotated[
+        int, typer.Option(min=1, max=LARGEST, help="Pairs to draw of a task.")
+    ] = 2000,
+    beams: Annotated[int, typer.Option(min=1, max=LARGEST, help="1 is greedy.")] = 1,
+    length_penalty: LengthPenalty = 0.6,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     device: Device = "auto",
 ) -> None:
@@ -63,13 +71,31 @@ def evaluate(
     else:
         pairs = _pairs(trained, files or [], split, count)
         result = _of_pairs(trained, pairs, decode, with_bleu=bool(files))
+    _warn_if_not_finite(trained, result)
     if as_json:
-        typer.echo(json.dumps(result, indent=2))
+        typer.echo(json.dumps(_for_json(result), indent=2, allow_nan=False))
     else:
         for name, value in result.items():
             typer.echo(
                 f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
             )
+
+
+def _warn_if_not_finite(trained: Trained, result: dict[str, Any]) -> None:
+    """Say on stderr which numbers are none, and, where it is known, why."""
+    names = [name for name, value in _for_json(result).items() if value is None]
+    if names:
+        parameter = not_finite(trained.model)
+        why = "" if parameter is None else f": {parameter} holds NaN or inf"
+        typer.echo(f"warning: {' and '.join(names)} not finite{why}", err=True)
+
+
+def _for_json(result: dict[str, Any]) -> dict[str, Any]:
+    """Put null in the place of what is not finite: JSON has no word for it."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in result.items()
+    }
 
 
 def _check_used(context: typer.Context, trained: Trained, files: list[Path]) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 import torch
 import typer
 
-from tformer.cli.options import Device, Model
+from tformer.cli.options import LARGEST, Device, Model
 from tformer.cli.translate import check_kind, ready_to_write
 from tformer.data.text_files import clean_text
 from tformer.data.vocabulary import Vocabulary
@@ -15,15 +15,21 @@ from tformer.runs.folder import RunError
 from tformer.runs.trained import load_trained
 from tformer.training.distributed import setup
 
+SIDE_BY_SIDE = 256  # texts; more are written one batch after the other
+
 
 def generate(
     model: Model,
     prompt: Annotated[str, typer.Option(help="The text to go on from.")] = "\n",
-    tokens: Annotated[int, typer.Option(min=1, help="Write at most so many.")] = 500,
+    tokens: Annotated[
+        int, typer.Option(min=1, max=LARGEST, help="Write at most so many.")
+    ] = 500,
     temperature: Annotated[
         float, typer.Option(help="Above 0; below 1 the likely become likelier.")
     ] = 0.8,
-    top_k: Annotated[int | None, typer.Option(help="Of the k likeliest.")] = None,
+    top_k: Annotated[
+        int | None, typer.Option(min=1, help="Of the k likeliest.")
+    ] = None,
     top_p: Annotated[
         float | None, typer.Option(help="Of the fewest whose shares sum to p.")
     ] = None,
@@ -33,7 +39,7 @@ def generate(
     stop: Annotated[
         list[str] | None, typer.Option(help="End after this character, or other token.")
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="How many texts.")] = 1,
+    count: Annotated[int, typer.Option(min=1, max=LARGEST, help="How many texts.")] = 1,
     seed: Annotated[
         int,
         typer.Option(min=0, max=2**63 - 1, help="The same seed gives the same texts."),
@@ -56,22 +62,25 @@ def generate(
     chosen = setup(device)
     ready_to_write(trained, chosen)
     context = trained.model.config.max_len
-    written = sample(
-        trained.model,
-        torch.tensor([ids[-context:]] * count, device=chosen),
-        max_len=tokens,
-        eos_id=[vocabulary.eos_id, *stops],
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        min_p=min_p,
-        generator=torch.Generator(chosen).manual_seed(seed),
-        window=max(1, context // 2),
-    )
-    for number, row in enumerate(written.tolist(), 1):
-        if count > 1:
-            typer.echo(f"--- {number}")
-        typer.echo(prompt + vocabulary.decode(row))
+    generator = torch.Generator(chosen).manual_seed(seed)
+    for first in range(0, count, SIDE_BY_SIDE):
+        rows = min(SIDE_BY_SIDE, count - first)
+        written = sample(
+            trained.model,
+            torch.tensor([ids[-context:]] * rows, device=chosen),
+            max_len=tokens,
+            eos_id=[vocabulary.eos_id, *stops],
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            min_p=min_p,
+            generator=generator,
+            window=max(1, context // 2),
+        )
+        for number, row in enumerate(written.tolist(), first + 1):
+            if count > 1:
+                typer.echo(f"--- {number}")
+            typer.echo(prompt + vocabulary.decode(row))
 
 
 def _encoded(vocabulary: Vocabulary, option: str, text: str) -> list[int]:

@@ -27,6 +27,12 @@ Threads = Annotated[
     typer.Option(min=1, max=1024, help="Threads of the CPU; torch chooses by itself."),
 ]
 
+LengthPenalty = Annotated[
+    float,
+    typer.Option(min=-10, max=10, help="Of beam search: larger favours longer texts."),
+]
+LARGEST = 2**31 - 1  # of sizes and counts; a seed may be larger
+
 PANELS = {
     "Model": "model d_model num_heads num_layers d_ff max_len dropout bias norm_first "
     "without",
@@ -53,7 +59,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
             default=None,
             annotation=Annotated[
                 _optional(kinds[name]),
-                typer.Option(help=told[name], rich_help_panel=panel),
+                typer.Option(help=told.get(name), rich_help_panel=panel),
             ],
         )
         for panel, names in PANELS.items()
@@ -66,7 +72,15 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:
-    """Keep the options that were given."""
+    """Keep the options that were given.
+
+    Raises:
+        BadParameter: a size is larger than any that there could be.
+    """
+    for name, value in options.items():
+        if isinstance(value, int) and value > LARGEST and name != "seed":
+            option = name.replace("_", "-")
+            raise typer.BadParameter(f"--{option} ({value}) must be at most {LARGEST}")
     lists = {n: tuple(v) for n, v in options.items() if isinstance(v, list) and v}
     plain = {n: v for n, v in options.items() if not isinstance(v, list)}
     return {n: v for n, v in {**plain, **lists}.items() if v is not None}
@@ -79,8 +93,8 @@ def _optional(kind: Any) -> Any:
 
 
 def _descriptions() -> dict[str, str]:
-    """Read what RunSettings says of each setting."""
-    text = inspect.cleandoc(RunSettings.__doc__ or "").split("Args:")[1]
+    """Read what RunSettings says of each setting: nothing under `python -OO`."""
+    text = inspect.cleandoc(RunSettings.__doc__ or "").partition("Args:")[2]
     found = re.findall(r"^    (\w+): (.+?)(?=^    \w|\Z|^\w)", text, re.M | re.S)
     return {
         name: (words := " ".join(said.split()))[0].upper() + words[1:]

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import torch
 import typer
-from torch import Tensor
+from torch import Tensor, nn
 
-from tformer.cli.options import Device, Model
+from tformer.cli.options import LARGEST, Device, LengthPenalty, Model
 from tformer.data.text_files import clean_text, decode_text, read_text
 from tformer.fast.turning import turn_weights
 from tformer.generate.beam import beam_search
@@ -32,13 +32,13 @@ def translate(
         Path | None, typer.Option(help="Read a line a text from this file.")
     ] = None,
     beams: Annotated[
-        int, typer.Option(min=1, help="Beam search with so many; 1 is greedy.")
+        int,
+        typer.Option(min=1, max=LARGEST, help="Beam search with so many; 1 is greedy."),
     ] = 1,
-    length_penalty: Annotated[
-        float, typer.Option(help="Of beam search: larger favours longer texts.")
-    ] = 0.6,
+    length_penalty: LengthPenalty = 0.6,
     max_len: Annotated[
-        int | None, typer.Option(min=1, help="Write at most so many tokens for each.")
+        int | None,
+        typer.Option(min=1, max=LARGEST, help="Write at most so many tokens for each."),
     ] = None,
     batch_size: Annotated[int, typer.Option(min=1)] = 64,
     device: Device = "auto",
@@ -70,6 +70,8 @@ def translate(
 
 def _lines(file: Path | None) -> list[str]:
     if file is None:
+        if sys.stdin is None:
+            raise RunError("the standard input is closed: give texts, or --file")
         text = decode_text(sys.stdin.buffer.read(), "the standard input")
     else:
         text = read_text(file)
@@ -77,7 +79,12 @@ def _lines(file: Path | None) -> list[str]:
 
 
 def ready_to_write(trained: Trained, device: torch.device) -> None:
-    """Put a model where it shall write, its matrices as they are read there fastest."""
+    """Put a model where it shall write, its matrices as they are read there fastest.
+
+    Raises:
+        RunError: its weights are not finite.
+    """
+    check_finite(trained)
     trained.model.to(device)
     if device.type == "cpu":
         turn_weights(trained.model)
@@ -103,6 +110,20 @@ def longest_target(trained: Trained) -> int:
     if task in TASKS:
         return TASKS[task].max_target_len + 1
     return int(trained.model.config.max_len)
+
+
+def check_finite(trained: Trained) -> None:
+    """Raise if a model has weights from which nothing but NaN can come."""
+    if name := not_finite(trained.model):
+        raise RunError(f"{trained.name} is damaged: {name} holds numbers as NaN or inf")
+
+
+def not_finite(model: nn.Module) -> str | None:
+    """Name a parameter with NaN or infinity in it, if there is one."""
+    for name, parameter in model.named_parameters():
+        if not bool(parameter.isfinite().all()):
+            return name
+    return None
 
 
 def check_kind(trained: Trained, kind: type, command: str) -> None:
