@@ -75,7 +75,7 @@ def read_json(
     """
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # of JSON or of UTF-8
+    except (ValueError, RecursionError) as error:  # of JSON, of UTF-8, of 10,000 [
         raise ValueError(f"{path} is not JSON, or truncated: {error}") from error
     if not isinstance(values, dict):
         raise ValueError(f"{path} does not hold an object")

@@ -307,6 +307,10 @@ def config_with(**changes):
         ),
         (without("src_embedding.weight"), r"model\.safetensors lacks src_embedding"),
         (half_a_manifest, r"model\.json is not JSON, or truncated"),
+        (
+            lambda p: p.with_suffix(".json").write_text("[" * 200_000),
+            r"model\.json is not JSON, or truncated: maximum recursion",
+        ),
         (lambda p: edit(p, format="other"), r"model\.json: format \(.other.\) must be"),
         (lambda p: edit(p, sha256=...), r"model\.json lacks 'sha256'"),
         (lambda p: edit(p, config=...), r"model\.json lacks 'config'"),
