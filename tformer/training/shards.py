@@ -20,6 +20,7 @@ from tformer.checks import require
 from tformer.files import beside
 from tformer.training.distributed import unwrap
 from tformer.training.processes import num_processes, process_rank, wait_for_all
+from tformer.training.weights import modern_names
 
 
 def full_state(
@@ -62,6 +63,7 @@ def load_full_state(
     from torch.distributed.tensor import DTensor, distribute_tensor  # slow to import
 
     ours = _state(model, optimizer)
+    state = modern_names(state, ours)
     wrong = [_difference(ours, state) if process_rank() == 0 else None]
     if num_processes() > 1:
         dist.broadcast_object_list(wrong, src=0)
@@ -152,12 +154,16 @@ def load_shards(
         if sum(part.sizes.numel() for part in tensor.chunks) != tensor.size.numel():
             raise ValueError(f"{folder} lacks a file: parts of {name} are missing")
     state = _state(model, optimizer)
-    of_another = _difference(state, {name: t.size for name, t in saved.items()})
+    names = modern_names({name: name for name in saved}, state)  # as they are there
+    of_another = _difference(
+        state, {new: saved[old].size for new, old in names.items()}
+    )
     if of_another:
         raise ValueError(f"{folder} is of another model: {of_another}")
+    asked = {old: state[new] for new, old in names.items() if new in state}
     with _quietly():
-        load(state, storage_reader=reader)
-    _set(model, optimizer, state)
+        load(asked, storage_reader=reader)
+    _set(model, optimizer, {n: asked[names[n]] for n in state})
 
 
 MODEL, OPTIMIZER = "model.", "optimizer."  # before the names of tensors

@@ -117,13 +117,23 @@ def fill(model: "Model | None", config: ModelConfig, path: Path) -> Model:
     saved: dict[str, Tensor] = modern_names(loaded, ours)
     if model is None:
         dtypes = {tensor.dtype for tensor in saved.values()}
-        model = make_model(config)
+        model = _with_few_sinusoids(config)
         if len(dtypes) == 1:  # saved in half precision, it comes back in it
             model = model.to(dtypes.pop())
         for name, parameter in model.named_parameters():  # or only a part of it was
             parameter.data = parameter.data.to(saved[name].dtype)
     for name, tensor in tensors_of(model).items():
         tensor.copy_(saved[name])
+    return model
+
+
+def _with_few_sinusoids(config: ModelConfig) -> Model:
+    """Make a model whose table, which no file holds, is short: it grows when needed."""
+    if getattr(config, "positions", None) != "sinusoidal":
+        return make_model(config)
+    values: dict[str, Any] = {"max_len": min(config.max_len, 4096)}
+    model = make_model(dataclasses.replace(config, **values))
+    model.config = config
     return model
 
 
