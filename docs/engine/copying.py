@@ -166,6 +166,11 @@ class Copy:
         span = range(statement.first, statement.last + 1)
         return lines is None or not lines.isdisjoint(span)
 
+    def teaches(self, path: Path) -> bool:
+        """Whether the chapter offers something of a module, and is about it."""
+        about = self.page.meta.get("modules") or [self.project.relative(path)]
+        return path in self.offered and self.project.relative(path) in about
+
     def _offers(self, path: Path, name: str) -> bool:
         """Whether the chapter offers a definition itself."""
         statements = self.module(path).statements

@@ -2,9 +2,10 @@
 
 What a copy offers is named in the front matter: `copy: [package/file.py, …]`, modules
 or `package/file.py:name`; without it, what the page embeds; `copy: []` says that there
-is nothing to take away. What that needs comes along, statement by statement, each
-docstring cut to its first sentence: the rest stands in the chapter that teaches it.
-`demo:` is Python for the end of the file, which shows the code at work.
+is nothing to take away. What that needs comes along, statement by statement. Of a
+module that the chapter is not about, docstrings are cut to their first sentence: the
+rest stands in the chapter that teaches it. `demo:` is Python for the end of the file,
+which shows the code at work.
 """
 
 import ast
@@ -174,15 +175,22 @@ def _without_methods(
 
 
 def _attributes(copy: Copy, demo: str) -> set[str]:
-    """Return every attribute that the copy names: a method may be one of them."""
+    """Return every attribute that the copy names: a method may be one of them.
+
+    A method that is named in a method of its own name only is used by nothing else.
+    """
     statements = (
         copy.module(path).statements[number].node
         for path, numbers in copy.chosen.items()
         for number in numbers
     )
-    trees = [*statements, ast.parse(demo)]
-    nodes = (node for tree in trees for node in ast.walk(tree))
-    return {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    return set().union(*map(_named_in, [*statements, ast.parse(demo)]))
+
+
+def _named_in(tree: ast.AST) -> set[str]:
+    here = {tree.attr} if isinstance(tree, ast.Attribute) else set()
+    below = here.union(*map(_named_in, ast.iter_child_nodes(tree)))
+    return below - {tree.name} if isinstance(tree, _FUNCTION) else below
 
 
 def _section(copy: Copy, path: Path, names: "_Names", used: set[str]) -> str:
@@ -198,14 +206,14 @@ def _section(copy: Copy, path: Path, names: "_Names", used: set[str]) -> str:
             names.claim(name, module.name, what)
         text += "\n" * (1 + _gap(module, statement, number == last + 1))
         edits = copy.edits.get((path, number), [])
-        if not copy.offers(path, statement):
+        if not (copy.teaches(path) and copy.offers(path, statement)):
             edits = [*edits, *_shortened(statement.node, used)]
         text += _edited(module, statement, edits)
         last = number
     if not text:
         return ""
     file = copy.project.relative(path)
-    if path not in copy.offered:
+    if not copy.teaches(path):
         return f"# From {file}\n" + text.strip("\n")
     title = [f"# ---- {file} ".ljust(88, "-")]
     title += [f"# {line}" for line in module.docstring.split("\n") if line]

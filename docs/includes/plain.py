@@ -124,10 +124,11 @@ def check_model(config) -> None:
 class TokenEmbedding(nn.Embedding):
     """Look up a vector for each token, times √D; its transpose makes logits."""
 
-    def __init__(self, vocab_size: int, d_model: int, *, scale: bool = True) -> None:
+    def __init__(self, vocab_size, d_model, *, scale=True, weight=None) -> None:
         super().__init__(vocab_size, d_model)
-        self.scale = math.sqrt(d_model) if scale else 1.0
+        self.vocab_size, self.scale = vocab_size, math.sqrt(d_model) if scale else 1.0
         nn.init.normal_(self.weight, std=d_model**-0.5)
+        self.weight = self.weight if weight is None else weight
 
     def forward(self, ids: Tensor) -> Tensor:
         """Map ids (B, T) to (B, T, D)."""
@@ -147,6 +148,25 @@ class LearnedPositionalEmbedding(nn.Embedding):
         if end > self.num_embeddings:
             raise ValueError(f"x reaches position {end} of {self.num_embeddings}")
         return x + self.weight[start:end]
+
+
+class SinusoidalPositionalEncoding(nn.Module):
+    """Add sin(p / 10000^(2i/D)) in column 2i, and the cosine in column 2i + 1."""
+
+    def __init__(self, d_model: int, **_options) -> None:
+        super().__init__()
+        even = torch.arange(0, d_model, 2, dtype=torch.float64)
+        self.wavelengths = 10000.0 ** (even / d_model)  # (D/2,)
+
+    def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
+        """Add positions start, start + 1, … to x (B, T, D)."""
+        position = torch.arange(start, start + x.shape[1], dtype=torch.float64)
+        angle = position[:, None] / self.wavelengths  # (T, D/2)
+        return x + torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1).to(x)
+
+
+def _read(attention, memory, memory_mask, cache, x) -> Tensor:
+    return attention(x, memory, attn_mask=memory_mask, cache=cache)
 
 
 class DecoderLayer(nn.Module):
