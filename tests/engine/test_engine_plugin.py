@@ -10,6 +10,7 @@ import pytest
 
 from engine.project import ENGINE, Project
 from small_project import Write
+from test_engine_mistakes import MISTAKES
 
 OPTIONS = ["-p", "engine.plugin", "--codeblocks"]
 OPTIONS += ["-p", "no:cacheprovider", "-p", "no:hypothesispytest"]  # quicker
@@ -90,6 +91,25 @@ def test_failures_are_told_and_counted(project: Project, write: Write) -> None:
     assert "no-page" not in said
     assert "engine/" not in said  # no traceback of ours
     assert "pages: 4, Python blocks: 14 found != 12 run + 1 left out" in said
+
+
+def test_a_contributors_mistakes_fail_in_the_test_of_the_page(
+    project: Project,
+) -> None:
+    chapter = project.docs / "chapters" / "scale.md"
+    text = chapter.read_text("utf-8")
+    chapter.unlink()
+    for number, (old, new, _) in enumerate(MISTAKES.values()):
+        assert text.count(old) == 1
+        page = text.replace(old, new).replace("scale-line", f"scale{number}-line")
+        name = f"scale{number}.md"
+        chapter.with_name(name).write_text(page, "utf-8")
+    chapter.with_name("right.md").write_text(text.replace("scale-l", "right-l"))
+    code, said = call(project, "docs/chapters", "-n", "2")
+    assert code == 1
+    failed = set(re.findall(r"^(?:FAILED|ERROR) docs/chapters/(\w+).md", said, re.M))
+    assert failed == {f"scale{number}" for number in range(len(MISTAKES))}, said
+    assert said.count("differs between runs: seed it, as in") == 1
 
 
 def test_coverage_sees_embedded_source(project: Project, write: Write) -> None:
