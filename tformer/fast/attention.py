@@ -32,9 +32,10 @@ def fused_attention(
     scale: float | None = None,
     dropout_p: float = 0.0,
 ) -> Tensor:
-    """Attend by torch's fused kernel, which never holds the scores.
+    """Attend by torch's fused kernel, which need not hold the scores.
 
     The arguments are those of `scaled_dot_product_attention`, which has checked them.
+    On a CPU torch does hold them with dropout, and with a bias that wants a gradient.
 
     Returns:
         (B, H, T, Dv).
