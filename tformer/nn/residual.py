@@ -15,7 +15,8 @@ class Residual(nn.Module):
     """Add a sub-layer's output to its input, and normalise.
 
     Post-norm, as in the paper (section 3.1 and 5.4): LayerNorm(x + Dropout(f(x))).
-    Pre-norm (Xiong et al. 2020, arXiv:2002.04745): x + Dropout(f(LayerNorm(x))).
+    Pre-norm: x + Dropout(f(LayerNorm(x))), first in tensor2tensor's code; see Baevski
+    and Auli 2018 (arXiv:1809.10853) and Xiong et al. 2020 (arXiv:2002.04745).
 
     Args:
         d_model: width D.

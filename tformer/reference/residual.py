@@ -15,7 +15,8 @@ class Residual:
     """Add a sub-layer's output to its input, and normalise.
 
     Post-norm, as in the paper (section 3.1): LayerNorm(x + f(x)).
-    Pre-norm (Xiong et al. 2020, arXiv:2002.04745): x + f(LayerNorm(x)).
+    Pre-norm: x + f(LayerNorm(x)), first in tensor2tensor's code; see Baevski
+    and Auli 2018 (arXiv:1809.10853) and Xiong et al. 2020 (arXiv:2002.04745).
 
     Args:
         weights: "norm.weight" (D,) and, or not, "norm.bias" (D,).
