@@ -32,7 +32,7 @@ def test_attention_masks_there_and_back(shape, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_key_masks_there_and_back(dtype):
-    mask = length_mask(torch.tensor([3, S]))
+    mask = length_mask(torch.tensor([3, S]))[:, 0, 0]  # (B, S)
     theirs = key_mask_to_torch(mask, dtype=dtype)
     assert theirs.dtype == dtype
     assert torch.equal(key_mask_from_torch(theirs), mask)
@@ -74,16 +74,16 @@ def test_modules_agree(kind):
     query, key = torch.randn(B, T, D), torch.randn(B, S, D)
     mask = torch.rand(B, H, T, S) < 0.6
     mask[..., 0] = True
-    key_mask = length_mask(torch.tensor([3, S]))
+    tokens = length_mask(torch.tensor([3, S]))  # (B, 1, 1, S)
     wanted = theirs(
         query,
         key,
         key,
         attn_mask=attn_mask_to_torch(mask, dtype=kind),
-        key_padding_mask=key_mask_to_torch(key_mask, dtype=kind),
+        key_padding_mask=key_mask_to_torch(tokens[:, 0, 0], dtype=kind),
         need_weights=False,
     )[0]
-    assert_close(ours(query, key, attn_mask=mask, key_mask=key_mask), wanted)
+    assert_close(ours(query, key, attn_mask=mask & tokens), wanted)
 
 
 class TestBadInput:
