@@ -78,6 +78,18 @@ with explained():
     assert (tmp_path / "out").read_text() == "True"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are Unicode")
+def test_a_name_that_is_no_unicode_goes_out_as_it_came(tmp_path):
+    out = os.fsencode(tmp_path) + b"/\xe9.svg"
+    process = subprocess.run(
+        [sys.executable, "-m", "tformer", "attend", "dates", "1 May 2000", "-o", out],
+        capture_output=True,
+        cwd=ROOT,
+    )
+    assert (process.returncode, process.stdout) == (0, out + b"\n"), process.stderr
+    assert os.path.exists(out)
+
+
 def test_without_docstrings_all_still_works():
     code, out, _ = shell("tformer train --help", PYTHONOPTIMIZE="2")
     assert code == 0

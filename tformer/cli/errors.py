@@ -24,6 +24,8 @@ def explained() -> Iterator[None]:
     as_before = warnings.formatwarning
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     _replace_closed_streams()
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files go out as they came
+        sys.stdout.reconfigure(errors="surrogateescape")
     try:
         yield
     except (SystemExit, GeneratorExit):  # typer has said all
