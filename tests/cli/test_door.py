@@ -84,6 +84,7 @@ def test_a_name_that_is_no_unicode_goes_out_as_it_came(tmp_path):
     process = subprocess.run(
         [sys.executable, "-m", "tformer", "attend", "dates", "1 May 2000", "-o", out],
         capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"},  # as in most languages
         cwd=ROOT,
     )
     assert (process.returncode, process.stdout) == (0, out + b"\n"), process.stderr
