@@ -18,7 +18,7 @@ def test_a_writing_that_dies_leaves_the_old_file(tmp_path, monkeypatch, dies):
         raise OSError("no space left on device")
 
     if dies == "write":
-        monkeypatch.setattr(type(path), "write_text", die)
+        monkeypatch.setattr(type(path), "open", die)
     else:
         monkeypatch.setattr(os, dies, die)
     with pytest.raises(OSError, match="no space left"):

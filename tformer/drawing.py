@@ -108,6 +108,7 @@ def save_figure(figure: "Figure", path: Path) -> None:
         OSError: it cannot be written; what was there is as it was.
     """
     new = beside(path)
+    new.unlink(missing_ok=True)  # a link that lies there is not followed
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -6,12 +6,25 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Any
+from typing import IO, Any
 
 
 def beside(path: Path) -> Path:
     """Name the file that is written first, to be renamed to `path` when it is whole."""
     return path.with_name(f"{path.name}.new")
+
+
+def open_new(path: Path) -> IO[bytes]:
+    """Open a file to be written that is not there: what has its name is removed first.
+
+    A folder may come from a stranger. Of a link that lies where we write only the link
+    goes, and what it points to stays as it was.
+
+    Raises:
+        OSError: it cannot be written, or a folder has its name.
+    """
+    path.unlink(missing_ok=True)
+    return path.open("xb")  # which follows no link
 
 
 def wait_for_disk(path: Path) -> None:
@@ -37,12 +50,19 @@ def write_json_beside(path: Path, values: Mapping[str, Any]) -> Path:
         That name.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: it cannot be written. Nothing is left of it.
+        UnicodeEncodeError: a text is not Unicode, such as a file's name can be.
     """
     new = beside(path)
     text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
-    new.write_text(text, encoding="utf-8")
-    wait_for_disk(new)
+    data = text.encode()
+    try:
+        with open_new(new) as file:
+            file.write(data)
+        wait_for_disk(new)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
     return new
 
 
@@ -51,6 +71,7 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
 
     Raises:
         OSError: it cannot be written.
+        UnicodeEncodeError: as `write_json_beside`.
     """
     os.replace(write_json_beside(path, values), path)
     wait_for_disk(path.parent)
@@ -59,14 +80,14 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
 def read_json(
     path: Path,
     *,
-    format: str | None = None,
+    format: str | tuple[str, ...] | None = None,
     types: Mapping[str, type | UnionType] | None = None,
 ) -> dict[str, Any]:
     """Read an object.
 
     Args:
         path: of the file.
-        format: what its "format" must be, if given.
+        format: what its "format" must be, or one of several, if given.
         types: what it must hold: names, and the types of their values.
 
     Raises:
@@ -79,9 +100,10 @@ def read_json(
         raise ValueError(f"{path} is not JSON, or truncated: {error}") from error
     if not isinstance(values, dict):
         raise ValueError(f"{path} does not hold an object")
-    if format is not None and values.get("format") != format:
-        found = values.get("format")
-        raise ValueError(f"{path}: format ({found!r}) must be {format!r}")
+    allowed = (format,) if isinstance(format, str) else format
+    if allowed is not None and values.get("format") not in allowed:
+        found, wanted = values.get("format"), " or ".join(map(repr, allowed))
+        raise ValueError(f"{path}: format ({found!r}) must be {wanted}")
     for name, kind in (types or {}).items():
         if name not in values:
             raise ValueError(f"{path} lacks {name!r}")
@@ -89,6 +111,34 @@ def read_json(
         if not isinstance(value, kind) or isinstance(value, bool):  # no true for a 1
             raise ValueError(f"{path}: {name} ({value!r}) has a wrong type")
     return values
+
+
+def sealed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Add to an object the SHA-256 of all that it holds."""
+    return {**values, SEAL: _digest(values)}
+
+
+def check_sealed(path: Path, values: Mapping[str, Any]) -> None:
+    """Raise unless an object, as it was read from a file, is as it was sealed.
+
+    Raises:
+        ValueError: it was changed, or never sealed.
+    """
+    rest = {name: value for name, value in values.items() if name != SEAL}
+    try:
+        digest = _digest(rest)
+    except RecursionError:  # so deep that it could be read, and not be written
+        digest = ""
+    if values.get(SEAL) != digest:
+        raise ValueError(f"{path} was changed: it is not what its {SEAL} is of")
+
+
+SEAL = "sha256_of_the_rest"
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    text = json.dumps(values, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def sha256_of(path: str | Path) -> str:

@@ -194,14 +194,6 @@ def test_nan_stops_the_run_and_leaves_the_last_checkpoint(tmp_path):
     assert all(tensor.isfinite().all() for tensor in tensors.values())
 
 
-def test_two_processes_cannot_train_in_one_folder(tmp_path):
-    path = tmp_path / "run"
-    run = begin_or_resume(path, small_settings())
-    other = Run(RunFolder.open(path), progress=False)
-    with run.folder.locked(), pytest.raises(RunError, match="another process"):
-        other.train()
-
-
 def test_a_folder_in_use_is_not_overwritten(whole, tmp_path):
     with pytest.raises(RunError, match="has a run in it: go on with --resume"):
         RunFolder.create(whole, small_settings())

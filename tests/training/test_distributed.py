@@ -253,7 +253,8 @@ class TestErrors:
             setup("tpu")
 
     def test_no_gpu_of_its_own(self, monkeypatch):
-        monkeypatch.setenv("LOCAL_RANK", "2")
+        for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
+            monkeypatch.setenv(name, "2")
         monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
         with pytest.raises(ValueError, match=r"process 2 of this machine .* are 2"):
             setup("cuda")

@@ -28,7 +28,7 @@ from tformer.runs.own_files import hidden_windows, windows_in_order
 from tformer.runs.run_data import pairs_in_order
 from tformer.runs.trained import Trained, load_trained
 from tformer.tasks import SPLITS, TASKS
-from tformer.training.distributed import setup
+from tformer.training.distributed import choose_device
 from tformer.training.evaluation import bits_per_byte, bleu, matches, mean_loss
 
 
@@ -62,7 +62,7 @@ def evaluate(
     """
     trained = load_trained(model)
     _check_used(context, trained, files or [])
-    trained.model.to(setup(device))
+    trained.model.to(choose_device(device))
     decode = decoder(beams, length_penalty)
     if isinstance(trained.model, GPT):
         result = _of_text(trained, files or [])

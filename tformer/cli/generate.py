@@ -13,7 +13,7 @@ from tformer.generate.sampling import sample
 from tformer.models.gpt import GPT
 from tformer.runs.folder import RunError
 from tformer.runs.trained import load_trained
-from tformer.training.distributed import setup
+from tformer.training.distributed import choose_device
 
 SIDE_BY_SIDE = 256  # texts; more are written one batch after the other
 
@@ -59,7 +59,7 @@ def generate(
     ]
     if not ids:
         raise RunError("--prompt must hold at least one character")
-    chosen = setup(device)
+    chosen = choose_device(device)
     ready_to_write(trained, chosen)
     context = trained.model.config.max_len
     generator = torch.Generator(chosen).manual_seed(seed)

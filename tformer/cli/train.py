@@ -120,10 +120,10 @@ def _begun(
         settings = RunSettings.of(task, files=names, **changes)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    if process_rank() == 0:
-        RunFolder.create(out, settings)
+    # The one who made the folder holds its lock until the run is over.
+    made = RunFolder.create(out, settings) if process_rank() == 0 else None
     wait_for_all()
-    return RunFolder.open(out)
+    return made or RunFolder.open(out)
 
 
 def _resumed(path: Path, changes: dict[str, Any], out: Path | None) -> RunFolder:

@@ -19,7 +19,7 @@ from tformer.models.transformer import Transformer
 from tformer.runs.folder import RunError
 from tformer.runs.trained import Trained, load_trained
 from tformer.tasks import TASKS
-from tformer.training.distributed import setup
+from tformer.training.distributed import choose_device
 
 
 def translate(
@@ -56,7 +56,7 @@ def translate(
     lines = texts or _lines(file)
     lines = [clean_text(line).strip() for line in lines]
     check_lines(trained, lines)  # all, before any is written
-    ready_to_write(trained, setup(device))
+    ready_to_write(trained, choose_device(device))
     for first in range(0, len(lines), batch_size):
         for written in translate_texts(
             trained.model,

@@ -17,6 +17,7 @@ from tformer.data.text_files import read_pieces
 from tformer.data.vocabulary import Vocabulary
 from tformer.files import (
     beside,
+    open_new,
     read_json,
     sha256_of,
     wait_for_disk,
@@ -57,7 +58,7 @@ def write_token_stream(
     tokens, digest, line = 0, hashlib.sha256(), 1
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with new.open("wb") as file:
+        with open_new(new) as file:
             for piece in read_pieces(text_path):
                 try:
                     ids = vocabulary.encode(piece)

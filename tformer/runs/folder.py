@@ -3,8 +3,7 @@
 import dataclasses
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,11 @@ class RunFolder:
     model.safetensors    the trained model, and model.json
     result.json          what came of it: scores, times, machine
     loss.svg …           drawings
+    lock                 held by the process that writes here
+
+    Who writes in the folder holds its lock from the first byte to the last: `create`
+    takes it, `lock` takes it for a run that goes on, and `unlock` gives it back. The
+    system does so too when the process dies, however it dies.
 
     Args:
         path: of the folder.
@@ -38,42 +42,80 @@ class RunFolder:
         self.checkpoints = self.path / "checkpoints"
         self.model = self.path / "model.safetensors"
         self.result = self.path / "result.json"
+        self._lock_path = self.path / "lock"
+        self._lock: Any = None  # while it is held
+        self._locked_file: tuple[int, int] | None = None
+        self._made: list[Path] | None = None  # the folders, if the run is ours to take
 
     @classmethod
     def create(cls, path: str | Path, settings: RunSettings) -> "RunFolder":
-        """Begin a run in a folder that is empty, or not there yet.
+        """Begin a run in a folder that is empty, or not there yet, and lock it.
+
+        Of several processes that begin at the same moment one gets the folder. The
+        others change nothing in it.
 
         Raises:
-            RunError: the folder holds something already, or cannot be made.
+            RunError: the folder holds something already, another process begins a run
+                there, or it cannot be made.
         """
         folder = cls(path)
-        if folder.config.exists():
-            raise RunError(
-                f"{path} has a run in it: go on with --resume, remove it, or name "
-                "another folder"
-            )
         try:
-            folder.path.mkdir(parents=True, exist_ok=True)
-            # What a kill has left of the writing of config.json is no hindrance.
-            beside(folder.config).unlink(missing_ok=True)
-            if any(folder.path.iterdir()):
-                raise RunError(f"{path} is not empty: name another folder")
-            write_json(folder.config, dataclasses.asdict(settings))
-        except OSError as error:
-            raise RunError(f"{path} cannot be written to: {error.strerror}") from error
+            folder._check_free()
+            made = make_folders(folder.path)
+            folder.lock()
+            # From here on no other process writes, and what is here is ours.
+            folder._check_free()
+            folder._made = made
+            try:
+                write_json(folder.config, dataclasses.asdict(settings))
+            except BaseException:
+                folder.discard()
+                raise
+        except BaseException as error:
+            folder.unlock()
+            if isinstance(error, UnicodeEncodeError):
+                named = ", ".join(map(repr, settings.files))
+                raise RunError(f"files ({named}): a name must be UTF-8") from error
+            if isinstance(error, OSError):
+                why = error.strerror
+                raise RunError(f"{path} cannot be written to: {why}") from error
+            raise
         return folder
 
+    def _check_free(self) -> None:
+        if self.config.exists():
+            raise RunError(
+                f"{self.path} has a run in it: go on with --resume, remove it, or name "
+                "another folder"
+            )
+        # What a kill has left of a beginning is no hindrance.
+        left = {self._lock_path.name, beside(self.config).name}
+        if self.path.is_dir() and {file.name for file in self.path.iterdir()} - left:
+            raise RunError(f"{self.path} is not empty: name another folder")
+
     def discard(self) -> None:
-        """Take a run away that has made no step, with what was made for it."""
-        if self.checkpoints.exists():
+        """Take away a run that this process began and that has made no step.
+
+        Nothing happens to a run that another process began, or is training now.
+        """
+        if self._made is None:
             return
-        if self.metrics.exists() and self.metrics.stat().st_size:
+        try:
+            self.lock()
+            self.check_in_place()
+        except (RunError, OSError):  # somebody else is here
             return
-        shutil.rmtree(self.path / "data", ignore_errors=True)
-        for file in (self.config, self.metrics, self.path / "lock"):
-            file.unlink(missing_ok=True)
-        with suppress(OSError):  # somebody else's file is in it
-            self.path.rmdir()
+        if not self.checkpoints.exists() and not _holds_bytes(self.metrics):
+            shutil.rmtree(self.path / "data", ignore_errors=True)
+            for file in (self.config, beside(self.config), self.metrics):
+                file.unlink(missing_ok=True)
+            with suppress(OSError):  # Windows removes no open file
+                self._lock_path.unlink()
+            self.unlock()
+            with suppress(OSError):  # somebody else's file is in it
+                for folder in self._made:
+                    folder.rmdir()
+        self.unlock()
 
     @classmethod
     def open(cls, path: str | Path) -> "RunFolder":
@@ -98,25 +140,86 @@ class RunFolder:
         except (TypeError, KeyError, ValueError) as error:
             raise RunError(f"{self.config}: {error}") from error
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other processes from training in this folder.
-
-        The system itself lets go of the lock when the process dies, however it dies.
+    def lock(self) -> None:
+        """Keep other processes from writing here; if we do so already, do nothing.
 
         Raises:
-            RunError: another process has it.
+            RunError: another process writes here; or a part of the folder is a link,
+                through which we should write somewhere else.
         """
+        if self._lock is not None:
+            return
+        for name in ("lock", "checkpoints", "data"):
+            if (self.path / name).is_symlink():
+                raise RunError(
+                    f"{self.path / name} is a link: a run writes into its own folder "
+                    "and nowhere else"
+                )
         filelock = require("filelock")
-        lock = filelock.FileLock(self.path / "lock", timeout=0)
+        lock = filelock.FileLock(self._lock_path, timeout=0, thread_local=False)
         try:
             lock.acquire()
         except filelock.Timeout:
             raise RunError(f"{self.path}: another process is training here") from None
-        try:
-            yield
-        finally:
-            lock.release()
+        except OSError as error:
+            raise RunError(
+                f"{self.path} cannot be written to: {error.strerror}"
+            ) from error
+        self._lock, self._locked_file = lock, _identity(self._lock_path)
+
+    def unlock(self) -> None:
+        """Let other processes in. If we have no lock, do nothing."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def check_in_place(self) -> None:
+        """Raise if the folder that we have locked is no longer the one at its path.
+
+        Without it a folder that is moved would be made again where it was, and the run
+        would lie in two halves.
+
+        Raises:
+            RunError: it was moved or removed, or its lock was.
+        """
+        if self._lock is not None and _identity(self._lock_path) != self._locked_file:
+            raise RunError(
+                f"{self.path} was moved while the run wrote there, or its lock was "
+                "removed: the run stops. Go on with --resume and the folder as it is "
+                "called now"
+            )
+
+
+def make_folders(path: Path) -> list[Path]:
+    """Make a folder, and those that it lies in.
+
+    Returns:
+        Those that this call has made, and no other process; the innermost first.
+
+    Raises:
+        OSError: one cannot be made, or `path` is a file.
+    """
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    made: list[Path] = []
+    for folder in reversed(missing):
+        with suppress(FileExistsError):  # another process was faster
+            folder.mkdir()
+            made.insert(0, folder)
+    path.mkdir(exist_ok=True)  # which raises if it is a file
+    return made
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Tell a file from another that has its name later."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _holds_bytes(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def read_own_json(path: Path, **types: type) -> dict[str, Any]:
@@ -140,6 +243,15 @@ def read_own_json(path: Path, **types: type) -> dict[str, Any]:
 def remove_folder(path: Path) -> None:
     """Remove a folder under another name first: half of it is never taken for whole."""
     gone = path.with_name(f".{path.name}.old")
-    shutil.rmtree(gone, ignore_errors=True)
+    remove(gone)
     os.replace(path, gone)
-    shutil.rmtree(gone, ignore_errors=True)
+    remove(gone)
+
+
+def remove(path: Path) -> None:
+    """Remove a folder, or a file, or a link and not what it points to, if we can."""
+    if path.is_symlink() or not path.is_dir():
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path, ignore_errors=True)

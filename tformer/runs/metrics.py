@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from tformer.files import beside, wait_for_disk
+from tformer.files import beside, open_new, wait_for_disk
 
 
 def read_metrics(path: str | Path) -> list[dict[str, Any]]:
@@ -16,15 +16,21 @@ def read_metrics(path: str | Path) -> list[dict[str, Any]]:
     Raises:
         FileNotFoundError: there is no such file.
     """
-    lines: list[dict[str, Any]] = []
-    for line in Path(path).read_bytes().split(b"\n")[:-1]:  # the last has no end
+    return [values for _, values in _read_lines(Path(path))]
+
+
+def _read_lines(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
+    """Read the lines, each as it was written and what it says."""
+    lines: list[tuple[bytes, dict[str, Any]]] = []
+    for line in path.read_bytes().split(b"\n")[:-1]:  # the last has no end
         try:
             values = json.loads(line)
-            if not isinstance(values["step"], int):
+            if type(values["step"]) is not int:
                 break
-        except (ValueError, TypeError, KeyError):  # no such object
+        # No such object, or 10,000 brackets, each in the other.
+        except (ValueError, TypeError, KeyError, RecursionError):
             break
-        lines.append(values)
+        lines.append((line + b"\n", values))
     return lines
 
 
@@ -36,23 +42,30 @@ class Metrics:
         start: the step from which the run goes on: lines of later steps, which a kill
             has made void, are taken out, since they will be written again.
         main: False in all processes but one, which then write nothing.
+
+    Raises:
+        OSError: the file cannot be written.
     """
 
     def __init__(self, path: Path, start: int, *, main: bool = True) -> None:
-        kept = []
-        if path.exists():
-            kept = [line for line in read_metrics(path) if line["step"] <= start]
+        kept = _read_lines(path) if path.exists() else []
+        kept = [(line, values) for line, values in kept if values["step"] <= start]
         self._file: IO[str] | None = None
         if main:
             new = beside(path)
-            with new.open("w", encoding="utf-8") as file:
-                file.writelines(map(_line, kept))
+            with open_new(new) as file:
+                file.writelines(line for line, _ in kept)
             wait_for_disk(new)
             os.replace(new, path)
-            self._file = path.open("a", encoding="utf-8", buffering=1)
+            flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+            self._file = os.fdopen(
+                os.open(path, flags), "a", encoding="utf-8", buffering=1
+            )
         # The clocks go on where the last step that counts has left them.
-        timed = [line for line in kept if "seconds" in line] or [{}]
-        self._before = {n: timed[-1].get(n, 0.0) for n in ("seconds", "cpu_seconds")}
+        self._before = {
+            name: ([0.0] + [v[name] for _, v in kept if _is_time(v.get(name))])[-1]
+            for name in ("seconds", "cpu_seconds")
+        }
         self._began = _clocks()
 
     def seconds(self) -> dict[str, float]:
@@ -82,6 +95,12 @@ class Metrics:
 
 def _clocks() -> dict[str, float]:
     return {"seconds": time.perf_counter(), "cpu_seconds": time.process_time()}
+
+
+def _is_time(value: object) -> bool:
+    """Tell a time from what somebody has written in its place."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and 0 <= value < 1e12  # type: ignore[operator]  # seconds
 
 
 def _line(values: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """The data of a run on somebody's own files: a text, or two parallel texts."""
 
+import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,7 +12,11 @@ import torch
 from tformer.data.batches import Batch, TextBatch
 from tformer.data.bpe import BytePairVocabulary
 from tformer.data.pairs import check_pairs, read_pairs, split_pairs
-from tformer.data.saved_vocabulary import vocabulary_from_json, vocabulary_to_json
+from tformer.data.saved_vocabulary import (
+    vocabulary_digest,
+    vocabulary_from_json,
+    vocabulary_to_json,
+)
 from tformer.data.text_files import read_pieces, split_by_position
 from tformer.data.token_stream import open_token_stream, write_token_stream
 from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
@@ -42,8 +47,12 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
         RunError: the file is missing, no text, or too short.
     """
     s, tokens = settings, folder / "data/tokens.bin"
+    header = tokens.with_name("tokens.bin.json")
     try:
-        if process_rank() == 0 and not tokens.with_name("tokens.bin.json").exists():
+        if process_rank() == 0 and header.exists():
+            # A resumed run reads them all once, to see that none was changed.
+            open_token_stream(tokens, verify=True)
+        elif process_rank() == 0:
             whole = s.vocabulary == "characters"  # all must be known
             pieces = read_pieces(s.files[0]) if whole else _beginning(s.files[0])
             vocabulary = _make_vocabulary(s, pieces)
@@ -51,6 +60,7 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
             write_token_stream(s.files[0], tokens, vocabulary)
         wait_for_all()
         vocabulary = _kept(folder)
+        digest = read_own_json(header, sha256=str)["sha256"]
         train, rest = split_by_position(open_token_stream(tokens, vocabulary))
         if min(len(train), len(rest)) <= s.max_len:
             raise RunError(
@@ -59,8 +69,9 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
             )
     except (OSError, ValueError) as error:
         raise RunError(str(error)) from error
+    digest = _digest_of(vocabulary, digest)
     if s.model == "bert":
-        return _masked_data(s, vocabulary, train, rest)
+        return _masked_data(s, vocabulary, train, rest, digest)
     test = windows_in_order(rest, s.max_len, s.test_examples)
     rows = (row for batch in test for row in batch.targets.tolist())
     return RunData(
@@ -72,6 +83,7 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
         validation=windows_in_order(rest, s.max_len, s.evaluate_examples),
         test=test,
         test_bytes=sum(map(vocabulary.num_bytes, rows)),
+        digest=digest,
     )
 
 
@@ -97,7 +109,7 @@ def windows_in_order(stream: Any, context: int, most: int) -> list[TextBatch]:
 
 
 def _masked_data(
-    s: RunSettings, vocabulary: Vocabulary, train: Any, rest: Any
+    s: RunSettings, vocabulary: Vocabulary, train: Any, rest: Any, digest: str
 ) -> RunData:
     return RunData(
         vocabulary=vocabulary,
@@ -112,6 +124,7 @@ def _masked_data(
         ),
         validation=hidden_windows(rest, vocabulary, s.max_len, s.evaluate_examples),
         test=hidden_windows(rest, vocabulary, s.max_len, s.test_examples),
+        digest=digest,
     )
 
 
@@ -173,7 +186,14 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
     validation = splits["validation"][: s.evaluate_examples]
     test = splits["test"][: s.test_examples]
     drawn = {"train": splits["train"], "validation": validation, "test": test}
-    return pairs_data(s, vocabulary, drawn, max_target_len=s.max_len)
+    digest = _digest_of(vocabulary, *map(sha256_of, s.files))
+    return pairs_data(s, vocabulary, drawn, max_target_len=s.max_len, digest=digest)
+
+
+def _digest_of(vocabulary: Vocabulary, *digests: str) -> str:
+    """Make one hash of those of the files and that of the vocabulary."""
+    parts = " ".join((vocabulary_digest(vocabulary), *digests))
+    return hashlib.sha256(parts.encode()).hexdigest()
 
 
 def _make_vocabulary(settings: RunSettings, texts: Iterable[str]) -> Vocabulary:

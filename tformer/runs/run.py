@@ -2,9 +2,8 @@
 
 import dataclasses
 import random
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,23 +11,28 @@ from torch import nn
 
 from tformer.data.batches import Batch
 from tformer.files import write_json
-from tformer.runs.attention import draw_attention
 from tformer.runs.build import build_model, build_optimizer, build_schedule
 from tformer.runs.data import run_data
-from tformer.runs.drawings import draw_curves
-from tformer.runs.folder import RunError, RunFolder, read_own_json
+from tformer.runs.drawings import draw_curves, draw_if_possible, draw_result
+from tformer.runs.folder import RunFolder, read_own_json
 from tformer.runs.machine import describe_machine
 from tformer.runs.metrics import Metrics
 from tformer.runs.run_data import RunData
+from tformer.runs.scores import test_scores, validation_scores
 from tformer.runs.signals import stop_signals
-from tformer.runs.state import clean_up, load_state, save_state, saved_states
-from tformer.runs.trained import Trained
+from tformer.runs.sizes import check_sizes
+from tformer.runs.state import (
+    clean_up,
+    load_state,
+    refusal,
+    save_state,
+    saved_states,
+)
 from tformer.training.checkpoint import save_checkpoint
 from tformer.training.distributed import distribute, unwrap
-from tformer.training.evaluation import bits_per_byte, exact_match, mean_loss
 from tformer.training.loop import StepReport, train
 from tformer.training.precision import Precision
-from tformer.training.processes import process_rank, sum_over_processes
+from tformer.training.processes import process_rank, sum_over_processes, wait_for_all
 from tformer.training.shards import full_state
 
 
@@ -47,6 +51,13 @@ class Run:
     from the seed and n, its dropout too, and everything else lies in the checkpoint.
     That is why a run that was killed goes on bit for bit as if it never had been.
 
+    With `compile` that holds where all batches have one shape, as windows of a text
+    have. For pairs torch.compile makes its kernels for the shapes that come first, and
+    after a kill others come first: numbers then agree but for rounding.
+
+    The folder is locked from here until `train` ends: no other process can begin to
+    train in it, not even while the data are read.
+
     Args:
         folder: of the run.
         device: to train on.
@@ -54,6 +65,10 @@ class Run:
         progress: show a bar.
         callback: gets the report of each step, after it was written down and before
             anything is saved; it may call `stop`.
+
+    Raises:
+        RunError: the folder cannot be read or written, or is in use; the data are
+            faulty; or config.json does not go with the newest checkpoint.
     """
 
     def __init__(
@@ -65,14 +80,36 @@ class Run:
         progress: bool = True,
         callback: Callable[[StepReport], object] | None = None,
     ) -> None:
-        self.folder, self.settings = folder, folder.settings()
-        self.device, self.strategy = torch.device(device), strategy
         self._main = process_rank() == 0  # writes for all
+        self.folder = folder
+        self.device, self.strategy = torch.device(device), strategy
         self.progress = progress and self._main
         self.callback, self._stop = callback, False
-        self.data: RunData = run_data(self.settings, folder.path)
+        with self._locked(keep=True):
+            self._prepare()
+
+    @contextmanager
+    def _locked(self, *, keep: bool = False) -> Iterator[None]:
+        """Hold the lock, for all processes; to the end, or, unless it fails, longer."""
+        if self._main:
+            self.folder.lock()
+        wait_for_all()
+        try:
+            yield
+        except BaseException:
+            self.folder.unlock()
+            raise
+        if not keep:
+            self.folder.unlock()
+
+    def _prepare(self) -> None:
+        self.settings = self.folder.settings()
+        self.data: RunData = run_data(self.settings, self.folder.path)
+        saved = saved_states(self.folder.checkpoints)
+        if saved:
+            check_sizes(saved[-1], self.settings.num_layers, self._new_model)
         model = self._new_model().to(self.device)
-        self.model: nn.Module = distribute(model, strategy)
+        self.model: nn.Module = distribute(model, self.strategy)
         if self.settings.compile:
             self.model.compile()
         self.optimizer = build_optimizer(self.settings, self.model)
@@ -100,10 +137,10 @@ class Run:
         Raises:
             FloatingPointError: the loss is not finite; the message says at which step
                 and why. The last checkpoint is from before.
-            RunError: the folder cannot be read or written, or is in use.
+            RunError: the folder cannot be read or written, is in use, or was moved.
             Stopped: Ctrl-C or SIGTERM came; a checkpoint was made first.
         """
-        with self.folder.locked() if self._main else nullcontext():
+        with self._locked():
             start = self._restore()
             s = self.settings
             done = self.folder.result.exists() and self.folder.model.exists()
@@ -129,12 +166,18 @@ class Run:
             return self._finish()
 
     def _restore(self) -> int:
-        clean_up(self.folder.checkpoints)
+        if self._main:
+            clean_up(self.folder.checkpoints)
         saved = saved_states(self.folder.checkpoints)
         if not saved:
             return 0
         facts = load_state(saved[-1], self.model, self.optimizer)
-        self.precision.scaler.load_state_dict(facts["scaler"])
+        if facts.get("data", self.data.digest) != self.data.digest:
+            raise refusal(saved[-1], ValueError("the run's data are no longer its own"))
+        try:
+            self.precision.scaler.load_state_dict(facts["scaler"])
+        except (KeyError, TypeError, RuntimeError) as error:
+            raise refusal(saved[-1], error) from error
         return int(facts["step"])
 
     def _batches(self, start: int) -> Iterator[Batch]:
@@ -147,12 +190,14 @@ class Run:
     def _after(self, report: StepReport) -> None:
         """After each step: write it down, and when it is time, evaluate and save."""
         s, step = self.settings, report.step
+        self.folder.check_in_place()
         self._metrics.write({**report._asdict(), **self._metrics.seconds()})
         if self.callback is not None:
             self.callback(report)
         last = step == s.steps
         if step % s.evaluate_every == 0 or last:
-            self._metrics.write({"step": step, **self._validate()})
+            scores = validation_scores(self._unwrapped, self.data, self.device)
+            self._metrics.write({"step": step, **scores})
         # All processes stop at the same step, whichever was asked to.
         stop = torch.tensor(float(self._stop), device=self.device)
         stop_now = sum_over_processes(stop).item() > 0
@@ -160,60 +205,33 @@ class Run:
             self._save(step)
         if stop_now and not last:
             if self._main:
-                draw_curves(self.folder)
+                draw_if_possible(lambda: draw_curves(self.folder))
             raise Stopped(step)
 
     def _save(self, step: int) -> None:
+        self.folder.check_in_place()  # an evaluation may have taken long
         self._metrics.sync()  # no line of a step before the checkpoint can be lost
+        scaler = self.precision.scaler.state_dict()
         save_state(
             self.folder.checkpoints,
             step,
             self.model,
             self.optimizer,
-            facts={"scaler": self.precision.scaler.state_dict()},
+            facts={"scaler": scaler, "data": self.data.digest},
             keep=self.settings.keep,
             sharded=self.strategy == "fsdp",
         )
 
-    def _validate(self) -> dict[str, float]:
-        data, model = self.data, self._unwrapped
-        batches = (batch.to(self.device) for batch in data.validation)
-        values = {"validation_loss": mean_loss(model, batches).loss}
-        if data.validation_pairs:
-            values["validation_exact_match"] = exact_match(
-                model,
-                data.vocabulary,
-                data.validation_pairs,
-                max_len=data.max_target_len,
-            )
-        return values
-
     def _finish(self) -> dict[str, Any]:
         """Measure the trained model on the test data; save it; write the result."""
-        data, seconds = self.data, self._metrics.seconds()
-        of_test = mean_loss(
-            self._unwrapped, (batch.to(self.device) for batch in data.test)
-        )
         result = {
             "task": self.settings.task,
             "steps": self.settings.steps,
             "parameters": sum(p.numel() for p in self.model.parameters()),
-            **seconds,
-            "test_loss": of_test.loss,
-            "test_tokens": of_test.tokens,
+            **self._metrics.seconds(),
+            **test_scores(self._unwrapped, self.data, self.device),
+            "machine": describe_machine(self.device),
         }
-        if data.test_pairs:
-            result["test_pairs"] = len(data.test_pairs)
-            result["test_exact_match"] = exact_match(
-                self._unwrapped,
-                data.vocabulary,
-                data.test_pairs,
-                max_len=data.max_target_len,
-            )
-        if data.test_bytes:
-            nats = of_test.loss * of_test.tokens
-            result["test_bits_per_byte"] = bits_per_byte(nats, data.test_bytes)
-        result["machine"] = describe_machine(self.device)
         # With several processes, the first gathers what all have.
         trained = full_state(self.model)
         if self._main:
@@ -221,33 +239,14 @@ class Run:
             with torch.no_grad():
                 for name, parameter in model.named_parameters():
                     parameter.copy_(trained[f"model.{name}"])
+            self.folder.check_in_place()
             save_checkpoint(
                 self.folder.model,
                 model,
-                vocabulary=data.vocabulary,
+                vocabulary=self.data.vocabulary,
                 facts={"settings": dataclasses.asdict(self.settings)},
             )
-            self._draw(model.eval())
+            draw_result(self.folder, self.data, model.eval(), self.settings)
             write_json(self.folder.result, result)
         self._metrics.close()
         return result
-
-    def _draw(self, model: Any) -> None:
-        """Draw the curves, and attention.svg: of a test source, or the first words."""
-        vocabulary, s = self.data.vocabulary, self.settings
-        if self.data.test_pairs:
-            text = self.data.test_pairs[0][0]
-        else:
-            start = self.data.test[0].inputs[0][0, : min(24, s.max_len)]
-            text = vocabulary.decode(i for i in start.tolist() if i < len(vocabulary))
-        trained = Trained(
-            name=s.task, model=model, vocabulary=vocabulary, manifest={}, settings=s
-        )
-        try:
-            draw_curves(self.folder)
-            draw_attention(trained, text, self.folder.path / "attention.svg")
-        except RunError:  # a text too long to be drawn
-            return
-        except Exception as error:  # noqa: BLE001
-            # Whatever it is, no drawing is worth a trained model.
-            warnings.warn(f"a drawing was left out: {error}", stacklevel=1)

@@ -23,6 +23,7 @@ class RunData:
     test_pairs: Pairs = ()
     max_target_len: int = 0  # tokens, the end token included
     test_bytes: int = 0  # of a text: how long its test is in UTF-8
+    digest: str = ""  # of own files, as ids: a run goes on with the same ones only
 
 
 def pairs_data(
@@ -31,6 +32,7 @@ def pairs_data(
     splits: Mapping[str, Pairs],
     *,
     max_target_len: int,
+    digest: str = "",
 ) -> RunData:
     """Make the data of a run from pairs.
 
@@ -39,6 +41,7 @@ def pairs_data(
         vocabulary: of both sides.
         splits: the pairs to train, to validate and to test with.
         max_target_len: tokens of a target, the end token included.
+        digest: of the files, if they are somebody's own.
     """
     s = settings
     return RunData(
@@ -57,6 +60,7 @@ def pairs_data(
         validation_pairs=splits["validation"],
         test_pairs=splits["test"],
         max_target_len=max_target_len,
+        digest=digest,
     )
 
 

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 from tformer.checks import check_at_least_0, check_positive, check_probability
 from tformer.runs.ablations import ABLATIONS
@@ -150,9 +150,22 @@ class RunSettings:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "RunSettings":
-        """Read what `dataclasses.asdict` and JSON have made of settings."""
-        tuples = {name: tuple(values[name]) for name in ("files", "without")}
-        return cls(**{**values, **tuples})
+        """Read what `dataclasses.asdict` and JSON have made of settings.
+
+        Raises:
+            KeyError, TypeError: a setting is missing, or unknown.
+            ValueError: a setting is of another type, or as the class.
+        """
+        tuples = {name: values[name] for name in ("files", "without")}
+        for name, texts in tuples.items():
+            if not isinstance(texts, list | tuple) or not all(
+                isinstance(text, str) for text in texts
+            ):
+                raise ValueError(f"{name} ({texts!r}) must be a list of texts")
+        kinds = get_type_hints(cls)
+        for name in values.keys() & (kinds.keys() - tuples.keys()):
+            _check_type(name, values[name], kinds[name])
+        return cls(**{**values, **{name: tuple(x) for name, x in tuples.items()}})
 
     def __post_init__(self) -> None:
         _one_of("task", self.task, PRESETS)
@@ -221,3 +234,13 @@ def _one_of(name: str, value: str, known: object) -> None:
         raise ValueError(
             f"{name} ({value!r}) must be one of {', '.join(known)}"  # type: ignore[arg-type]
         )
+
+
+def _check_type(name: str, value: object, kind: Any) -> None:
+    """Raise unless JSON gave a value of the type; a whole number is a float too."""
+    wanted = kind | int if kind is float else kind
+    is_bool = isinstance(value, bool) and kind is not bool
+    huge = isinstance(value, int) and abs(value) >= 2**63
+    if not isinstance(value, wanted) or is_bool or huge:
+        named = getattr(kind, "__name__", kind)
+        raise ValueError(f"{name} ({value!r}) must be of type {named}")

@@ -2,7 +2,7 @@
 
 import os
 import re
-import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,16 @@ import torch
 from torch import nn
 
 from tformer.checks import require
-from tformer.files import read_json, sha256_of, wait_for_disk, write_json
-from tformer.runs.folder import RunError, remove_folder
-from tformer.training.processes import process_rank
+from tformer.files import (
+    check_sealed,
+    read_json,
+    sealed,
+    sha256_of,
+    wait_for_disk,
+    write_json,
+)
+from tformer.runs.folder import RunError, remove, remove_folder
+from tformer.training.processes import from_all, num_processes, process_rank
 from tformer.training.shards import (
     full_state,
     load_full_state,
@@ -20,8 +27,9 @@ from tformer.training.shards import (
     save_shards,
 )
 
-FORMAT = "tformer training state, version 1"
-STEP_FOLDER = re.compile(r"step-\d+")
+FORMAT = "tformer training state, version 2"
+OLD_FORMAT = "tformer training state, version 1"  # hashes no shards, and not itself
+STEP_FOLDER = re.compile(r"step-[0-9]+")
 TENSORS, SHARDS, FACTS = "training.safetensors", "shards", "state.json"
 
 
@@ -56,29 +64,32 @@ def save_state(
     new = folder / f".{path.name}.new"
     try:
         if process_rank() == 0:
-            shutil.rmtree(new, ignore_errors=True)
-            new.mkdir(parents=True)
+            remove(new)
+            # The run's own folder is not made: if it is gone, it was moved.
+            folder.mkdir(exist_ok=True)
+            new.mkdir()
         if sharded:
             save_shards(new / SHARDS, model, optimizer)
+            names = sorted(f"{SHARDS}/{file.name}" for file in _files(new / SHARDS))
+            digests = _digests(new, names)
         else:
             tensors = full_state(model, optimizer)
         if process_rank() > 0:
             return
-        digest = None
         if not sharded:
             require("safetensors.torch").save_file(tensors, new / TENSORS)
             (new / TENSORS).chmod(0o644)  # safetensors lets only the owner read
-            digest = sha256_of(new / TENSORS)
-        for file in new.rglob("*.safetensors"):
-            wait_for_disk(file)
-        own = {"format": FORMAT, "step": step, "sha256": digest}
-        write_json(new / FACTS, {**own, **facts})
+            digests = {TENSORS: sha256_of(new / TENSORS)}
+        for name in digests:
+            wait_for_disk(new / name)
+        own = {"format": FORMAT, "step": step, "sha256": digests}
+        write_json(new / FACTS, sealed({**own, **facts}))
         if path.exists():  # made before the run went back to an older one
             remove_folder(path)
         os.replace(new, path)
         wait_for_disk(folder)
     except (OSError, require("safetensors").SafetensorError) as error:
-        shutil.rmtree(new, ignore_errors=True)
+        remove(new)
         raise RunError(
             f"the checkpoint of step {step} cannot be written: {error}. Older ones in "
             f"{folder} are whole: make room, and go on with --resume"
@@ -91,14 +102,15 @@ def saved_states(folder: Path) -> list[Path]:
     """List the checkpoints in a folder, the oldest first."""
     if not folder.is_dir():
         return []
-    return sorted(path for path in folder.iterdir() if STEP_FOLDER.fullmatch(path.name))
+    found = [path for path in folder.iterdir() if STEP_FOLDER.fullmatch(path.name)]
+    return sorted(found, key=lambda path: (int(path.name[5:]), path.name))
 
 
 def clean_up(folder: Path) -> None:
     """Remove what a kill has left half-written, or half-removed."""
     for pattern in (".*.new", ".*.old"):
         for path in folder.glob(pattern):
-            shutil.rmtree(path, ignore_errors=True)
+            remove(path)
 
 
 def load_state(
@@ -119,20 +131,71 @@ def load_state(
             message names it, and an older checkpoint if there is one.
     """
     try:
-        facts = read_json(path / FACTS, format=FORMAT, types={"step": int})
+        facts = read_json(
+            path / FACTS, format=(FORMAT, OLD_FORMAT), types={"step": int}
+        )
+        if facts["format"] == FORMAT:
+            check_sealed(path / FACTS, facts)
+        if facts["step"] != int(path.name[5:]):
+            raise RunError(f"{path / FACTS} is of step {facts['step']}")
+        _check_digests(path, facts["sha256"])
         if (path / SHARDS).exists():
             load_shards(path / SHARDS, model, optimizer)
             return facts
         tensors = {}
         if process_rank() == 0:
-            if sha256_of(path / TENSORS) != facts["sha256"]:
-                raise RunError(f"{path / TENSORS} is truncated or changed")
             tensors = require("safetensors.torch").load_file(path / TENSORS)
         load_full_state(model, tensors, optimizer)
         return facts
     except (RunError, OSError, ValueError, KeyError) as error:
-        message = f"{path} cannot be loaded: {error}"
-        older = [other for other in saved_states(path.parent) if other < path]
-        if older:
-            message += f". Remove it to go on from {older[-1].name}, the one before it"
-        raise RunError(message) from error
+        raise refusal(path, error) from error
+
+
+def refusal(path: Path, error: Exception) -> RunError:
+    """Say that a checkpoint cannot be loaded and why, and which one could be."""
+    message = f"{path} cannot be loaded: {error}"
+    older = [other for other in saved_states(path.parent) if other.name < path.name]
+    if older:
+        message += f". Remove it to go on from {older[-1].name}, the one before it"
+    return RunError(message)
+
+
+def _check_digests(path: Path, digests: Any) -> None:
+    """Hold the files of a checkpoint to their SHA-256; all processes must call it.
+
+    Raises:
+        RunError: a file is missing, truncated or changed, or there is one more.
+    """
+    if digests is None:  # of an old format: there is nothing to hold them to
+        if process_rank() == 0:
+            warnings.warn(
+                f"{path} is of an older version, which kept no hashes of its shards: "
+                "whether they were changed is not known",
+                stacklevel=2,
+            )
+        return
+    if isinstance(digests, str):  # of the old format
+        digests = {TENSORS: digests}
+    if not isinstance(digests, dict):
+        raise RunError(f"{path / FACTS}: sha256 ({digests!r}) has a wrong type")
+    there = {f"{SHARDS}/{file.name}" for file in _files(path / SHARDS)}
+    there |= {TENSORS} if (path / TENSORS).exists() else set()
+    for name in sorted(there ^ digests.keys()):
+        wrong = "is missing" if name in digests else "is not of this checkpoint"
+        raise RunError(f"{path / name} {wrong}")
+    found = _digests(path, sorted(digests))
+    for name, digest in digests.items():
+        if found[name] != digest:
+            raise RunError(f"{path / name} is truncated or changed")
+
+
+def _digests(folder: Path, names: list[str]) -> dict[str, str]:
+    """Hash files, each process some of them; all must call it, and each gets all."""
+    names = from_all(names)[0]  # on several machines not all need see them at once
+    mine = names[process_rank() :: num_processes()]
+    found = from_all({name: sha256_of(folder / name) for name in mine})
+    return {name: digest for part in found for name, digest in part.items()}
+
+
+def _files(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []

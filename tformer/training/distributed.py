@@ -41,28 +41,46 @@ def setup(device: str = "auto", *, timeout: timedelta | None = None) -> torch.de
             or torchrun has started more processes than the machine has GPUs.
     """
     together = "RANK" in os.environ and "WORLD_SIZE" in os.environ
+    chosen = choose_device(device, alone=not together)
+    if together and not dist.is_initialized():
+        backend = "cpu:gloo,cuda:nccl" if chosen.type == "cuda" else "gloo"
+        dist.init_process_group(backend, timeout=timeout)
+    return chosen
+
+
+def choose_device(device: str = "auto", *, alone: bool = True) -> torch.device:
+    """Choose a device as `setup` does, and wait for no other process.
+
+    Args:
+        device: as `setup` takes it.
+        alone: False if other processes of this machine work beside this one.
+
+    Returns:
+        The device; alone, the first GPU, whatever LOCAL_RANK says.
+
+    Raises:
+        ValueError: as `setup`.
+    """
     if device == "auto":
-        mps = not together and torch.backends.mps.is_available()
+        mps = alone and torch.backends.mps.is_available()
         device = "cuda" if torch.cuda.is_available() else "mps" if mps else "cpu"
     if device not in ("cpu", "cuda", "mps"):
         raise ValueError(f"device ({device!r}) must be 'auto', 'cpu', 'cuda' or 'mps'")
-    if device == "mps" and together:
+    if device == "mps" and not alone:
         raise ValueError("device ('mps') has no way to talk to other processes: 'cpu'")
     if device == "mps" and not torch.backends.mps.is_available():
         raise ValueError("device ('mps') is not on this machine")
-    local_rank, gpus = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
-    if device == "cuda" and local_rank >= gpus:
+    if device != "cuda":
+        return torch.device(device)
+    local_rank = 0 if alone else int(os.environ.get("LOCAL_RANK", "0"))
+    gpus = torch.cuda.device_count()
+    if local_rank >= gpus:
         raise ValueError(
             f"device ('cuda'): process {local_rank} of this machine needs a GPU of its "
             f"own, and there are {gpus}"
         )
-    chosen = torch.device(f"cuda:{local_rank}" if device == "cuda" else device)
-    if device == "cuda":
-        torch.cuda.set_device(chosen)
-    if together and not dist.is_initialized():
-        backend = "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
-        dist.init_process_group(backend, timeout=timeout)
-    return chosen
+    torch.cuda.set_device(local_rank)
+    return torch.device(f"cuda:{local_rank}")
 
 
 def teardown() -> None:

@@ -5,6 +5,7 @@ Without `torch.distributed` set up, there is one process, and all of it is mine.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -32,6 +33,15 @@ def wait_for_all() -> None:
     """Wait until every process has come here."""
     if num_processes() > 1:
         dist.barrier()
+
+
+def from_all(value: Any) -> list[Any]:
+    """Collect what each process gives, in the order of their ranks; each gets all."""
+    if num_processes() == 1:
+        return [value]
+    values: list[Any] = [None] * num_processes()
+    dist.all_gather_object(values, value)
+    return values
 
 
 @contextmanager
