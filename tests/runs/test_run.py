@@ -3,15 +3,23 @@
 import dataclasses
 import json
 import math
+import multiprocessing
 import os
 import resource
+import shutil
 import signal
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from small_run import begin_or_resume, small_settings, train_here, what_counts
+from small_run import (
+    begin_or_resume,
+    small_settings,
+    small_text_settings,
+    train_here,
+    what_counts,
+)
 from tformer import load_checkpoint
 from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.run import Run, Stopped
@@ -88,6 +96,30 @@ def test_ctrl_c_saves_and_the_run_goes_on_as_if_never_stopped(whole, tmp_path, s
     assert what_counts(path) == what_counts(whole)
     for name in ("model.safetensors", "model.json"):
         assert (path / name).read_bytes() == (whole / name).read_bytes()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("task", ["addition", "text"])
+def test_a_compiled_run_goes_on_as_if_never_stopped(tmp_path, task):
+    """In new processes, since this one would still know its kernels."""
+    few = {"compile": True, "steps": 12, "dropout": 0.1, "save_every": 6}
+    if task == "text":
+        settings = small_text_settings(tmp_path, **few)
+    else:
+        settings = small_settings(task, max_len=40, **few)
+    server = multiprocessing.get_context("spawn")
+    for name in ("whole", "part"):
+        path = tmp_path / name
+        if name == "part":
+            shutil.copytree(tmp_path / "whole", path)
+            shutil.rmtree(path / "checkpoints/step-00000012")
+        process = server.Process(target=train_here, args=(path, settings))
+        process.start()
+        process.join()
+        assert process.exitcode == 0
+    assert what_counts(path) == what_counts(tmp_path / "whole")
+    weights = (tmp_path / name / "model.safetensors" for name in ("whole", "part"))
+    assert next(weights).read_bytes() == next(weights).read_bytes()
 
 
 def test_the_time_goes_on_where_it_stopped(tmp_path):

@@ -70,7 +70,17 @@ def test_the_run_is_that_of_one_process(alone, tmp_path, strategy, processes):
     assert one["test_loss"] == pytest.approx(two["test_loss"], rel=1e-4)
     assert one["machine"]["processes"] == processes
     if strategy == "fsdp":  # written in parts, and read by one process
-        assert len(list(path.glob("checkpoints/*12/shards/*.safetensors"))) == 2
+        newest = path / "checkpoints/step-00000012"
+        shards = sorted(newest.glob("shards/*.safetensors"))
+        hashed = json.loads((newest / "state.json").read_text())["sha256"]
+        assert [path.name for path in shards] == [Path(name).name for name in hashed]
+        assert len(shards) == 2
+        data = shards[1].read_bytes()
+        shards[1].write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+        process = start(2, "--resume", path, "--strategy", strategy)
+        _, err = finish(process)
+        assert process.returncode == 1
+        assert f"{shards[1].name} is truncated or changed. Remove it to go on" in err
     (path / "result.json").unlink()
     newest = path / "checkpoints/step-00000012"
     newest.rename(tmp_path / "gone")

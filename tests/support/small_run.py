@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
 import torch
 
 from tformer.runs.folder import RunFolder
-from tformer.runs.run import Run
+from tformer.runs.run import Run, Stopped
 from tformer.runs.settings import RunSettings
 
 SMALL = {
@@ -29,6 +30,25 @@ SMALL = {
 
 def small_settings(task: str = "reverse", **changes) -> RunSettings:
     return RunSettings.of(task, **{**SMALL, **changes})
+
+
+def small_text_settings(folder: Path, **changes) -> RunSettings:
+    """Settings of a run on a text, which is written into a folder."""
+    book = folder / "book.txt"
+    book.write_text("to be or not to be\n" * 90)
+    sizes = {"d_model": 10, "num_heads": 2, "num_layers": 1, "max_len": 11}
+    few = {"steps": 12, "warmup_steps": 2, "evaluate_every": 6, "save_every": 4}
+    given = {**sizes, **few, "test_examples": 7, **changes}
+    return RunSettings.of("text", files=(str(book),), **given)
+
+
+def stop_after(path: Path, settings: RunSettings, step: int) -> None:
+    """Leave a run behind that was stopped after a step."""
+    torch.set_num_threads(1)
+    run = begin_or_resume(path, settings)
+    run.callback = lambda report: report.step == step and run.stop()
+    with pytest.raises(Stopped):
+        run.train()
 
 
 def begin_or_resume(path: Path, settings: RunSettings) -> Run:

@@ -83,14 +83,15 @@ class RunFolder:
         return folder
 
     def _check_free(self) -> None:
-        if self.config.exists():
+        is_folder = self.path.is_dir()
+        names = {file.name for file in self.path.iterdir()} if is_folder else set()
+        if self.config.name in names:
             raise RunError(
                 f"{self.path} has a run in it: go on with --resume, remove it, or name "
                 "another folder"
             )
         # What a kill has left of a beginning is no hindrance.
-        left = {self._lock_path.name, beside(self.config).name}
-        if self.path.is_dir() and {file.name for file in self.path.iterdir()} - left:
+        if names - {self._lock_path.name, beside(self.config).name}:
             raise RunError(f"{self.path} is not empty: name another folder")
 
     def discard(self) -> None:

@@ -1,0 +1,123 @@
+"""Commands on folders that others have made or use, and beside peers."""
+
+import json
+import shutil
+
+import pytest
+import torch.distributed as dist
+
+from tformer.runs import own_files
+from tformer.runs.folder import RunFolder
+from tformer.runs.settings import RunSettings
+
+DEEP = "[" * 200_000
+
+
+@pytest.fixture
+def copied(runs, tmp_path):
+    """A finished run, to be changed."""
+    return shutil.copytree(runs["reverse"], tmp_path / "run")
+
+
+class TestPeers:
+    """Variables that torchrun sets stay in the shells that it starts."""
+
+    @pytest.fixture(autouse=True)
+    def among_others(self, monkeypatch):
+        def refuse(*_, **__):
+            raise AssertionError("it waits for other processes")
+
+        monkeypatch.setattr(dist, "init_process_group", refuse)
+        for name, value in {
+            "RANK": "1",
+            "LOCAL_RANK": "1",
+            "WORLD_SIZE": "2",
+            "MASTER_ADDR": "localhost",
+            "MASTER_PORT": "1",
+        }.items():
+            monkeypatch.setenv(name, value)
+
+    def test_translate(self, tformer, runs):
+        assert tformer("translate", runs["reverse"], "abc").code == 0
+
+    def test_generate(self, tformer, runs):
+        assert tformer("generate", runs["gpt"], "--tokens", 3).code == 0
+
+    def test_evaluate(self, tformer, runs):
+        assert tformer("evaluate", runs["reverse"], "--count", 3).code == 0
+
+    def test_attend(self, tformer, runs, tmp_path):
+        said = tformer("attend", runs["reverse"], "abc", "-o", tmp_path / "a.svg")
+        assert said.code == 0
+
+    def test_info(self, tformer, runs):
+        assert tformer("info", runs["reverse"]).code == 0
+
+
+class TestTrain:
+    def test_a_folder_of_the_user_outlives_a_run_that_fails(
+        self, tformer, small, tmp_path
+    ):
+        huge = small(d_model=10**7, d_ff=10**7)
+        assert tformer("train", "copy", *huge, "-o", tmp_path).code == 1
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_run_that_another_process_begins_outlives_this_one(
+        self, tformer, small, tmp_path
+    ):
+        other = RunFolder.create(tmp_path, RunSettings.of("copy"))
+        before = other.config.read_bytes()
+        for words in (["copy", *small(), "-o", tmp_path], ["--resume", tmp_path]):
+            assert tformer("train", *words).code == 1
+            assert other.config.read_bytes() == before
+        assert "another process is training here" in tformer("train", *words).err
+
+    def test_nobody_comes_in_while_the_data_are_read(
+        self, tformer, small, runs, tmp_path, monkeypatch
+    ):
+        out, write, said = tmp_path / "run", own_files.write_token_stream, []
+
+        def write_and_try(*arguments):
+            monkeypatch.setattr(own_files, "write_token_stream", write)
+            said.append(tformer("train", "--resume", out))
+            return write(*arguments)
+
+        monkeypatch.setattr(own_files, "write_token_stream", write_and_try)
+        words = ["text", runs["text"], *small(max_len=17), "-o", out, "--quiet"]
+        assert tformer("train", *words).code == 0
+        assert said[0].code == 1
+        assert "another process is training here" in said[0].err
+        mine, whole = (p / "model.safetensors" for p in (out, runs["gpt"]))
+        assert mine.read_bytes() == whole.read_bytes()
+
+
+class TestFiles:
+    @pytest.mark.parametrize("name", ["config.json", "metrics.jsonl", "result.json"])
+    @pytest.mark.parametrize("text", [DEEP, '{"step": ' + DEEP, "\0" * 100])
+    def test_info_and_resume_end_with_a_sentence(self, tformer, copied, name, text):
+        (copied / name).write_text(f"{text}\n")
+        for words in (["info", copied], ["train", "--resume", copied, "--quiet"]):
+            said = tformer(*words)
+            assert said.code in (0, 1)
+            assert bool(said.err) == (said.code == 1)
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"files": [5]}, "files ([5]) must be a list of texts"),
+            ({"steps": "9"}, "steps ('9') must be of type int"),
+        ],
+    )
+    def test_a_setting_of_another_type(self, tformer, copied, changes, message):
+        config = copied / "config.json"
+        config.write_text(json.dumps({**json.loads(config.read_text()), **changes}))
+        for words in (["info", copied], ["train", "--resume", copied]):
+            said = tformer(*words)
+            assert (said.code, message in said.err) == (1, True)
+
+    def test_more_layers_than_the_checkpoint_has(self, tformer, copied):
+        config = copied / "config.json"
+        values = json.loads(config.read_text())
+        config.write_text(json.dumps({**values, "num_layers": 10**7}))
+        said = tformer("train", "--resume", copied)
+        assert "too few for num_layers (10000000)" in said.err

@@ -1,0 +1,268 @@
+"""The folder of a run: who may write in it, and what is taken away."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from small_run import (
+    begin_or_resume,
+    small_settings,
+    small_text_settings,
+    train_here,
+    what_counts,
+)
+from tformer.runs import own_files, run
+from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.run import Run
+from tformer.runs.settings import RunSettings
+
+IN_USE = "another process is training here"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def is_free(path: Path) -> bool:
+    folder = RunFolder.open(path)
+    try:
+        folder.lock()
+    except RunError:
+        return False
+    folder.unlock()
+    return True
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that was not disturbed."""
+    path = tmp_path_factory.mktemp("whole") / "run"
+    train_here(path, small_settings())
+    return path
+
+
+def small_text(tmp_path: Path) -> RunSettings:
+    book = tmp_path / "book.txt"
+    book.write_text("to be or not to be\n" * 90)
+    sizes = {"d_model": 10, "num_heads": 2, "num_layers": 1, "max_len": 11}
+    few = {"steps": 12, "warmup_steps": 2, "evaluate_every": 6, "save_every": 4}
+    return RunSettings.of("text", files=(str(book),), test_examples=7, **sizes, **few)
+
+
+class TestLock:
+    def test_nobody_else_comes_in_while_the_data_are_read(self, tmp_path, monkeypatch):
+        """Two that write the same ids would leave zeros among them."""
+        path, write, tried = tmp_path / "run", own_files.write_token_stream, []
+
+        def write_and_look(*arguments):
+            tried.append(None)
+            if len(tried) > 1:  # the other one came in
+                return None
+            before = contents(path)
+            with pytest.raises(RunError, match=IN_USE):
+                Run(RunFolder.open(path), progress=False)
+            assert contents(path) == before
+            return write(*arguments)
+
+        monkeypatch.setattr(own_files, "write_token_stream", write_and_look)
+        Run(RunFolder.create(path, small_text_settings(tmp_path)), progress=False)
+        assert tried == [None]
+
+    def test_it_is_held_from_the_first_byte_to_the_last(self, tmp_path, monkeypatch):
+        path, seen = tmp_path / "run", []
+
+        def look(*_):
+            seen.append(is_free(path))
+
+        write = run.write_json
+        monkeypatch.setattr(run, "write_json", lambda *a: (look(), write(*a)))
+        folder = RunFolder.create(path, small_settings(steps=6))
+        look()
+        training = Run(folder, progress=False, callback=look)
+        look()
+        training.train()
+        assert seen == [False] * 9
+        assert is_free(path)
+
+    @pytest.mark.parametrize("moment", ["before", "while"])
+    def test_it_is_given_back_when_the_run_fails(self, tmp_path, moment):
+        path = tmp_path / "run"
+        folder = RunFolder.create(path, small_settings())
+
+        def fail(_):
+            raise ZeroDivisionError
+
+        if moment == "before":
+            folder.config.write_text("{")
+            with pytest.raises(RunError):
+                Run(folder)
+        else:
+            with pytest.raises(ZeroDivisionError):
+                Run(folder, progress=False, callback=fail).train()
+        assert is_free(path)
+
+    def test_it_is_given_back_where_nobody_trained(self, tmp_path):
+        folder = RunFolder.create(tmp_path / "run", small_settings())
+        training = Run(folder, progress=False)
+        assert not is_free(tmp_path / "run")
+        del training, folder
+        assert is_free(tmp_path / "run")
+
+    def test_a_run_can_be_trained_twice(self, tmp_path):
+        training = begin_or_resume(tmp_path / "run", small_settings(steps=6))
+        assert training.train() == training.train()
+
+
+class TestBeginning:
+    def test_of_two_that_begin_at_once_the_faster_keeps_its_files(
+        self, tmp_path, monkeypatch
+    ):
+        """The slower has looked, and found the folder free, before the faster came."""
+        path, mkdir, faster = tmp_path / "run", Path.mkdir, []
+
+        def meanwhile(*arguments, **options):
+            monkeypatch.setattr(Path, "mkdir", mkdir)
+            faster.append(RunFolder.create(path, small_settings(seed=1)))
+            return mkdir(*arguments, **options)
+
+        monkeypatch.setattr(Path, "mkdir", meanwhile)
+        with pytest.raises(RunError, match=IN_USE):
+            RunFolder.create(path, small_settings(seed=2))
+        assert faster[0].settings().seed == 1
+        assert not is_free(path)
+        Run(faster[0], progress=False)
+
+    def test_of_many_one_gets_the_folder(self, tmp_path):
+        for number in range(20):
+            path, got, said = tmp_path / f"{number}" / "run", [], []
+            together = threading.Barrier(5)
+
+            def begin(seed, path=path, got=got, said=said, together=together):
+                together.wait()
+                try:
+                    got.append(RunFolder.create(path, small_settings(seed=seed)))
+                except RunError as error:
+                    said.append(str(error))
+
+            others = [threading.Thread(target=begin, args=(i,)) for i in range(5)]
+            for other in others:
+                other.start()
+            for other in others:
+                other.join()
+            assert len(got) == 1
+            assert all(IN_USE in s or "has a run in it" in s for s in said)
+            assert {file.name for file in path.iterdir()} == {"config.json", "lock"}
+            got[0].settings()
+
+    @pytest.mark.parametrize("left", ["lock", "config.json.new"])
+    def test_what_a_kill_leaves_is_no_hindrance(self, tmp_path, left):
+        (tmp_path / left).touch()
+        assert RunFolder.create(tmp_path, small_settings()).settings().steps == 37
+
+    def test_a_name_that_is_no_text(self, tmp_path):
+        settings = RunSettings.of("text", files=("\udcff.txt",))
+        with pytest.raises(RunError, match=r"files \('\\udcff.txt'\): a name must be"):
+            RunFolder.create(tmp_path / "a/run", settings)
+        assert not (tmp_path / "a").exists()
+
+
+class TestDiscard:
+    def test_what_this_process_made_goes_and_nothing_else(self, tmp_path):
+        (tmp_path / "mine").mkdir()
+        folder = RunFolder.create(
+            tmp_path / "mine/a/run", small_text_settings(tmp_path)
+        )
+        Run(folder, progress=False)
+        folder.discard()
+        assert list((tmp_path / "mine").iterdir()) == []
+
+    def test_an_empty_folder_of_the_user_stays(self, tmp_path):
+        RunFolder.create(tmp_path, small_settings()).discard()
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_run_of_somebody_else_stays(self, tmp_path):
+        path = tmp_path / "run"
+        RunFolder.create(path, small_settings()).unlock()
+        before = contents(path)
+        RunFolder.open(path).discard()
+        assert contents(path) == before
+
+    def test_a_run_that_somebody_trains_now_stays(self, tmp_path):
+        path = tmp_path / "run"
+        mine = RunFolder.create(path, small_settings())
+        mine.unlock()
+        other = RunFolder.open(path)
+        other.lock()
+        before = contents(path)
+        mine.discard()
+        assert contents(path) == before
+
+    def test_a_run_that_has_made_a_step_stays(self, tmp_path):
+        folder = RunFolder.create(tmp_path / "run", small_settings(steps=6))
+        Run(folder, progress=False).train()
+        before = contents(tmp_path / "run")
+        folder.discard()
+        assert contents(tmp_path / "run") == before
+
+
+class TestMoved:
+    @pytest.mark.parametrize("step", [1, 6, 8])
+    def test_the_run_stops_and_goes_on_where_it_is_now(self, whole, tmp_path, step):
+        path, new = tmp_path / "run", tmp_path / "elsewhere"
+        training = begin_or_resume(path, small_settings())
+        training.callback = lambda report: report.step == step and path.rename(new)
+        with pytest.raises(RunError, match=f"{path} was moved while the run wrote"):
+            training.train()
+        assert [file.name for file in tmp_path.iterdir()] == ["elsewhere"]
+        train_here(new, small_settings())
+        assert what_counts(new) == what_counts(whole)
+        model = "model.safetensors"
+        assert (new / model).read_bytes() == (whole / model).read_bytes()
+
+    def test_another_folder_in_its_place_is_not_written_to(self, tmp_path):
+        path, new = tmp_path / "run", tmp_path / "elsewhere"
+        training = begin_or_resume(path, small_settings())
+
+        def swap(report):
+            if report.step == 4:
+                path.rename(new)
+                RunFolder.create(path, small_settings(seed=1)).unlock()
+
+        training.callback = swap
+        with pytest.raises(RunError, match="was moved"):
+            training.train()
+        assert set(contents(path)) == {"config.json", "lock"}
+
+    def test_at_the_very_end_too(self, tmp_path, monkeypatch):
+        path = tmp_path / "run"
+        training = begin_or_resume(path, small_settings(steps=6))
+        measure = run.test_scores
+
+        def move(*arguments):
+            path.rename(tmp_path / "elsewhere")
+            return measure(*arguments)
+
+        monkeypatch.setattr(run, "test_scores", move)
+        with pytest.raises(RunError, match="was moved"):
+            training.train()
+        assert not path.exists()
+        monkeypatch.undo()
+        result = train_here(tmp_path / "elsewhere", small_settings())
+        assert result["steps"] == 6
+
+    def test_without_its_lock_it_stops_as_others_may_come_in(self, tmp_path):
+        path = tmp_path / "run"
+        training = begin_or_resume(path, small_settings())
+        training.callback = lambda report: report.step == 4 and other()
+
+        def other():
+            (path / "lock").unlink()
+            assert is_free(path)
+
+        with pytest.raises(RunError, match="or its lock was removed"):
+            training.train()
+        assert json.loads((path / "metrics.jsonl").read_text().splitlines()[-1])
+        train_here(path, small_settings())

@@ -1,0 +1,220 @@
+"""The folder of a run that somebody else has made: it writes nowhere but in itself."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from small_run import (
+    begin_or_resume,
+    small_settings,
+    small_text_settings,
+    stop_after,
+    train_here,
+)
+from tformer.files import open_new
+from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.metrics import Metrics, read_metrics
+from tformer.runs.run import Run
+from tformer.runs.settings import RunSettings
+
+FILES = ["metrics.jsonl", "result.json", "model.json", "model.safetensors"]
+DRAWINGS = ["loss.svg", "learning_rate.svg", "attention.svg"]
+DEEP = "[" * 200_000
+
+
+@pytest.fixture
+def stopped(tmp_path):
+    """A run that has made seven steps of twelve."""
+    stop_after(tmp_path / "run", small_settings(steps=12), 7)
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def victim(tmp_path):
+    path = tmp_path / "victim"
+    path.write_text("precious")
+    return path
+
+
+class TestLinks:
+    @pytest.mark.parametrize("end", [".new", ""])
+    def test_no_file_is_written_through_a_link(self, stopped, victim, end):
+        for name in FILES + DRAWINGS:
+            path = stopped / f"{name}{end}"
+            path.unlink(missing_ok=True)
+            path.symlink_to(os.path.relpath(victim, stopped))
+        train_here(stopped, small_settings())
+        assert victim.read_text() == "precious"
+        for name in FILES + DRAWINGS:
+            assert (stopped / name).is_file()
+            assert not (stopped / name).is_symlink()
+
+    def test_nor_are_the_data(self, tmp_path, victim):
+        path = tmp_path / "run"
+        folder = RunFolder.create(path, small_text_settings(tmp_path))
+        (path / "data").mkdir()
+        for name in ("tokens.bin", "tokens.bin.json", "vocabulary.json"):
+            (path / f"data/{name}.new").symlink_to(victim)
+        Run(folder, progress=False)
+        assert victim.read_text() == "precious"
+
+    @pytest.mark.parametrize("name", ["checkpoints", "data"])
+    def test_a_folder_that_is_a_link_is_refused(self, stopped, tmp_path, name):
+        other = tmp_path / "other"
+        for each in ("step-00000001", "step-00000002", ".a.new", ".b.old"):
+            (other / each).mkdir(parents=True)
+        if (stopped / name).exists():
+            (stopped / name).rename(tmp_path / "gone")
+        (stopped / name).symlink_to(other)
+        with pytest.raises(RunError, match=f"{stopped / name} is a link"):
+            train_here(stopped, small_settings())
+        assert len(list(other.iterdir())) == 4
+
+    def test_a_lock_that_is_a_link_is_refused(self, stopped, victim):
+        (stopped / "lock").unlink()
+        (stopped / "lock").symlink_to(victim)
+        with pytest.raises(RunError, match="lock is a link"):
+            train_here(stopped, small_settings())
+        assert victim.read_text() == "precious"
+
+    @pytest.mark.parametrize("name", [".step-00000009.new", ".step-00000006.old"])
+    def test_a_checkpoint_that_is_a_link_goes_and_not_what_it_names(
+        self, stopped, tmp_path, name
+    ):
+        other = tmp_path / "other"
+        other.mkdir()
+        (other / "letter.txt").write_text("dear")
+        (stopped / "checkpoints" / name).symlink_to(other)
+        train_here(stopped, small_settings())
+        assert (other / "letter.txt").read_text() == "dear"
+        names = {path.name for path in (stopped / "checkpoints").iterdir()}
+        assert names == {"step-00000009", "step-00000012"}
+
+    def test_a_new_file_is_opened_where_nothing_is(self, tmp_path, victim):
+        for target in (victim, tmp_path / "nothing"):
+            path = tmp_path / "new"
+            path.unlink(missing_ok=True)
+            path.symlink_to(target)
+            with open_new(path) as file:
+                file.write(b"abc")
+            assert path.read_bytes() == b"abc"
+        assert victim.read_text() == "precious"
+        assert not (tmp_path / "nothing").exists()
+
+
+class TestValues:
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"files": [5]}, r"files \(\[5\]\) must be a list of texts"),
+            ({"files": "ab"}, r"files \('ab'\) must be a list of texts"),
+            ({"without": [["mask"]]}, r"without \(\[\['mask'\]\]\) must be a list"),
+            ({"task": ["copy"]}, r"task \(\['copy'\]\) must be of type str"),
+            ({"d_model": 16.0}, r"d_model \(16.0\) must be of type int"),
+            ({"d_model": True}, r"d_model \(True\) must be of type int"),
+            ({"d_model": 10**30}, r"d_model \(10+\) must be of type int"),
+            ({"d_ff": "64"}, r"d_ff \('64'\) must be of type int \| None"),
+            ({"dropout": "0"}, r"dropout \('0'\) must be of type float"),
+            ({"dropout": None}, r"dropout \(None\) must be of type float"),
+            ({"learning_rate": 10**400}, r"learning_rate \(10+\) must be of type"),
+            ({"bias": 1}, r"bias \(1\) must be of type bool"),
+            ({"compile": None}, r"compile \(None\) must be of type bool"),
+        ],
+    )
+    def test_a_setting_of_another_type_is_named(self, tmp_path, changes, message):
+        folder = RunFolder.create(tmp_path / "run", small_settings())
+        values = json.loads(folder.config.read_text())
+        assert RunSettings.from_json({**values, "dropout": 0}).dropout == 0
+        folder.config.write_text(json.dumps({**values, **changes}))
+        with pytest.raises(RunError, match=message):
+            folder.settings()
+
+    def test_brackets_in_brackets_are_no_config(self, tmp_path):
+        folder = RunFolder.create(tmp_path / "run", small_settings())
+        folder.config.write_text(DEEP)
+        with pytest.raises(RunError, match=r"config.json is not JSON, or truncated"):
+            folder.settings()
+
+    def test_brackets_in_brackets_end_the_metrics(self, tmp_path):
+        path = tmp_path / "metrics.jsonl"
+        path.write_text(f'{{"step": 1}}\n{{"step": 2, "loss": {DEEP}\n{{"step": 3}}\n')
+        assert read_metrics(path) == [{"step": 1}]
+
+    @pytest.mark.parametrize("depth", range(900, 1000, 11))
+    def test_a_line_that_can_just_be_read_is_kept_as_it_is(self, tmp_path, depth):
+        path = tmp_path / "metrics.jsonl"
+        line = f'{{"step": 1, "x": {"[" * depth}{"]" * depth}}}\n'
+        path.write_text(line + '{"step": 9}\n')
+        Metrics(path, start=1).close()
+        assert path.read_text() in (line, "")  # "" where it is too deep to be read
+
+    @pytest.mark.parametrize(
+        "time", ["null", '"3"', "true", "[]", "1e999", "-5", "1" + "0" * 400, "NaN"]
+    )
+    def test_a_time_that_is_none_counts_nothing(self, tmp_path, time):
+        path = tmp_path / "metrics.jsonl"
+        lines = '{{"step": 1, "seconds": 3.5}}\n{{"step": 2, "seconds": {}}}\n'
+        path.write_text(lines.format(time))
+        metrics = Metrics(path, start=2)
+        assert 3.5 <= metrics.seconds()["seconds"] < 4.5
+        assert 0 <= metrics.seconds()["cpu_seconds"] < 1
+        metrics.close()
+
+    def test_a_run_goes_on_after_a_time_that_is_none(self, stopped):
+        path = stopped / "metrics.jsonl"
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        path.write_text(
+            "".join(f"{json.dumps({**x, 'seconds': None})}\n" for x in lines)
+        )
+        assert train_here(stopped, small_settings())["seconds"] > 0
+
+    @pytest.mark.parametrize("value", ['"x"', "[]", "{}"])
+    def test_a_loss_that_is_none_spoils_a_drawing_only(self, tmp_path, value):
+        path = tmp_path / "run"
+        run = begin_or_resume(path, small_settings(steps=6))
+
+        def spoil(report):
+            if report.step == 3:
+                with (path / "metrics.jsonl").open("a") as file:
+                    file.write(f'{{"step": 3, "loss": {value}}}\n')
+
+        run.callback = spoil
+        with pytest.warns(UserWarning, match="a drawing was left out"):
+            assert run.train()["steps"] == 6
+
+
+class TestSizes:
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"num_layers": 10**7}, r"too few for num_layers \(10000000\)"),
+            ({"d_model": 10**7}, r"of another model: .* is \(.*\), not \(.*10000000"),
+            ({"d_ff": 10**12}, r"of another model: .* is \(14, 10\), not \(10+, 10\)"),
+            ({"num_layers": 2}, r"it lacks model\.stacks\.encoder\.layers\.1"),
+        ],
+    )
+    def test_no_memory_is_taken_for_what_the_checkpoint_has_not(
+        self, stopped, monkeypatch, changes, message
+    ):
+        config = stopped / "config.json"
+        values = json.loads(config.read_text())
+        config.write_text(json.dumps({**values, **changes}))
+
+        def refuse(*_, **__):
+            raise AssertionError("a model was put on a device")
+
+        monkeypatch.setattr(torch.nn.Module, "to", refuse)
+        with pytest.raises(RunError, match=f"step-00000007 cannot be .*{message}"):
+            Run(RunFolder.open(stopped), progress=False)
+
+
+def test_names_of_checkpoints_are_numbers(tmp_path):
+    from tformer.runs.state import saved_states
+
+    for name in ("step-100000000", "step-99999999", "step-٣", "step-1x"):
+        (tmp_path / name).mkdir()
+    names = [path.name for path in saved_states(Path(tmp_path))]
+    assert names == ["step-99999999", "step-100000000"]
