@@ -6,7 +6,15 @@ import os
 
 import pytest
 
-from tformer.files import beside, read_json, sha256_of, wait_for_disk, write_json
+from tformer.files import (
+    beside,
+    check_sealed,
+    read_json,
+    sealed,
+    sha256_of,
+    wait_for_disk,
+    write_json,
+)
 
 
 @pytest.mark.parametrize("dies", ["write", "fsync", "replace"])
@@ -25,6 +33,21 @@ def test_a_writing_that_dies_leaves_the_old_file(tmp_path, monkeypatch, dies):
         write_json(path, {"a": "new"})
     monkeypatch.undo()
     assert read_json(path) == {"a": "old"}
+
+
+def test_what_is_no_unicode_leaves_nothing(tmp_path):
+    with pytest.raises(UnicodeEncodeError):
+        write_json(tmp_path / "a.json", {"file": "\udcff"})
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_sealed_is_held_to_it(tmp_path):
+    path, values = tmp_path / "a.json", {"b": [1.5, {"c": None}], "a": "ü"}
+    write_json(path, sealed(values))
+    check_sealed(path, read_json(path))
+    for changed in (values, {**sealed(values), "a": "u"}, {**sealed(values), "d": 1}):
+        with pytest.raises(ValueError, match=r"a\.json was changed"):
+            check_sealed(path, changed)
 
 
 def test_what_is_renamed_is_on_the_disk_first_and_the_folder_after(

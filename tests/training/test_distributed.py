@@ -16,7 +16,13 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 import distributed_worker as worker
-from tformer.training.distributed import distribute, running, setup, unwrap
+from tformer.training.distributed import (
+    choose_device,
+    distribute,
+    running,
+    setup,
+    unwrap,
+)
 
 # In float64, whatever the order of the sums. GPT's biases of keys have a gradient of
 # nothing but rounding, as softmax does not see them, and Adam makes it larger.
@@ -258,6 +264,17 @@ class TestErrors:
         monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
         with pytest.raises(ValueError, match=r"process 2 of this machine .* are 2"):
             setup("cuda")
+
+    def test_alone_the_first_gpu(self, monkeypatch):
+        for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
+            monkeypatch.setenv(name, "2")
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+        taken = []
+        monkeypatch.setattr(torch.cuda, "set_device", taken.append)
+        for name in ("auto", "cuda"):
+            assert choose_device(name) == torch.device("cuda:0")
+        assert taken == [0, 0]
 
     @pytest.mark.parametrize(
         ("together", "said"), [(True, "no way"), (False, "not on")]
