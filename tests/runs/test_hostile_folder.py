@@ -193,7 +193,7 @@ class TestSizes:
             ({"num_layers": 10**7}, r"too few for num_layers \(10000000\)"),
             ({"d_model": 10**7}, r"of another model: .* is \(.*\), not \(.*10000000"),
             ({"d_ff": 10**12}, r"of another model: .* is \(14, 10\), not \(10+, 10\)"),
-            ({"num_layers": 2}, r"it lacks model\.stacks\.encoder\.layers\.1"),
+            ({"num_layers": 2}, r"it lacks model\.encoder\.layers\.1"),
         ],
     )
     def test_no_memory_is_taken_for_what_the_checkpoint_has_not(
