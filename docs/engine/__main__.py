@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("\n".join(new))
         return 0
     if options.command == "lists":
-        from engine.lists import write_readme
+        from engine.site.lists import write_readme
 
         print("README.md: written" if write_readme(project) else "README.md: as it was")
         return 0

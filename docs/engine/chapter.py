@@ -7,9 +7,9 @@ import ast
 import re
 from pathlib import Path
 
-from engine.checking import SECTIONS
-from engine.lists import Chapter, chapters, write_readme
+from engine.pages.checking import SECTIONS
 from engine.project import Project
+from engine.site.lists import Chapter, chapters, write_readme
 
 # What belongs into each section, for whoever writes it.
 _HINTS = {

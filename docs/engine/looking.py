@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from engine.blocks import PageError
+from engine.copies.standalone import standalone_files
 from engine.definitions import NoDefinition, defined_names, find_spans
+from engine.pages.blocks import PageError
+from engine.pages.reading import Page
 from engine.project import Project
-from engine.reading import Page
-from engine.standalone import standalone_files
 
 ONE_PAGE = "ENGINE_PAGE"  # in the environment: the only page that MkDocs builds
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from engine.blocks import PageError
-from engine.cache import Cache, write
-from engine.checking import project_problems
-from engine.outputs import with_outputs
+from engine.pages.blocks import PageError
+from engine.pages.checking import project_problems
+from engine.pages.reading import Page
 from engine.project import Project
-from engine.reading import Page
+from engine.run.cache import Cache, write
+from engine.run.outputs import with_outputs
 
 # The folders in docs/ that hold nothing else, and what they hold.
 MADE = {"figures": ".svg", "notebooks": ".ipynb", "downloads": ".py"}
@@ -34,8 +34,8 @@ def generate(project: Project, chosen: list[Path] | None = None) -> list[str]:
 
 def check(project: Project, chosen: list[Path] | None = None) -> list[str]:
     """Run pages, fresh or not, write nothing, and return what is wrong."""
-    from engine.checking import count_line
-    from engine.working import run_pages
+    from engine.pages.checking import count_line
+    from engine.run.working import run_pages
 
     pages, problems = read_pages(project, chosen or project.pages)
     problems += project_problems(project, pages)
@@ -54,7 +54,7 @@ def rewrite_outputs(project: Project, chosen: list[Path] | None = None) -> list[
 
     A page with a block that fails stays as it is.
     """
-    from engine.working import run_pages
+    from engine.run.working import run_pages
 
     pages, problems = read_pages(project, chosen or project.pages)
     cache = Cache(project)
@@ -76,7 +76,7 @@ def rewrite_outputs(project: Project, chosen: list[Path] | None = None) -> list[
 
 def write_downloads(project: Project, chosen: list[Path] | None = None) -> list[str]:
     """Write the one-file code of each chapter, and run no page."""
-    from engine.standalone import standalone_files
+    from engine.copies.standalone import standalone_files
 
     pages, problems = read_pages(project, chosen or project.pages)
     written = set()
@@ -99,7 +99,7 @@ def write_downloads(project: Project, chosen: list[Path] | None = None) -> list[
 
 def run_alone(project: Project, chosen: list[Path] | None = None) -> list[str]:
     """Run notebooks and downloads where the package is not; return what is wrong."""
-    from engine.alone import problem_of
+    from engine.copies.alone import problem_of
 
     problems = generate(project, chosen)
     cache = Cache(project)
@@ -124,7 +124,7 @@ def read_pages(project: Project, paths: list[Path]) -> tuple[list[Page], list[st
 
 
 def _run(project: Project, pages: list[Page], cache: Cache) -> list[str]:
-    from engine.working import run_pages
+    from engine.run.working import run_pages
 
     problems = []
     for page, outcome in run_pages(project, pages):

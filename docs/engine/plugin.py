@@ -19,22 +19,22 @@ from pytest_codeblocks.plugin import (  # type: ignore[import-untyped]
     TestBlock,
 )
 
-from engine.alone import problem_of
-from engine.blocks import Block, PageError
-from engine.checking import (
+from engine.copies.alone import problem_of
+from engine.copies.standalone import standalone_files
+from engine.pages.blocks import Block, PageError
+from engine.pages.checking import (
     count_line,
     header_problems,
     section_problems,
     text_problems,
     unseen_code,
 )
-from engine.compiling import BlockFailed
-from engine.figures import image_problems, place_figures
-from engine.outputs import output_problem
+from engine.pages.reading import Page, Rendered, render
 from engine.project import Project
-from engine.reading import Page, Rendered, render
-from engine.running import Runner, SecondRun
-from engine.standalone import standalone_files
+from engine.run.compiling import BlockFailed
+from engine.run.figures import image_problems, place_figures
+from engine.run.outputs import output_problem
+from engine.run.running import Runner, SecondRun
 
 if TYPE_CHECKING:
     from xdist.scheduler import Scheduling  # type: ignore[import-untyped]

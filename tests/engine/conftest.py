@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.pages.reading import Page
 from engine.project import Project
-from engine.reading import Page
 from small_project import Write
 
 SMALL = Path(__file__).parent / "project"

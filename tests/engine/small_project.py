@@ -4,14 +4,14 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.blocks import PageError
-from engine.checking import page_problems
-from engine.compiling import BlockFailed
-from engine.figures import place_figures
-from engine.outputs import output_problem
+from engine.pages.blocks import PageError
+from engine.pages.checking import page_problems
+from engine.pages.reading import Page
 from engine.project import Project
-from engine.reading import Page
-from engine.running import Result, Runner, SecondRun
+from engine.run.compiling import BlockFailed
+from engine.run.figures import place_figures
+from engine.run.outputs import output_problem
+from engine.run.running import Result, Runner, SecondRun
 
 Write = Callable[..., Page]  # the fixture `write`
 

@@ -12,9 +12,9 @@ import torch
 from torch.testing import assert_close
 
 import tformer
+from engine.copies.standalone import standalone_files
+from engine.pages.reading import Page
 from engine.project import Project
-from engine.reading import Page
-from engine.standalone import standalone_files
 from tformer.generate.plain import continue_text, translate_greedily
 
 PROJECT = Project.find(Path(__file__).parents[2])

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.api import Package
 from engine.project import ENGINE, Project
+from engine.site.api import Package
 
 CONFIG = f"""
 nav:
@@ -31,7 +31,7 @@ plugins:
       nav_section_title: API
       api_root_uri: api
       nav_item_prefix: ""
-hooks: [{ENGINE}/hooks.py, {ENGINE}/lists.py, {ENGINE}/api.py]
+hooks: [{ENGINE}/site/hooks.py, {ENGINE}/site/lists.py, {ENGINE}/site/api.py]
 """
 INIT = '''"""A package."""
 

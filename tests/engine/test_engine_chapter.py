@@ -6,8 +6,8 @@ import pytest
 
 from engine.__main__ import main
 from engine.chapter import make_chapter
-from engine.lists import chapters, list_problems
 from engine.project import Project
+from engine.site.lists import chapters, list_problems
 from small_project import problems_of
 
 README = """# tiny

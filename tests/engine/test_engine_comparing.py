@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.outputs import difference, same_output
+from engine.run.outputs import difference, same_output
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import textwrap
 import markdown
 import pytest
 
-from engine.blocks import PageError
 from engine.definitions import NoDefinition, defined_names, find_nodes, find_spans
+from engine.pages.blocks import PageError
+from engine.pages.reading import snippet_options
 from engine.project import Project
-from engine.reading import snippet_options
 from small_project import Write
 
 SOURCE = textwrap.dedent('''\

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from engine.figures import COLOURS, place_figures, repeated_names, themed
+from engine.run.figures import COLOURS, place_figures, repeated_names, themed
 from small_project import Write, run
 
 PAPER = {"light": "#ffffff", "dark": "#1e2129"}  # of Material's two schemes

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from engine.__main__ import main
-from engine.cache import STATES
 from engine.project import ENGINE, Project
+from engine.run.cache import STATES
 
 Engine = Callable[..., "Done"]
 

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from engine.cache import STATES
-from engine.hooks import chapter_links, mend_links, take_styles
 from engine.project import ENGINE, Project
+from engine.run.cache import STATES
+from engine.site.hooks import chapter_links, mend_links, take_styles
 
 LAB = {
     "cells": [
@@ -49,7 +49,7 @@ def site(project: Project) -> Project:
     """Add the hooks and a lab to the small project."""
     config = project.root / "mkdocs.yml"
     labs = 'plugins:\n  - mkdocs-jupyter: {include: ["labs/*.ipynb"]}\n'
-    text = config.read_text("utf-8") + f"hooks: [{ENGINE}/hooks.py]\n{labs}"
+    text = config.read_text("utf-8") + f"hooks: [{ENGINE}/site/hooks.py]\n{labs}"
     config.write_text(text, "utf-8")
     (project.docs / "labs").mkdir()
     lab = json.dumps(LAB)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.lists import chapters, home_table, list_problems, order, write_readme
 from engine.project import Project
+from engine.site.lists import chapters, home_table, list_problems, order, write_readme
 
 PAGE = """---
 kind: chapter

@@ -61,7 +61,7 @@ def test_what_is_not_there_is_told(
 def test_a_build_of_one_page_runs_and_holds_no_other(project: Project) -> None:
     config = project.root / "mkdocs.yml"
     nav = "nav:\n  - Home: index.md\n  - Scale: chapters/scale.md\n"
-    hooks = f"hooks: [{ENGINE}/hooks.py]\n"
+    hooks = f"hooks: [{ENGINE}/site/hooks.py]\n"
     config.write_text(config.read_text("utf-8") + hooks + nav, "utf-8")
     home = project.docs / "index.md"
     home.write_text("```python\n1 / 0\n```\n\n[gone](gone.md)\n", "utf-8")

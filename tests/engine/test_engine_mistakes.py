@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from engine.checking import text_problems
+from engine.pages.checking import text_problems
 from engine.project import Project
 from small_project import Write, problems_of
 

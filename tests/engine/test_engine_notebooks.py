@@ -10,12 +10,18 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from engine.alone import problem_of
-from engine.figures import place_figures
-from engine.notebooks import Ran, flat_lines, needed_data, notebook, notebook_markdown
+from engine.copies.alone import problem_of
+from engine.copies.notebooks import (
+    Ran,
+    flat_lines,
+    needed_data,
+    notebook,
+    notebook_markdown,
+)
+from engine.pages.reading import Page
 from engine.project import Project
-from engine.reading import Page
-from engine.running import Runner
+from engine.run.figures import place_figures
+from engine.run.running import Runner
 from small_project import Write
 
 

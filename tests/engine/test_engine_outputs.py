@@ -5,7 +5,7 @@ import re
 import pytest
 
 from engine.making import rewrite_outputs
-from engine.outputs import with_outputs
+from engine.run.outputs import with_outputs
 from small_project import Write, run
 
 PAGE = """\

@@ -5,9 +5,9 @@ import textwrap
 
 import pytest
 
-from engine.checking import marked_sources, project_problems, unshown_names
+from engine.pages.checking import marked_sources, project_problems, unshown_names
+from engine.pages.reading import Page
 from engine.project import Project
-from engine.reading import Page
 from small_project import Write
 
 

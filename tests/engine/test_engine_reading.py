@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.blocks import Origin, find_fences, number
+from engine.pages.blocks import Origin, find_fences, number
+from engine.pages.reading import Page
 from engine.project import Project
-from engine.reading import Page
 from small_project import Write
 
 TEXT = Path("text.md")

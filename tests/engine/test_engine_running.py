@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.compiling import BlockFailed
-from engine.reading import Page
-from engine.running import Runner
+from engine.pages.reading import Page
+from engine.run.compiling import BlockFailed
+from engine.run.running import Runner
 from small_project import Write, run
 
 

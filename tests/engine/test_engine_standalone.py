@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from engine.alone import problem_of
-from engine.blocks import PageError
+from engine.copies.alone import problem_of
+from engine.copies.standalone import Standalone, standalone_files
+from engine.pages.blocks import PageError
+from engine.pages.reading import Page
 from engine.project import Project
-from engine.reading import Page
-from engine.standalone import Standalone, standalone_files
 from small_project import Write
 
 

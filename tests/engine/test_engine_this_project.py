@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from engine.checking import project_problems, unshown_names
 from engine.making import read_pages
+from engine.pages.checking import project_problems, unshown_names
 from engine.project import Project
 
 PROJECT = Project(Path(__file__).parents[2])

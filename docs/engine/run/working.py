@@ -13,17 +13,17 @@ from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from engine.blocks import PageError
-from engine.cache import Cache
-from engine.checking import page_problems
-from engine.compiling import BlockFailed
-from engine.figures import place_figures, themed
-from engine.notebooks import Ran, notebook
-from engine.outputs import UNSEEDED, output_problem
+from engine.copies.notebooks import Ran, notebook
+from engine.copies.standalone import standalone_files
+from engine.pages.blocks import PageError
+from engine.pages.checking import page_problems
+from engine.pages.reading import Page
 from engine.project import Project
-from engine.reading import Page
-from engine.running import Result, Runner, SecondRun
-from engine.standalone import standalone_files
+from engine.run.cache import Cache
+from engine.run.compiling import BlockFailed
+from engine.run.figures import place_figures, themed
+from engine.run.outputs import UNSEEDED, output_problem
+from engine.run.running import Result, Runner, SecondRun
 
 
 @dataclass

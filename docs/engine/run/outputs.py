@@ -4,9 +4,9 @@ import difflib
 import re
 from collections.abc import Callable
 
-from engine.blocks import Block, Line, squeeze
-from engine.reading import Page
-from engine.running import Result
+from engine.pages.blocks import Block, Line, squeeze
+from engine.pages.reading import Page
+from engine.run.running import Result
 
 _ANNOTATION = re.compile(r"\s*$|\d+\. |\s{2,}\S")  # and what belongs to its text
 # A float with the blanks before it, whose number changes with the sign and the width

@@ -19,11 +19,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from engine.pages.reading import Page
 from engine.project import ENGINE, Project
-from engine.reading import Page
 
 # What shapes the results of blocks, and what shapes nothing that is made of a page.
-_RUNNING = ("blocks", "reading", "compiling", "running", "figures")
+_RUNNING = (
+    *("pages/blocks", "pages/reading"),
+    *("run/compiling", "run/running", "run/figures"),
+)
 _USERS = ("__main__", "hooks", "looking", "plugin", "results", "results_page")
 STATES = 8  # of the results of a page
 _SOURCE = re.compile(r"\b(inspect|traceback|linecache|tokenize|getsource)\b")
@@ -79,7 +82,7 @@ class Cache:
         self._write(page, "results", {"states": [record, *states][:STATES]})
 
     def _page_key(self, page: Page) -> str:
-        engine = [p for p in sorted(ENGINE.glob("*.py")) if p.stem not in _USERS]
+        engine = [p for p in sorted(ENGINE.rglob("*.py")) if p.stem not in _USERS]
         files = [*engine, self.project.root / "mkdocs.yml"]
         return _digest("\n".join([*_state(*files), page.text, *page.lines]).encode())
 

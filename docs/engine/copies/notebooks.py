@@ -15,11 +15,11 @@ from typing import Any
 
 import nbformat
 
-from engine.blocks import Block, indent_of
-from engine.figures import Placed
+from engine.pages.blocks import Block, indent_of
+from engine.pages.reading import Page
 from engine.project import Project
-from engine.reading import Page
-from engine.running import Result
+from engine.run.figures import Placed
+from engine.run.running import Result
 
 Cell = dict[str, Any]
 

@@ -17,13 +17,13 @@ from mkdocs.livereload import LiveReloadServer
 from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
-sys.path.append(str(Path(__file__).parents[1]))  # MkDocs loads this file by its path
+sys.path.append(str(Path(__file__).parents[2]))  # MkDocs loads this file by its path
 
-from engine.cache import STATES, digest_of
 from engine.looking import ONE_PAGE
 from engine.making import MADE
+from engine.pages.reading import CHAPTERS, kind_of
 from engine.project import Project
-from engine.reading import CHAPTERS, kind_of
+from engine.run.cache import STATES, digest_of
 
 log = logging.getLogger("mkdocs.hooks.engine")
 
@@ -77,7 +77,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
     """
     done = subprocess.run(
         [
-            *(sys.executable, str(Path(__file__).parent), "generate"),
+            *(sys.executable, str(Path(__file__).parents[1]), "generate"),
             *([os.environ[ONE_PAGE]] if one_page(config) else []),
         ],
         cwd=_root(config),

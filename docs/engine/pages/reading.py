@@ -14,7 +14,8 @@ from mkdocs.utils.meta import get_data
 from mkdocs.utils.yaml import yaml_load
 from pymdownx.snippets import SnippetMissingError  # type: ignore[import-untyped]
 
-from engine.blocks import (
+from engine.definitions import DefinitionExtension, DefinitionPreprocessor
+from engine.pages.blocks import (
     TAB,
     Block,
     Fence,
@@ -25,7 +26,6 @@ from engine.blocks import (
     find_fences,
     number,
 )
-from engine.definitions import DefinitionExtension, DefinitionPreprocessor
 from engine.project import Project
 
 CHAPTERS = "chapters"  # the folder in docs/

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.blocks import PageError
-from engine.copying import TWIN, Copy, Entry
+from engine.copies.copying import TWIN, Copy, Entry
+from engine.copies.modules import Module, Statement
 from engine.definitions import NoDefinition, find_nodes
-from engine.modules import Module, Statement
-from engine.reading import Page
+from engine.pages.blocks import PageError
+from engine.pages.reading import Page
 
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 

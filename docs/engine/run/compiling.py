@@ -15,9 +15,9 @@ from typing import Any
 
 from _pytest.assertion.rewrite import rewrite_asserts
 
-from engine.blocks import Block, Line, Origin, indent_of
+from engine.pages.blocks import Block, Line, Origin, indent_of
+from engine.pages.reading import Page
 from engine.project import ENGINE
-from engine.reading import Page
 
 _ANNOTATIONS = __future__.annotations.compiler_flag
 
@@ -194,7 +194,7 @@ def describe(
 
 def _below_engine(tb: TracebackType | None) -> TracebackType | None:
     """Skip the frames through which the engine called the block."""
-    while tb and Path(tb.tb_frame.f_code.co_filename).parent == ENGINE:
+    while tb and Path(tb.tb_frame.f_code.co_filename).is_relative_to(ENGINE):
         tb = tb.tb_next
     return tb
 

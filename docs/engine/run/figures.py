@@ -9,12 +9,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from engine.blocks import Origin, PageError
-from engine.reading import Page
+from engine.pages.blocks import Origin, PageError
+from engine.pages.reading import Page
 
 if TYPE_CHECKING:
-    from engine.reading import Rendered
-    from engine.running import Result
+    from engine.pages.reading import Rendered
+    from engine.run.running import Result
 
 
 # Read on white and on the dark scheme alike: each keeps a contrast of 3 with both.

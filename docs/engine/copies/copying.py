@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.blocks import PageError
-from engine.modules import Import, Module, Reference, Statement
-from engine.reading import Page
+from engine.copies.modules import Import, Module, Reference, Statement
+from engine.pages.blocks import PageError
+from engine.pages.reading import Page
 
 Entry = tuple[str, str, str]  # an import: the module, the name there or "", and here
 _Key = tuple[Path, int]  # a statement: its module, and where in it

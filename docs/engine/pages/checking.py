@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from engine.blocks import PYTHON, SESSIONS, Origin, PageError, squeeze
-from engine.figures import image_problems, repeated_names
+from engine.pages.blocks import PYTHON, SESSIONS, Origin, PageError, squeeze
+from engine.pages.reading import KINDS, Page, Rendered, render
 from engine.project import Project
-from engine.reading import KINDS, Page, Rendered, render
+from engine.run.figures import image_problems, repeated_names
 
 
 def page_problems(page: Page) -> list[str]:

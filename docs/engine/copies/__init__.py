@@ -1,0 +1,1 @@
+"""What readers take away: one-file copies and notebooks, which run alone."""

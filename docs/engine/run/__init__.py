@@ -1,0 +1,1 @@
+"""The blocks of a page, run: outputs, figures, and what is remembered of them."""

@@ -1,0 +1,1 @@
+"""What MkDocs asks: hooks, lists of chapters, API pages."""
