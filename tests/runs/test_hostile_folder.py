@@ -42,15 +42,28 @@ def victim(tmp_path):
 class TestLinks:
     @pytest.mark.parametrize("end", [".new", ""])
     def test_no_file_is_written_through_a_link(self, stopped, victim, end):
-        for name in FILES + DRAWINGS:
+        names = [*FILES, *DRAWINGS]
+        if not end:
+            names.remove("model.json")  # which see below
+        for name in names:
             path = stopped / f"{name}{end}"
             path.unlink(missing_ok=True)
             path.symlink_to(os.path.relpath(victim, stopped))
         train_here(stopped, small_settings())
         assert victim.read_text() == "precious"
-        for name in FILES + DRAWINGS:
+        for name in names:
             assert (stopped / name).is_file()
             assert not (stopped / name).is_symlink()
+
+    def test_what_is_no_manifest_is_neither_followed_nor_replaced(
+        self, stopped, victim
+    ):
+        (stopped / "model.json").symlink_to(victim)
+        with pytest.raises(FileExistsError, match="is no manifest of a checkpoint"):
+            train_here(stopped, small_settings())
+        assert victim.read_text() == "precious"
+        (stopped / "model.json").unlink()
+        assert train_here(stopped, small_settings())["steps"] == 12
 
     def test_nor_are_the_data(self, tmp_path, victim):
         path = tmp_path / "run"
