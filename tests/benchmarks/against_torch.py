@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor, nn
 
-from tformer import MultiHeadAttention
+from tformer import MultiHeadAttention, record_weights
 from tformer.interop import from_torch
 
 Pair = tuple[str, Callable[[], object], Callable[[], object]]
@@ -117,7 +117,13 @@ def heads(dtype: torch.dtype, weights: bool) -> Iterator[Pair]:
     theirs = nn.MultiheadAttention(512, 8, batch_first=True).to(dtype).eval()
     ours: MultiHeadAttention = from_torch(theirs)
     x = torch.randn(8, 256, 512, dtype=dtype)
-    a = lambda: ours(x, return_weights=weights)  # noqa: E731
+
+    def a() -> Tensor | tuple[Tensor, Tensor]:
+        if not weights:
+            return ours(x)
+        with record_weights(ours) as recorded:
+            return ours(x), recorded[ours]
+
     b = lambda: theirs(x, x, x, need_weights=weights, average_attn_weights=False)  # noqa: E731
     name = f"heads {str(dtype)[6:]}" + " with weights" * weights
     first = (lambda y: y[0]) if weights else (lambda y: y)

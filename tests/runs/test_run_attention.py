@@ -10,7 +10,15 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from tformer import BERT, GPT, BERTConfig, GPTConfig, Transformer, TransformerConfig
+from tformer import (
+    BERT,
+    GPT,
+    BERTConfig,
+    GPTConfig,
+    Transformer,
+    TransformerConfig,
+    record_weights,
+)
 from tformer.data.bpe import BytePairVocabulary
 from tformer.data.vocabulary import CharacterVocabulary
 from tformer.runs.attention import attention_of, draw_attention, labels
@@ -54,8 +62,11 @@ def test_of_a_transformer(kind, layers, rows, columns):
     assert (of_rows, of_columns) == (rows, columns)
     src = LETTERS.encode_batch([TEXT], eos=True)
     tgt = LETTERS.encode_batch([TARGET], bos=True)
-    _, weights = asked.model.eval()(src, tgt, return_weights=True)
-    wanted = getattr(weights, kind or "cross")
+    part = asked.model.encoder if kind == "encoder" else asked.model.decoder
+    name = "self_attn" if kind in ("encoder", "decoder") else "cross_attn"
+    with record_weights(asked.model.eval()) as weights:
+        asked.model(src, tgt)
+    wanted = [weights[getattr(layer, name)] for layer in part.layers]
     assert len(found) == len(wanted) == layers
     for ours, theirs in zip(found, wanted, strict=True):
         assert ours.shape == (3, len(rows), len(columns))
@@ -70,7 +81,9 @@ def test_of_a_stack(kind):
     found, rows, columns = attention_of(asked, TEXT)
     assert rows == columns == [*TEXT]
     ids = torch.tensor([LETTERS.encode(TEXT)])
-    _, wanted = asked.model.eval()(ids, return_weights=True)
+    with record_weights(asked.model.eval()) as weights:
+        asked.model(ids)
+    wanted = [weights[layer.self_attn] for layer in asked.model.stack.layers]
     assert len(found) == 2
     for ours, theirs in zip(found, wanted, strict=True):
         assert_close(ours, theirs[0])

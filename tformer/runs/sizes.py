@@ -8,6 +8,7 @@ from torch import nn
 
 from tformer.checks import require
 from tformer.runs.state import SHARDS, refusal
+from tformer.training.weights import modern_names
 
 
 def check_sizes(
@@ -35,6 +36,8 @@ def check_sizes(
             )
         with torch.device("meta"):
             model = make_model()
+        own = [f"model.{name}" for name, _ in model.named_parameters()]
+        shapes = modern_names(shapes, own)
         for name, parameter in model.named_parameters():
             ours, theirs = tuple(parameter.shape), shapes.get(f"model.{name}")
             if ours != theirs:
