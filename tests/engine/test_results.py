@@ -6,9 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from engine import results
 from engine.results_page import grouped
+from tformer import GPT, GPTConfig
 from tformer.runs.folder import RunFolder
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
@@ -57,6 +59,10 @@ def test_shakespeare_is_no_worse_than_nanogpt_says():
         assert {name: kept["settings"][name] for name in sizes} == sizes
         assert kept["settings"]["steps"] == 2000
         assert kept["result"]["test_loss"] <= 1.88
+        config = GPTConfig.shakespeare_cpu()  # 65 characters, and no other token
+        with torch.device("meta"):
+            plain = sum(p.numel() for p in GPT(config).parameters())
+        assert kept["result"]["parameters"] - plain == 3 * kept["settings"]["d_model"]
 
 
 def test_no_path_of_a_machine_is_kept():
