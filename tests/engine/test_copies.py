@@ -143,6 +143,21 @@ def test_heads_give_the_packages_numbers(copies: dict[str, Path]) -> None:
         copy.MultiHeadAttention(10, 3)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_loss_gives_the_packages_numbers(
+    copies: dict[str, Path], dtype: torch.dtype
+) -> None:
+    copy = load(copies["loss"])
+    logits, targets = torch.randn(3, 5, 11).to(dtype), torch.randint(1, 11, (3, 5))
+    targets[1, 2:] = 0
+    for smoothing in (0.0, 0.3):
+        options = {"smoothing": smoothing, "pad_id": 0}
+        assert_close(
+            copy.label_smoothed_cross_entropy(logits, targets, **options),
+            tformer.label_smoothed_cross_entropy(logits, targets, **options),
+        )
+
+
 def test_gpt_gives_the_packages_numbers(copies: dict[str, Path]) -> None:
     copy = load(copies["gpt"])
     sizes = {"vocab_size": 31, "num_kv_heads": 2, "tie_embeddings": False}
