@@ -110,5 +110,5 @@ def test_a_mask_of_padding_is_refused_by_its_shape(new_parity, both_refuse):
     both_refuse(
         lambda: twin(array, mask),
         lambda: module(tensor, mask_tensor),
-        "attn_mask must be (T, S) = (5, 5), a row for each query",
+        "attn_mask must be (T, S) = (5, 5), or have four axes",
     )

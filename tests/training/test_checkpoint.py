@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-import tformer
+import tformer.files
 from checkpoint_files import config_with, edit, make_model, same, seal
 from tformer import (
     load_checkpoint,
@@ -139,7 +139,7 @@ def test_stopped_between_the_renames_a_whole_checkpoint_is_left(
 
     # And the next save is not misled by what it finds, wherever it is stopped itself.
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", full_disk)
+        fill_disk(patch)
         with pytest.raises(OSError, match="disk is full"):
             save_checkpoint(path, models[2])
     assert same(load_checkpoint(path).model, models[survivor])
@@ -165,16 +165,23 @@ def test_missing_folders_are_made(tmp_path):
     assert same(load_checkpoint(path).model, make_model())
 
 
-def full_disk(file: Path, *_, **__):
-    file.write_bytes(b'{"format": ')
-    raise OSError(28, "the disk is full")
+def fill_disk(patch):
+    """Let the disk be full after some bytes of the manifest."""
+    real = tformer.files.open_new
+
+    def open_new(path):
+        with real(path) as file:
+            file.write(b'{"format": ')
+        raise OSError(28, "the disk is full")
+
+    patch.setattr(tformer.files, "open_new", open_new)
 
 
 def test_a_full_disk_leaves_the_older_checkpoint_and_no_rubbish(path, monkeypatch):
     older = make_model(0)
     save_checkpoint(path, older)
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", full_disk)
+        fill_disk(patch)
         with pytest.raises(OSError, match="disk is full"):
             save_checkpoint(path, make_model(1))
     assert same(load_checkpoint(path).model, older)
