@@ -47,6 +47,13 @@ def test_is_its_definition(attend_slowly, mask, options, attend):
         assert_close(ours, weights)
 
 
+def test_arguments_may_be_named():
+    query, key = draw(dtype=torch.float16), draw(G, S, dtype=torch.float16)
+    wanted = attention_weights(query, key)
+    assert torch.equal(attention_weights(query=query, key=key), wanted)
+    assert torch.equal(attention_weights(key=key, query=query), wanted)
+
+
 @CODE_PATHS
 def test_closed_form(attend):
     """Scores 0 and √2 · 1 / √2 = 1 make weights [1, e] / (1 + e)."""

@@ -125,13 +125,20 @@ def test_inputs_are_floating(raises, at, attend):
 
 
 @pytest.mark.parametrize("at", [1, 2])
-def test_inputs_have_one_dtype(raises, at, attend):
-    inputs = list(map(torch.randn, (QUERY, KEY, VALUE)))
-    inputs[at] = inputs[at].double()
-    message = (
-        "key is torch.float64 but query is torch.float32",
-        "value is torch.float64 but key is torch.float32",
-    )[at - 1]
+@pytest.mark.parametrize(
+    ("dtype", "other"),
+    [
+        (torch.float32, torch.float64),
+        (torch.float16, torch.float32),
+        (torch.float32, torch.bfloat16),
+        (torch.float16, torch.bfloat16),
+    ],
+)
+def test_inputs_have_one_dtype(raises, at, dtype, other, attend):
+    inputs = [torch.randn(shape).to(dtype) for shape in (QUERY, KEY, VALUE)]
+    inputs[at] = inputs[at].to(other)
+    names = ("query", "key", "value")
+    message = f"{names[at]} is {other} but {names[at - 1]} is {dtype}"
     with raises(TypeError, message):
         attend(*inputs)
 

@@ -11,19 +11,20 @@ HALF = (torch.float16, torch.bfloat16)
 
 
 def in_float32(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Make a function of two tensors, or more, take float16 and bfloat16 as float32.
+    """Make a function of query and key compute float16 and bfloat16 in float32.
 
     A score above 65,504 is infinite in float16, and bfloat16 has 8 bits: a score of 30
     would be off by up to 0.06, and its weight by 6 %. torch's kernel keeps scores in
     float32 too. Autocast, which would take products back to 16 bits, is switched off.
-    Other dtypes stay as they are.
+    Two tensors of different dtypes stay as they are: the function may refuse them.
     """
 
     @functools.wraps(function)
-    def compute(one: Tensor, two: Tensor, *rest: object, **options: object) -> Tensor:
-        one, two = (x.float() if x.dtype in HALF else x for x in (one, two))
-        with _without_autocast(one.device.type):
-            return function(one, two, *rest, **options)
+    def compute(query: Tensor, key: Tensor, *rest: object, **options: object) -> Tensor:
+        if query.dtype == key.dtype and query.dtype in HALF:
+            query, key = query.float(), key.float()
+        with _without_autocast(query.device.type):
+            return function(query, key, *rest, **options)
 
     return compute
 

@@ -77,7 +77,7 @@ def attention_weights(
 def mix_values(weights: Tensor, value: Tensor, dropout_p: float = 0.0) -> Tensor:
     """Average values (B, G, S, Dv) by weights (B, H, T, S): (B, H, T, Dv)."""
     value = value.repeat_interleave(weights.shape[1] // value.shape[1], dim=1)
-    return F.dropout(weights, dropout_p) @ value
+    return F.dropout(weights, dropout_p) @ value.to(weights.dtype)  # (B, H, T, Dv)
 
 
 def scaled_dot_product_attention(

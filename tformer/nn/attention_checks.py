@@ -57,7 +57,7 @@ def check_scores(
 
 
 def check_values(key: Tensor, value: Tensor, dropout_p: float) -> None:
-    """Raise unless there is one value for each key; see `attention_weights`."""
+    """Raise unless each key has its value; see `scaled_dot_product_attention`."""
     _check_heads("value", value)
     if value.dtype != key.dtype:
         raise TypeError(f"value is {value.dtype} but key is {key.dtype}")
