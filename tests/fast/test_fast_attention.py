@@ -139,6 +139,8 @@ def test_another_kernel_may_give_nan_where_nothing_is_seen(bias, attend, monkeyp
     attn_mask = torch.rand(B, 1, T, S) < 0.7
     attn_mask[0, :, 2] = False
     added = torch.randn(T, S, dtype=torch.float64) if bias else None
+    if bias:
+        added[3] = -torch.inf  # a bias too may leave nothing to see
     wanted = attend(*inputs, attn_mask, bias=added)
     assert (wanted[0, :, 2] == 0).all()
 

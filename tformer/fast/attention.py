@@ -66,14 +66,14 @@ def fused_attention(
         )
     if is_causal and not by_flag:
         attn_mask = combine_masks(attn_mask, causal_mask(T, S, device=query.device))
+    if bias is not None and attn_mask is not None:
+        bias = torch.where(attn_mask, bias, -math.inf)
+    attn_mask = attn_mask if bias is None else bias
     alive = None
     if attn_mask is not None and query.device.type not in ZEROES_DEAD_ROWS:
-        alive = attn_mask.any(dim=-1, keepdim=True)  # (B, H, T, 1)
-        attn_mask = attn_mask | ~alive
-    if bias is not None:
-        if attn_mask is not None:
-            bias = torch.where(attn_mask, bias, -math.inf)
-        attn_mask = bias
+        allowed = attn_mask if bias is None else bias > -math.inf
+        alive = allowed.any(dim=-1, keepdim=True)  # (B, H, T, 1)
+        attn_mask = attn_mask.masked_fill(~alive, 1)  # of a bias: any finite number
 
     # The kernel wants one width: columns of zeros change no score.
     query, key, value = (
