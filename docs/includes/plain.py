@@ -63,10 +63,10 @@ def combine_masks(one: Tensor | None, two: Tensor) -> Tensor:
     return two if one is None else one & two
 
 
-def check_key_mask(key_mask: Tensor, batch: int, key_len: int) -> Tensor:
+def check_key_mask(key_mask, batch, key_len, *, name="key_mask") -> Tensor:
     """Make a mask (B, S), True = a real token, one of attention: (B, 1, 1, S)."""
     if key_mask.dtype != torch.bool or key_mask.shape != (batch, key_len):
-        raise ValueError(f"key_mask must be bool (B, S) = ({batch}, {key_len})")
+        raise ValueError(f"{name} must be bool (B, S) = ({batch}, {key_len})")
     return key_mask[:, None, None, :]
 
 
@@ -99,7 +99,7 @@ class KeyValueCache:
         self.length += T
         return self.read()
 
-    def read(self, _source: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def read(self, *_sources: Tensor) -> tuple[Tensor, Tensor]:
         """Return the keys and the values so far, each (B, G, L, Dh)."""
         return self.keys[:, :, : self.length], self.values[:, :, : self.length]
 
@@ -165,7 +165,7 @@ class SinusoidalPositionalEncoding(nn.Module):
         return x + torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1).to(x)
 
 
-def _read(attention, memory, memory_mask, cache, x) -> Tensor:
+def _attend_to_memory(attention, memory, memory_mask, cache, x) -> Tensor:
     return attention(x, memory, attn_mask=memory_mask, cache=cache)
 
 

@@ -108,10 +108,7 @@ class TestTransformer:
     def test_rows_that_do_not_divide(self, raises):
         model = transformer()
         memory = model.encode(torch.randint(1, V, (2, S)))
-        message = (
-            "x must have as many rows as the memory, or so many for each of its, "
-            "not 3 for 2"
-        )
+        message = "x has 3 rows, which is not a multiple of memory's 2"
         with raises(ValueError, message):
             ids = torch.randint(1, V, (3, 2))
             model.decode(ids, memory, cache=model.new_cache(2))

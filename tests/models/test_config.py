@@ -1,4 +1,5 @@
 import dataclasses
+import math
 
 import pytest
 
@@ -65,7 +66,9 @@ def test_is_frozen_and_by_name_only():
         ({"positions": "rotary"},
          "positions ('rotary') must be 'sinusoidal' or 'learned'"),
         ({"d_model": 33, "num_heads": 3}, "d_model (33) must be even for sinusoids"),
-        ({"eps": 0.0}, "eps (0.0) must be above 0"),
+        ({"eps": 0.0}, "eps (0.0) must be above 0 and finite"),
+        ({"eps": math.inf}, "eps (inf) must be above 0 and finite"),
+        ({"eps": math.nan}, "eps (nan) must be above 0 and finite"),
         ({"pad_id": -1}, "pad_id (-1) must be in [0, vocab_size = 256)"),
         ({"pad_id": 256}, "pad_id (256) must be in [0, vocab_size = 256)"),
     ],
@@ -95,3 +98,15 @@ def test_good_values(changes):
 def test_sizes_are_whole_numbers(raises, name):
     with raises(TypeError, f"{name} must be an int, not float"):
         TransformerConfig(**{name: 8.0})
+
+
+@pytest.mark.parametrize("pad_id", [1.0, True, "0"])
+def test_pad_id_is_an_int(raises, pad_id):
+    kind = type(pad_id).__name__
+    with raises(TypeError, f"pad_id must be an int, not {kind}"):
+        TransformerConfig.tiny(pad_id=pad_id)
+
+
+def test_the_inner_width_is_not_optional(raises):
+    with raises(TypeError, "d_ff must be an int, not NoneType"):
+        TransformerConfig.tiny(d_ff=None)

@@ -238,9 +238,9 @@ def test_without_cross_attention_it_is_an_encoder_with_a_past(norm_first, random
 def test_a_memory_is_for_cross_attention_and_needed_by_it(raises):
     x, memory = torch.randn(B, T, D), torch.randn(B, S, D)
     alone, across = (Decoder(D, H, F, 1, cross_attention=c) for c in (False, True))
-    with raises(ValueError, "memory is for cross-attention, and needed by it"):
+    with raises(ValueError, "memory must be given with cross-attention, and only then"):
         alone(x, memory)
-    with raises(ValueError, "memory is for cross-attention, and needed by it"):
+    with raises(ValueError, "memory must be given with cross-attention, and only then"):
         across(x)
 
 
@@ -264,9 +264,9 @@ def test_bad_input(raises):
         ValueError, "key must be (batch, length, d_model = 21), not (2, 7, 20)"
     ):
         decoder(x, torch.randn(B, S, 20))
-    message = "x must have as many rows as the memory, or so many for each of its, not "
-    for rows in (3, 4):
-        with raises(ValueError, f"{message}2 for {rows}"):
+    message = "x has 2 rows, which is not a multiple of memory's "
+    for rows in (0, 3, 4):
+        with raises(ValueError, f"{message}{rows}"):
             decoder(x, torch.randn(rows, S, D))
     memory = torch.randn(B, S, D)
     rule = (

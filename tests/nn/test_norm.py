@@ -107,9 +107,9 @@ def test_parameters():
 
 
 class TestBadInput:
-    @pytest.mark.parametrize("eps", [0, -1e-5, float("nan")])
+    @pytest.mark.parametrize("eps", [0, -1e-5, float("nan"), float("inf")])
     def test_eps(self, raises, eps):
-        with raises(ValueError, f"eps ({eps}) must be above 0"):
+        with raises(ValueError, f"eps ({eps}) must be above 0 and finite"):
             LayerNorm(D, eps)
 
     def test_width(self, raises):

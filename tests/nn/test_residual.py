@@ -61,7 +61,7 @@ def test_dropout_is_for_the_sublayer_and_for_training(sublayer, norm_first):
 def test_bad_input(raises):
     with raises(ValueError, "dropout (1) must be in [0, 1)"):
         Residual(D, dropout=1)
-    with raises(ValueError, "eps (0.0) must be above 0"):
+    with raises(ValueError, "eps (0.0) must be above 0 and finite"):
         Residual(D, eps=0.0)
     with raises(ValueError, "d_model (0) must be at least 1"):
         Residual(0)

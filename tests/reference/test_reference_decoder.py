@@ -92,7 +92,7 @@ def test_a_memory_that_is_missing_or_too_much(new_parity, same_error, cross_atte
         lambda: twin(*arrays[:count]),
         lambda: module(*tensors[:count]),
         ValueError,
-        "memory is for cross-attention",
+        "memory must be given with cross-attention, and only then",
     )
 
 

@@ -1,28 +1,35 @@
 """The sizes and choices of a whole Transformer, with the paper's as presets."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from tformer.checks import check_divisible, check_positive, check_probability
 from tformer.nn.feed_forward import ACTIVATIONS
 
-_OPTIONAL = ("num_kv_heads", "d_ff", "tgt_vocab_size")
+# The fields of any model's configuration that are sizes, and those that may be None.
 _SIZES = (
-    *("vocab_size", "d_model", "num_heads", "max_len", "num_layers", "num_segments"),
-    *("num_encoder_layers", "num_decoder_layers", *_OPTIONAL),
+    "vocab_size",
+    "d_model",
+    "num_heads",
+    "num_layers",
+    "num_encoder_layers",
+    "num_decoder_layers",
+    "max_len",
+    "num_segments",
 )
+_OPTIONAL_SIZES = ("num_kv_heads", "d_ff", "tgt_vocab_size")
 
 
 def check_model(config: Any) -> None:
     """Check the fields that the configurations of all models share.
 
     Raises:
-        TypeError: a size is not an int.
+        TypeError: a size or `pad_id` is not an int.
         ValueError: a value is out of its range.
     """
-    for name in _SIZES:
-        size: Any = getattr(config, name, None)
-        if size is not None or (hasattr(config, name) and name not in _OPTIONAL):
+    for name, size in vars(config).items():
+        if name in _SIZES or (name in _OPTIONAL_SIZES and size is not None):
             check_positive(**{name: size})
     check_divisible(d_model=config.d_model, num_heads=config.num_heads)
     if config.num_kv_heads is not None:
@@ -33,12 +40,16 @@ def check_model(config: Any) -> None:
             f"activation ({config.activation!r}) must be one of "
             f"{', '.join(ACTIVATIONS)}"
         )
-    if not config.eps > 0:
-        raise ValueError(f"eps ({config.eps}) must be above 0")
-    if config.pad_id is not None and not 0 <= config.pad_id < config.vocab_size:
-        raise ValueError(
-            f"pad_id ({config.pad_id}) must be in [0, vocab_size = {config.vocab_size})"
-        )
+    if not 0 < config.eps < math.inf:
+        raise ValueError(f"eps ({config.eps}) must be above 0 and finite")
+    pad_id, vocab_size = config.pad_id, config.vocab_size
+    if pad_id is not None:
+        if isinstance(pad_id, bool) or not isinstance(pad_id, int):
+            raise TypeError(f"pad_id must be an int, not {type(pad_id).__name__}")
+        if not 0 <= pad_id < vocab_size:
+            raise ValueError(
+                f"pad_id ({pad_id}) must be in [0, vocab_size = {vocab_size})"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +79,7 @@ class TransformerConfig:
         pad_id: the token that fills up short sources; None if there is none.
 
     Raises:
+        TypeError: a size is not an int.
         ValueError: a value is out of its range.
     """
 
@@ -91,6 +103,7 @@ class TransformerConfig:
 
     def __post_init__(self) -> None:
         check_model(self)
+        check_positive(d_ff=self.d_ff)  # here it is not optional
         if self.positions not in ("sinusoidal", "learned"):
             raise ValueError(
                 f"positions ({self.positions!r}) must be 'sinusoidal' or 'learned'"

@@ -58,12 +58,11 @@ class DecoderLayer(nn.Module):
         super().__init__()
         ff_dropout = dropout if ff_dropout is None else ff_dropout
         heads: dict[str, Any] = {"num_kv_heads": num_kv_heads, "dropout": dropout}
+        attention = partial(MultiHeadAttention, d_model, num_heads, bias=bias, **heads)
         norm: dict[str, Any] = {"norm_first": norm_first, "eps": eps, "bias": bias}
         residual = partial(Residual, d_model, dropout=dropout, **norm)
-        self.self_attn = MultiHeadAttention(d_model, num_heads, bias=bias, **heads)
-        self.cross_attn: MultiHeadAttention | None = None
-        if cross_attention:
-            self.cross_attn = MultiHeadAttention(d_model, num_heads, bias=bias, **heads)
+        self.self_attn = attention()
+        self.cross_attn = attention() if cross_attention else None
         self.feed_forward = FeedForward(
             d_model, d_ff, activation=activation, dropout=ff_dropout, bias=bias
         )
@@ -100,23 +99,25 @@ class DecoderLayer(nn.Module):
 
         Raises:
             ValueError: there is a memory and no cross-attention, or the other way
-                round; the rows of x are no multiple of the memory's.
+                round; the rows of x are not a multiple of the memory's.
         """
-        across = self.cross_attn
-        if (memory is None) != (across is None):
-            raise ValueError("memory is for cross-attention, and needed by it")
-        of_target, of_memory = (cache.target, cache.memory) if cache else (None, None)
+        if (memory is None) != (self.cross_attn is None):
+            raise ValueError("memory must be given with cross-attention, and only then")
+        target_cache = None if cache is None else cache.target
+        memory_cache = None if cache is None else cache.memory
         to_target = partial(
-            self.self_attn, attn_mask=attn_mask, is_causal=is_causal, cache=of_target
+            self.self_attn, attn_mask=attn_mask, is_causal=is_causal, cache=target_cache
         )
         x = self.self_attn_residual(x, to_target)  # (B, T, D)
-        if across is not None and memory is not None:
-            to_memory = partial(_read, across, memory, memory_mask, of_memory)
+        if self.cross_attn is not None and memory is not None:
+            to_memory = partial(
+                _attend_to_memory, self.cross_attn, memory, memory_mask, memory_cache
+            )
             x = self.cross_attn_residual(x, to_memory)  # (B, T, D)
         return self.feed_forward_residual(x, self.feed_forward)  # (B, T, D)
 
 
-def _read(
+def _attend_to_memory(
     attention: MultiHeadAttention,
     memory: Tensor,
     memory_mask: Tensor | None,
@@ -124,10 +125,9 @@ def _read(
     x: Tensor,
 ) -> Tensor:
     """Attend from x to the memory: beams of one source are further queries to it."""
-    if len(x) % len(memory):
+    if not len(memory) or len(x) % len(memory):
         raise ValueError(
-            "x must have as many rows as the memory, or so many for each of its, "
-            f"not {len(x)} for {len(memory)}"
+            f"x has {len(x)} rows, which is not a multiple of memory's {len(memory)}"
         )
     beams = x.reshape(len(memory), -1, x.shape[2])
     attended = attention(beams, memory, attn_mask=memory_mask, cache=cache)
@@ -186,8 +186,8 @@ class Decoder(nn.Module):
     ) -> Tensor:
         """Decode x (B, T, D) by every layer in turn; the arguments are the layer's."""
         for i, layer in enumerate(self.layers):
-            own = None if cache is None else cache.layers[i]
+            of_layer = None if cache is None else cache.layers[i]
             x = layer(
-                x, memory, attn_mask, memory_mask, is_causal=is_causal, cache=own
+                x, memory, attn_mask, memory_mask, is_causal=is_causal, cache=of_layer
             )  # (B, T, D)
         return x if self.norm is None else self.norm(x)

@@ -3,6 +3,8 @@
 B batch · T length · D d_model
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -48,7 +50,7 @@ class LayerNorm(nn.Module):
             the memory. The numbers are the same; False runs the formula.
 
     Raises:
-        ValueError: `d_model` is below 1, or `eps` is not above 0.
+        ValueError: `d_model` is below 1, or `eps` is not above 0 and finite.
     """
 
     def __init__(
@@ -56,8 +58,8 @@ class LayerNorm(nn.Module):
     ) -> None:
         super().__init__()
         check_positive(d_model=d_model)
-        if not eps > 0:
-            raise ValueError(f"eps ({eps}) must be above 0")
+        if not 0 < eps < math.inf:
+            raise ValueError(f"eps ({eps}) must be above 0 and finite")
         self.eps = eps
         self.fused = fused
         self.weight = nn.Parameter(torch.ones(d_model))

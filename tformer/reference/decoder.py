@@ -84,7 +84,7 @@ class DecoderLayer:
                 round.
         """
         if (memory is None) != (self.cross_attn is None):
-            raise ValueError("memory is for cross-attention, and needed by it")
+            raise ValueError("memory must be given with cross-attention, and only then")
         to_target = partial(self.self_attn, attn_mask=attn_mask, is_causal=is_causal)
         x = self.self_attn_residual(x, to_target)  # (B, T, D)
         if self.cross_attn is not None:

@@ -3,6 +3,8 @@
 D d_model
 """
 
+import math
+
 import numpy as np
 
 from tformer.reference.weights import Weights, weight_and_bias
@@ -47,8 +49,8 @@ class LayerNorm:
 
     def __init__(self, weights: Weights, eps: float = 1e-5) -> None:
         self.weight, self.bias = weight_and_bias(weights, "D")
-        if not eps > 0:
-            raise ValueError(f"eps ({eps}) must be above 0")
+        if not 0 < eps < math.inf:
+            raise ValueError(f"eps ({eps}) must be above 0 and finite")
         self.eps = eps
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
