@@ -120,6 +120,19 @@ class TestAttention:
             attention(x, other, cache=cache)
         attention(x, memory, cache=cache)
 
+    @torch.no_grad()
+    def test_another_value_is_refused(self, randomised, raises):
+        attention, cache = self.attention(3, randomised), KeyValueCache()
+        x, memory = torch.randn(2, 1, H * 4), torch.randn(2, S, H * 4)
+        value = torch.randn(2, S, H * 4)
+        whole = attention(x, memory, value)
+        for _ in range(2):
+            assert_close(attention(x, memory, value.clone(), cache=cache), whole)
+        message = "the cache holds the values of another `value` than this"
+        for other in (None, value + 1):
+            with raises(ValueError, message):
+                attention(x, memory, other, cache=cache)
+
     def test_a_mask_must_speak_of_old_and_new_keys(self, randomised):
         attention = self.attention(3, randomised)
         cache, x = KeyValueCache(5), torch.randn(2, 3, H * 4)

@@ -30,7 +30,8 @@ class KeyValueCache:
             check_positive(max_len=max_len)
         self.max_len = max_len
         self.length = 0
-        self.source: Tensor | None = None  # what the newest keys were projected from
+        # What the newest keys and values were projected from.
+        self.sources: tuple[Tensor | None, Tensor | None] = (None, None)
         self._storage: Tensor | None = None  # (2, B, G, max_len, Dh)
 
     @property
@@ -87,16 +88,19 @@ class KeyValueCache:
         self.length += T
         return self.keys_values
 
-    def read(self, source: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what was projected from `source`, such as a memory, before.
+    def read(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what was projected before from `key` and `value`, such as a memory.
 
         Raises:
-            ValueError: the cache holds the keys of something else.
+            ValueError: what the cache holds was projected from others.
         """
-        if source is not self.source:
-            if self.source is None or not torch.equal(source, self.source):
-                raise ValueError("the cache holds the keys of another `key` than this")
-            self.source = source
+        old_key, old_value = self.sources
+        for name, new, old in (("key", key, old_key), ("value", value, old_value)):
+            if new is not old and (old is None or not torch.equal(new, old)):
+                raise ValueError(
+                    f"the cache holds the {name}s of another `{name}` than this"
+                )
+        self.sources = key, value
         return self.keys_values
 
     def reorder(self, rows: Tensor) -> None:

@@ -1,7 +1,6 @@
 """Multi-head attention: several attentions side by side, each in its own projection.
 
-B batch · T queries · S keys · D d_model · H heads · G key/value heads
-Dh head_dim
+B batch · T queries · S keys · D d_model · H heads · G key/value heads · Dh head_dim
 """
 
 from torch import Tensor, nn
@@ -79,7 +78,7 @@ class MultiHeadAttention(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new weights by Glorot's uniform; with G = H it keeps the variance."""
+        """Draw new weights by Glorot's uniform, variance 2 / (in + out); biases 0."""
         for projection in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
             nn.init.xavier_uniform_(projection.weight)
             if projection.bias is not None:
@@ -108,31 +107,32 @@ class MultiHeadAttention(nn.Module):
             is_causal: hide later keys; the last query lines up with the last key.
             cache: keys and values so far. In self-attention `query` is what is new, and
                 S counts all the cache holds. With a `key` the first call fills the
-                cache, and later ones read it: the same key is not projected again.
+                cache, and later ones read it: key and value must be the same again.
 
         Returns:
             (B, T, D). `record_weights` keeps the weights.
 
         Raises:
             TypeError: the mask is not boolean, or the bias not floating.
-            ValueError: shapes do not match, or `value` comes without `key`.
+            ValueError: shapes do not match, `value` comes without `key`, or the cache
+                was filled from others.
         """
         if key is None and value is not None:
             raise ValueError("value is given without key")
-        known = cache is not None and key is not None and cache.length > 0
+        is_cross = key is not None
         key = query if key is None else key
         value = key if value is None else value
         check_sequences(self.d_model, query=query, key=key, value=value)
 
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
-        if cache is not None and known:
-            k, v = cache.read(key)  # (B, G, S, Dh)
+        if cache is not None and is_cross and cache.length > 0:
+            k, v = cache.read(key, value)  # (B, G, S, Dh)
         else:
             k = split_heads(self.k_proj(key), self.num_kv_heads)  # (B, G, S, Dh)
             v = split_heads(self.v_proj(value), self.num_kv_heads)  # (B, G, S, Dh)
             if cache is not None:
                 k, v = cache.append(k, v)  # S is now the whole past
-                cache.source = key
+                cache.sources = key, value
         dropout_p = self.dropout if self.training else 0.0
         heads = self.attend(
             q, k, v, attn_mask, bias=bias, is_causal=is_causal, dropout_p=dropout_p
