@@ -232,15 +232,24 @@ class TestBadInput:
             make()(src, tgt[:, :0])
         with raises(ValueError, f"{message}(2,)"):
             make()(src, tgt[:, 0])
+        with raises(ValueError, f"{message}(2,)"):
+            make().encode(src[:, 0])
+        real = torch.ones(B, T, dtype=torch.bool)
+        with raises(ValueError, f"{message}(2,)"):
+            make().decode(tgt[:, 0], torch.zeros(B, S, 24), tgt_key_mask=real)
 
     def test_masks(self, raises, ids):
-        with raises(ValueError, "key_mask must be (B, S) = (2, 7), not (2, 5)"):
+        with raises(ValueError, "src_key_mask must be (B, S) = (2, 7), not (2, 5)"):
             make()(*ids, src_key_mask=torch.ones(B, T, dtype=torch.bool))
-        with raises(ValueError, "key_mask must be (B, S) = (2, 5), not (2, 7)"):
+        with raises(ValueError, "tgt_key_mask must be (B, S) = (2, 5), not (2, 7)"):
             make()(*ids, tgt_key_mask=torch.ones(B, S, dtype=torch.bool))
         rule = "must be torch.bool (True = a real token), not torch.int64"
-        with raises(TypeError, f"key_mask {rule}"):
+        with raises(TypeError, f"src_key_mask {rule}"):
             make()(*ids, src_key_mask=ids[0])
+        message = "memory_key_mask must be (B, S) = (2, 7), not (2, 5)"
+        with raises(ValueError, message):
+            real = torch.ones(B, T, dtype=torch.bool)
+            make().decode(ids[1], torch.zeros(B, S, 24), memory_key_mask=real)
 
     def test_a_sequence_longer_than_learned_positions(self, raises, ids):
         model = make(positions="learned")

@@ -212,7 +212,7 @@ def test_a_key_mask_of_one_row(new_parity, same_error):
         lambda: twin(src, tgt, src_key_mask=one),
         lambda: module(src_tensor, tgt_tensor, src_key_mask=one_tensor),
         ValueError,
-        "key_mask must be (B, S) = (2, 7), not (1, 7)",
+        "src_key_mask must be (B, S) = (2, 7), not (1, 7)",
     )
 
 

@@ -52,14 +52,14 @@ class Transformer(nn.Module):
                 nn.init.zeros_(parameter)
 
         self.src_embedding = TokenEmbedding(c.vocab_size, c.d_model)
-        one = c.tgt_vocab_size is None  # one vocabulary, one matrix under two names
+        shared = c.tgt_vocab_size is None  # one vocabulary, one matrix, two names
         self.tgt_embedding = TokenEmbedding(
             c.tgt_vocab_size or c.vocab_size,
             c.d_model,
-            weight=self.src_embedding.weight if one else None,
+            weight=self.src_embedding.weight if shared else None,
         )
         self.output = None
-        if not c.tie_embeddings:
+        if not c.tie_embeddings:  # drawn as torch draws: uniform within 1 / √D
             self.output = Linear(c.d_model, self.tgt_embedding.vocab_size, bias=False)
 
         self.src_positions = self._positions()
@@ -126,9 +126,11 @@ class Transformer(nn.Module):
 
     def encode(self, src: Tensor, *, src_key_mask: Tensor | None = None) -> Tensor:
         """Read the source once, before decoding: ids (B, S) to the memory (B, S, D)."""
+        x = self.embed_source(src)  # (B, S, D)
         mask = self.source_mask(src, src_key_mask)
-        mask = None if mask is None else check_key_mask(mask, *src.shape)
-        return self.encoder(self.embed_source(src), mask)
+        if mask is not None:
+            mask = check_key_mask(mask, *src.shape, name="src_key_mask")
+        return self.encoder(x, mask)
 
     def decode(
         self,
@@ -145,12 +147,14 @@ class Transformer(nn.Module):
         positions start at cache.length. `tgt_key_mask` speaks of all so far.
         """
         start = 0 if cache is None else cache.length
+        x = self.embed_target(tgt, start=start)  # (B, T, D)
         attn_mask = memory_mask = None
         if tgt_key_mask is not None:
-            attn_mask = check_key_mask(tgt_key_mask, len(tgt), start + tgt.shape[1])
+            B, T = tgt.shape
+            attn_mask = check_key_mask(tgt_key_mask, B, start + T, name="tgt_key_mask")
         if memory_key_mask is not None:
-            memory_mask = check_key_mask(memory_key_mask, *memory.shape[:2])
-        x = self.embed_target(tgt, start=start)  # (B, T, D)
+            B, S = memory.shape[:2]
+            memory_mask = check_key_mask(memory_key_mask, B, S, name="memory_key_mask")
         x = self.decoder(
             x, memory, attn_mask, memory_mask, is_causal=True, cache=cache
         )  # (B, T, D)

@@ -88,13 +88,11 @@ def length_mask(lengths: Tensor, max_len: int | None = None) -> Tensor:
 
     Raises:
         TypeError: `lengths` does not hold integers.
-        ValueError: `lengths` is not (B,), or a length is below 0 or above `max_len`.
+        ValueError: `lengths` is not (B,), a length is below 0 or above `max_len`, or
+            all are 0 and no `max_len` is given.
     """
-    if (
-        lengths.is_floating_point()
-        or lengths.is_complex()
-        or lengths.dtype == torch.bool
-    ):
+    whole = not (lengths.is_floating_point() or lengths.is_complex())
+    if not whole or lengths.dtype == torch.bool:
         raise TypeError(f"lengths must hold integers, not {lengths.dtype}")
     if lengths.ndim != 1 or not lengths.numel():
         raise ValueError(
@@ -143,7 +141,9 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
     return combined
 
 
-def check_key_mask(key_mask: Tensor, batch: int, key_len: int) -> Tensor:
+def check_key_mask(
+    key_mask: Tensor, batch: int, key_len: int, *, name: str = "key_mask"
+) -> Tensor:
     """Check the `key_mask` (B, S) of a whole model, and make it an `attn_mask`.
 
     Returns:
@@ -155,11 +155,10 @@ def check_key_mask(key_mask: Tensor, batch: int, key_len: int) -> Tensor:
     """
     if key_mask.dtype != torch.bool:
         raise TypeError(
-            f"key_mask must be torch.bool (True = a real token), not {key_mask.dtype}"
+            f"{name} must be torch.bool (True = a real token), not {key_mask.dtype}"
         )
     if key_mask.shape != (batch, key_len):
         raise ValueError(
-            f"key_mask must be (B, S) = ({batch}, {key_len}), "
-            f"not {tuple(key_mask.shape)}"
+            f"{name} must be (B, S) = ({batch}, {key_len}), not {tuple(key_mask.shape)}"
         )
     return key_mask[:, None, None, :]  # (B, 1, 1, S)

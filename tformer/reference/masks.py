@@ -121,15 +121,15 @@ def check_fits(name: str, x: np.ndarray, scores: tuple[int, ...]) -> None:
 
 
 def check_key_mask(
-    key_mask: np.ndarray | None, batch: int, key_len: int
+    key_mask: np.ndarray | None, batch: int, key_len: int, *, name: str = "key_mask"
 ) -> np.ndarray | None:
     """Check the `key_mask` (B, S) of a whole model; make it (B, 1, 1, S), None None."""
     if key_mask is None:
         return None
-    check_bool("key_mask", key_mask)
+    check_bool(name, key_mask)
     if key_mask.shape != (batch, key_len):
         raise ValueError(
-            f"key_mask must be (B, S) = ({batch}, {key_len}), not {key_mask.shape}"
+            f"{name} must be (B, S) = ({batch}, {key_len}), not {key_mask.shape}"
         )
     return key_mask[:, None, None, :]  # (B, 1, 1, S)
 

@@ -137,8 +137,10 @@ class Transformer:
         self, src: np.ndarray, *, src_key_mask: np.ndarray | None = None
     ) -> np.ndarray:
         """Read the source once, before decoding: ids (B, S) to the memory (B, S, D)."""
-        mask = check_key_mask(self.source_mask(src, src_key_mask), *src.shape)
-        return self.encoder(self.embed_source(src), mask)
+        x = self.embed_source(src)  # (B, S, D)
+        mask = self.source_mask(src, src_key_mask)
+        mask = check_key_mask(mask, *src.shape, name="src_key_mask")
+        return self.encoder(x, mask)
 
     def decode(
         self,
@@ -152,8 +154,8 @@ class Transformer:
         x = self.decoder(
             self.embed_target(tgt),
             memory,
-            check_key_mask(tgt_key_mask, *tgt.shape),
-            check_key_mask(memory_key_mask, *memory.shape[:2]),
+            check_key_mask(tgt_key_mask, *tgt.shape, name="tgt_key_mask"),
+            check_key_mask(memory_key_mask, *memory.shape[:2], name="memory_key_mask"),
             is_causal=True,
         )  # (B, T, D)
         return self.logits(x)
