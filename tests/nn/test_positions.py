@@ -82,6 +82,16 @@ class TestSinusoidalPositionalEncoding:
         positions(torch.randn(B, T + 1, D))
         assert len(positions.table) == 2 * T
 
+    def test_another_thread_may_grow_the_table_less(self):
+        class Shared(SinusoidalPositionalEncoding):
+            def __setattr__(self, name, value):
+                shorter = name == "table" and len(value) > 2 * T
+                super().__setattr__(name, value[: T + 1] if shorter else value)
+
+        x = torch.randn(B, 3 * T, D)
+        wanted = SinusoidalPositionalEncoding(D)(x)
+        assert torch.equal(Shared(D, max_len=T)(x), wanted)
+
     def test_far_positions_are_exact(self):
         """In float32 the angle itself would be off by 1/128 at position 100,000."""
         positions = SinusoidalPositionalEncoding(4, max_len=1)
@@ -109,10 +119,7 @@ class TestSinusoidalPositionalEncoding:
 
     @pytest.mark.parametrize("d_model", [1, 5, 511])
     def test_odd_width(self, raises, d_model):
-        message = (
-            f"d_model ({d_model}) must be divisible by "
-            "the two of a sine and a cosine (2)"
-        )
+        message = f"d_model ({d_model}) must be even: a cosine for each sine"
         with raises(ValueError, message):
             SinusoidalPositionalEncoding(d_model)
         with raises(ValueError, message):

@@ -6,7 +6,7 @@ B batch · T length · D d_model
 import torch
 from torch import Tensor, nn
 
-from tformer.checks import check_divisible, check_positive
+from tformer.checks import check_positive
 
 
 def sinusoidal_positions(
@@ -33,7 +33,8 @@ def sinusoidal_positions(
         ValueError: `d_model` is odd, a size is below 1, or `start` is below 0.
     """
     check_positive(length=length, d_model=d_model)
-    check_divisible(**{"d_model": d_model, "the two of a sine and a cosine": 2})
+    if d_model % 2:
+        raise ValueError(f"d_model ({d_model}) must be even: a cosine for each sine")
     if start < 0:
         raise ValueError(f"start ({start}) must be at least 0")
     position = torch.arange(start, start + length, dtype=torch.float64)[:, None]
@@ -73,10 +74,11 @@ class SinusoidalPositionalEncoding(nn.Module):
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
         check_start(x, self.d_model, start)
         end = start + x.shape[1]
-        if end > len(self.table):
-            longer = sinusoidal_positions(max(end, 2 * len(self.table)), self.d_model)
-            self.table = longer.float().to(self.table)
-        return x + self.table[start:end].to(x.dtype)
+        table = self.table  # as it is now: another thread may put one in its place
+        if end > len(table):
+            longer = sinusoidal_positions(max(end, 2 * len(table)), self.d_model)
+            table = self.table = longer.float().to(table)
+        return x + table[start:end].to(x.dtype)
 
 
 class LearnedPositionalEmbedding(nn.Module):
@@ -99,7 +101,7 @@ class LearnedPositionalEmbedding(nn.Module):
         self.max_len = max_len
         self.d_model = d_model
         self.weight = nn.Parameter(torch.empty(max_len, d_model))
-        nn.init.normal_(self.weight, std=0.02)  # as in BERT; GPT-2: 0.01
+        nn.init.normal_(self.weight, std=0.02)  # as BERT, nanoGPT; OpenAI's GPT-2: 0.01
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""

@@ -5,7 +5,7 @@ B batch · T length · D d_model
 
 import numpy as np
 
-from tformer.checks import check_at_least_0, check_divisible
+from tformer.checks import check_at_least_0
 from tformer.reference.weights import Weights, only_weight
 
 
@@ -28,7 +28,8 @@ def sinusoidal_positional_encoding(
     Raises:
         ValueError: `d_model` is odd, or `start` is below 0.
     """
-    check_divisible(**{"d_model": d_model, "the two of a sine and a cosine": 2})
+    if d_model % 2:
+        raise ValueError(f"d_model ({d_model}) must be even: a cosine for each sine")
     check_at_least_0(start=start)
     position = np.arange(start, start + length)[:, None]  # (length, 1)
     angle = position / 10000.0 ** (np.arange(0, d_model, 2) / d_model)  # (length, D/2)
