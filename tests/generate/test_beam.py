@@ -252,6 +252,12 @@ def test_length_divisor():
         ({"max_len": 0}, ValueError, r"max_len \(0\)"),
         ({"max_len": 12}, ValueError, r"max_len \(12\) must be at most 11.*\(12\)"),
         ({"length_penalty": math.nan}, ValueError, r"length_penalty \(nan\)"),
+        ({"length_penalty": 250}, ValueError, r"length_penalty \(250\) .* by 2\^104"),
+        (
+            {"length_penalty": -1e4},
+            ValueError,
+            r"length_penalty \(-10000.0\) .* 2\^-41",
+        ),
         ({"eos_id": 4}, ValueError, r"eos_id \(4\) .*vocab_size = 4"),
         ({"eos_id": [0, 1, 2, 3]}, ValueError, "leaves no token"),
         ({"bos_id": 1}, ValueError, "bos_id is for a Transformer"),

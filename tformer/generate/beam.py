@@ -16,6 +16,9 @@ from tformer.generate.writer import Writer, evaluating
 from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
 
+# A divisor beyond 2^±100 would take scores out of float32, which has 2^±126.
+LARGEST_EXPONENT = 100
+
 
 def length_divisor(length: int, length_penalty: float) -> float:
     """Compute ((5 + |Y|) / 6)^α, by which the log-probability of a text is divided.
@@ -76,9 +79,15 @@ def beam_search(
         ValueError: as in `greedy`; or the prompts differ in length, or every token
             ends.
     """
-    check_positive(num_beams=num_beams)
+    check_positive(num_beams=num_beams, max_len=max_len)
     if not math.isfinite(length_penalty):
         raise ValueError(f"length_penalty ({length_penalty}) must be finite")
+    exponent = length_penalty * math.log2((5 + max_len) / 6)
+    if abs(exponent) > LARGEST_EXPONENT:
+        raise ValueError(
+            f"length_penalty ({length_penalty}) divides scores by 2^{exponent:.0f} at "
+            f"max_len ({max_len}): 2^±{LARGEST_EXPONENT} is the most in float32"
+        )
     with evaluating(model), torch.no_grad():
         writer = Writer(
             model,
