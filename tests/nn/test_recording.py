@@ -79,6 +79,8 @@ def test_unknown_names_and_modules(model, inputs):
     with pytest.raises(KeyError, match=r"'encoder' is no attention of the model: enc"):
         weights["encoder"]
     assert list(weights.by_name()) == NAMES[:1]
+    with pytest.raises(KeyError, match=f"'{NAMES[1]}' has not run"):
+        weights[NAMES[1]]
     for missing in (NAMES[1], model.decoder.layers[0].self_attn, model):
         with pytest.raises(KeyError):
             weights[missing]

@@ -17,15 +17,17 @@ def continue_text(
     """Write `count` more tokens after a prompt, ids (B, P); returns (B, P + T).
 
     Only the newest token is read: the cache has the others. Temperature 0 takes the
-    likeliest token; above it one is drawn from softmax(logits / temperature).
+    likeliest token; above it one is drawn from softmax(logits / temperature). The model
+    should be in `eval()`.
     """
     cache = model.new_cache(prompt.shape[1] + count)
     text = newest = prompt
     for _ in range(count):
         logits = model(newest, cache=cache, last_only=True)[:, -1]  # (B, V)
-        newest = logits.argmax(dim=-1, keepdim=True)  # (B, 1)
         if temperature > 0:
             newest = torch.multinomial((logits / temperature).softmax(dim=-1), 1)
+        else:
+            newest = logits.argmax(dim=-1, keepdim=True)  # (B, 1)
         text = torch.cat((text, newest), dim=1)
     return text
 

@@ -55,7 +55,7 @@ class Writer:
         self.max_len = max_len
         if isinstance(model, Transformer):
             self.vocab_size = model.tgt_embedding.vocab_size
-            self._check_ids("bos_id", bos_id)
+            self._check_id("bos_id", bos_id)
             if window is not None:
                 raise ValueError(f"window ({window}) is for a GPT")
             given = torch.as_tensor(given, device=model.src_embedding.weight.device)
@@ -83,7 +83,7 @@ class Writer:
 
         stops = [eos_id] if isinstance(eos_id, int) else list(eos_id or [])
         for stop in stops:
-            self._check_ids("eos_id", stop)
+            self._check_id("eos_id", stop)
         self.stops = torch.tensor(stops, dtype=torch.int64, device=prompts.device)
         fill = model.config.pad_id
         self.fill_id = fill if fill is not None else stops[0] if stops else 0
@@ -101,7 +101,7 @@ class Writer:
         self._text = prompts[:, :0]  # all that was read, where a window needs it
         self._cache = model.new_cache(self._room)
 
-    def _check_ids(self, name: str, token: int | None) -> None:
+    def _check_id(self, name: str, token: int | None) -> None:
         if token is None or not 0 <= token < self.vocab_size:
             raise ValueError(
                 f"{name} ({token}) must be in [0, vocab_size = {self.vocab_size})"
@@ -129,7 +129,7 @@ class Writer:
     def write(self, choose: Callable[[Tensor], Tensor]) -> Tensor:
         """Write until every row has ended; `choose` makes logits (B, V) to ids (B,)."""
         # To ask whether all have ended, the host must wait for a GPU: not every time.
-        patience = 1 if self.begin.device.type == "cpu" else 8
+        ask_every = 1 if self.begin.device.type == "cpu" else 8
         ended = torch.zeros_like(self.late, dtype=torch.bool)  # (B,)
         newest, columns = self.begin, []
         for step in range(self._rest.shape[1] + self.max_len):
@@ -141,7 +141,7 @@ class Writer:
                 ends = ends & ~reading
             ended = ended | ends
             columns.append(chosen)
-            if step % patience == patience - 1 and ended.all():
+            if (step + 1) % ask_every == 0 and ended.all():
                 break
             newest = chosen[:, None]  # (B, 1)
         return self._tidy(torch.stack(columns, dim=1))

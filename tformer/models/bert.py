@@ -121,7 +121,7 @@ class BERT(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new weights: deviation 0.02 (BERT's code cuts it at 0.04), biases 0."""
+        """Draw new weights: standard deviation 0.02 (BERT cuts at 0.04), biases 0."""
         for name, parameter in self.named_parameters():
             if parameter.ndim > 1:
                 nn.init.normal_(parameter, std=0.02)

@@ -32,6 +32,8 @@ class RecordedWeights(Mapping[nn.Module, Tensor]):
             if key not in self._modules:
                 known = ", ".join(self._modules)
                 raise KeyError(f"{key!r} is no attention of the model: {known}")
+            if self._modules[key] not in self._kept:
+                raise KeyError(f"{key!r} has not run")
             key = self._modules[key]
         return self._kept[key]
 

@@ -1,6 +1,6 @@
 """Checkpoints of a training on several processes, for any other number of them.
 
-Two roads, by torch's own distributed checkpoints. Gathered: process 0 gets all tensors
+Two ways, by torch's own distributed checkpoints. Gathered: process 0 gets all tensors
 and writes them like those of one process. Sharded: every process writes the part that
 it holds, for models that no process could hold whole. Neither file is a pickle.
 """
