@@ -244,6 +244,17 @@ def test_length_divisor():
     assert all(a < b for a, b in itertools.pairwise(values))
 
 
+@pytest.mark.parametrize("alpha", [-240, 240])
+def test_a_large_penalty_stays_in_float32(alpha):
+    """(8 / 6) ** 240 is 2 ** 99.6: 250 would be refused."""
+    prompts = torch.zeros(2, 2).long()
+    beams = beam_search(
+        tiny_gpt(0), prompts, num_beams=2, max_len=3, length_penalty=alpha
+    )
+    assert beams.scores.isfinite().all()
+    assert (beams.scores < 0).all()
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
