@@ -28,7 +28,8 @@ def fused_attention(
     query, key, value, attn_mask=None, *, bias, is_causal, scale=None, dropout_p=0.0
 ):
     """Attend by torch's kernel, whose own flag lines up the first query and key."""
-    by_flag = is_causal and attn_mask is bias is None and query.shape == key.shape
+    unmasked = attn_mask is None and bias is None
+    by_flag = is_causal and unmasked and query.shape == key.shape
     if is_causal and not by_flag:
         future = causal_mask(query.shape[2], key.shape[2], device=query.device)
         attn_mask = combine_masks(attn_mask, future)
