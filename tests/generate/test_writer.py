@@ -1,12 +1,14 @@
 """The core that all ways of decoding share: prompts, ends, windows, limits."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from brute_force import every_text, falling, tiny_gpt, tiny_transformer
-from tformer import greedy, sample
+from tformer import beam_search, greedy, sample
 from tformer.generate.writer import Writer
 
 
@@ -132,6 +134,8 @@ def test_a_window_changes_nothing_before_it_is_needed():
         ([[1, 2]], {"window": 0}, ValueError, r"window \(0\)"),
         ([[1, 2]], {"eos_id": 7}, ValueError, r"eos_id \(7\) .*vocab_size = 7"),
         ([[1, 2]], {"eos_id": [1, -1]}, ValueError, r"eos_id \(-1\)"),
+        ([[1, 2]], {"eos_id": [1.5]}, TypeError, "eos_id must be an int, not float"),
+        ([[1, 2]], {"eos_id": True}, TypeError, "eos_id must be an int, not bool"),
         ([[1, 2]], {"bos_id": 1}, ValueError, "bos_id is for a Transformer"),
         (
             [[1, 2]],
@@ -163,3 +167,42 @@ def test_bad_input_of_a_gpt(given, options, error, message):
 def test_bad_input_of_a_transformer(options, message):
     with pytest.raises(ValueError, match=message):
         Writer(tiny_transformer(0), torch.zeros(1, 2).long(), max_len=3, **options)
+
+
+def test_sources_are_a_batch():
+    with pytest.raises(ValueError, match=r"given must be \(B, S\), not \(2,\)"):
+        Writer(tiny_transformer(0), torch.zeros(2).long(), max_len=3, bos_id=1)
+
+
+WAYS = {
+    "greedy": greedy,
+    "sample": sample,
+    "beam": lambda *given, **options: beam_search(*given, num_beams=2, **options),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e38])
+def test_what_comes_of_scores_that_are_none_is_not_taken_for_an_answer(way, value):
+    model = tiny_gpt(0, vocab_size=7, max_len=8)
+    with torch.no_grad():
+        model.stack.norm.bias[1] = value
+        model.stack.norm.bias[2] = -value
+        model.embedding.weight[:, 1:3] = torch.tensor([3.0, -3.0])
+    with pytest.raises(FloatingPointError, match="next token are not finite"):
+        WAYS[way](model, [[1, 2]], max_len=3)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_tokens_that_are_ruled_out_are_never_written(way, monkeypatch):
+    model = tiny_gpt(0, vocab_size=7, max_len=8)
+    forward = type(model).forward
+
+    def rule_out(self, *args, **kwargs):
+        logits = forward(self, *args, **kwargs)
+        return logits.index_fill(-1, torch.tensor([0, 1, 2, 3, 5, 6]), -math.inf)
+
+    monkeypatch.setattr(type(model), "forward", rule_out)
+    found = WAYS[way](model, [[1, 2]], max_len=3)
+    ids = found if way != "beam" else found.ids[:, 0]
+    assert ids.tolist() == [[4, 4, 4]]

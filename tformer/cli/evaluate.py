@@ -135,19 +135,23 @@ def _of_pairs(
     vocabulary = trained.vocabulary
     batches = pairs_in_order(vocabulary, pairs)
     loss = mean_loss(trained.model, _on_device(trained, batches))
-    written = translate_to_ids(
-        trained.model,
-        vocabulary,
-        sources,
-        max_len=longest_target(trained),
-        decode=decode,
-    )
     result: dict[str, Any] = {
         "pairs": len(pairs),
-        "exact_match": matches(vocabulary, written, targets) / len(pairs),
+        "exact_match": math.nan,
         "loss": loss.loss,
         "perplexity": loss.perplexity,
     }
+    try:
+        written = translate_to_ids(
+            trained.model,
+            vocabulary,
+            sources,
+            max_len=longest_target(trained),
+            decode=decode,
+        )
+    except FloatingPointError:  # what it wrote would be no answer of the model
+        return result
+    result["exact_match"] = matches(vocabulary, written, targets) / len(pairs)
     if with_bleu:
         texts = [vocabulary.decode(ids) for ids in written]
         result["bleu"], result["signature"] = bleu(texts, targets)

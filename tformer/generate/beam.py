@@ -75,9 +75,10 @@ def beam_search(
         `Beams`: what follows the start token or the prompt, and its scores.
 
     Raises:
-        TypeError: a size is not an int, or the mask is not boolean.
+        TypeError: a size or a token is not an int, or the mask is not boolean.
         ValueError: as in `greedy`; or the prompts differ in length, or every token
-            ends.
+            ends, or `length_penalty` divides by more than float32 holds.
+        FloatingPointError: as in `greedy`.
     """
     check_positive(num_beams=num_beams, max_len=max_len)
     if not math.isfinite(length_penalty):
@@ -139,6 +140,7 @@ def beam_search(
             first = torch.arange(B, device=stops.device)[:, None] * sums.shape[1]
             writer.reorder((first + parent.gather(1, chosen)).flatten())
             newest = live.ids[:, :, -1:].flatten(0, 1)  # (B · K, 1)
+        writer.check_finite()
     return _tidy(ended, stops, writer.fill_id)
 
 

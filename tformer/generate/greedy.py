@@ -46,9 +46,10 @@ def greedy(
         padding).
 
     Raises:
-        TypeError: `max_len` is not an int, or the mask is not boolean.
+        TypeError: a size or a token is not an int, or the mask is not boolean.
         ValueError: `max_len` is below 1 or beyond learned positions; an id is outside
             its vocabulary; the source is empty; an argument is for the other model.
+        FloatingPointError: the model's scores are NaN or infinite.
     """
     with evaluating(model), torch.no_grad():
         writer = Writer(

@@ -136,8 +136,9 @@ def sample(
         int64 (B, T), as `greedy`.
 
     Raises:
-        TypeError: a size is not an int, or the mask is not boolean.
+        TypeError: a size or a token is not an int, or the mask is not boolean.
         ValueError: as in `greedy`; or the temperature or a filter is out of its range.
+        FloatingPointError: as in `greedy`.
     """
     if not 0 < temperature < math.inf:
         raise ValueError(

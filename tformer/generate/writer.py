@@ -34,7 +34,7 @@ class Writer:
         window: where a GPT's positions are used up, read so many tokens anew.
 
     Raises:
-        TypeError: a size is not an int, or a mask not boolean.
+        TypeError: a size or a token is not an int, or a mask not boolean.
         ValueError: an argument is out of its range, or for the other model.
     """
 
@@ -59,6 +59,8 @@ class Writer:
             if window is not None:
                 raise ValueError(f"window ({window}) is for a GPT")
             given = torch.as_tensor(given, device=model.src_embedding.weight.device)
+            if given.ndim != 2:
+                raise ValueError(f"given must be (B, S), not {tuple(given.shape)}")
             mask = model.source_mask(given, src_key_mask)  # (B, S)
             self._memory = model.encode(given, src_key_mask=mask)  # (B, S, D)
             # Where nothing is hidden, no mask is faster: asked once for all tokens.
@@ -100,8 +102,11 @@ class Writer:
         self._window = window
         self._text = prompts[:, :0]  # all that was read, where a window needs it
         self._cache = model.new_cache(self._room)
+        self._finite = torch.ones((), dtype=torch.bool, device=prompts.device)
 
     def _check_id(self, name: str, token: int | None) -> None:
+        if token is not None and type(token) is not int:  # nor a bool
+            raise TypeError(f"{name} must be an int, not {type(token).__name__}")
         if token is None or not 0 <= token < self.vocab_size:
             raise ValueError(
                 f"{name} ({token}) must be in [0, vocab_size = {self.vocab_size})"
@@ -120,7 +125,23 @@ class Writer:
             logits = self.model.decode(
                 newest, self._memory, memory_key_mask=self._key_mask, cache=self._cache
             )
-        return logits[:, -1]  # (B, V)
+        last = logits[:, -1]  # (B, V)
+        self._finite = self._finite & last.amax(dim=-1).isfinite().all()
+        return last
+
+    def check_finite(self) -> None:
+        """Raise if a score that was read was NaN or infinite: nothing can be chosen.
+
+        Some tokens may be at -inf. Asked once, at the end: a GPU is waited for.
+
+        Raises:
+            FloatingPointError: so it was.
+        """
+        if not self._finite:
+            raise FloatingPointError(
+                "the model's scores of the next token are not finite: its weights may "
+                "hold NaN or infinity, or numbers too large for their dtype"
+            )
 
     def reorder(self, rows: Tensor) -> None:
         """Let row i go on from row rows[i]; there may be more rows than before."""
@@ -144,6 +165,7 @@ class Writer:
             if (step + 1) % ask_every == 0 and ended.all():
                 break
             newest = chosen[:, None]  # (B, 1)
+        self.check_finite()
         return self._tidy(torch.stack(columns, dim=1))
 
     def _tidy(self, ids: Tensor) -> Tensor:
