@@ -87,6 +87,31 @@ def test_the_kernel_equals_the_formula(inputs):
         assert_close(output[finite], wanted[finite], **TOLERANCE[query.dtype])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("hides", ["nothing", "mask", "bias"])
+@pytest.mark.parametrize("length", [5, 64, 300])
+def test_an_infinite_score_is_not_lost(length, hides, is_causal, dtype):
+    """In half precision the kernel of the CPU makes zeros of such a row."""
+    generator = torch.Generator().manual_seed(length)
+    query, key, value = torch.rand(3, 2, 3, length, 8, generator=generator).to(dtype)
+    key[1, 2, 1, 3] = math.inf
+    mask = torch.rand(length, length, generator=generator) < 0.7
+    mask[0] = False  # which is zero, and rightly so
+    options = {"is_causal": is_causal}
+    if hides == "mask":
+        options["attn_mask"] = mask
+    elif hides == "bias":
+        options["bias"] = torch.zeros(mask.shape).masked_fill(~mask, -math.inf)
+    expected = formula(query, key, value, **options)
+    assert expected.isnan().any()
+    output = scaled_dot_product_attention(query, key, value, **options)
+    # As above: what is behind a mask and not finite may stay so.
+    assert output[expected.isnan()].isnan().all()
+    finite = ~output.isnan()
+    assert_close(output[finite], expected[finite], **TOLERANCE[dtype])
+
+
 def error(output, exact):
     return (output.double() - exact).square().mean().sqrt().item()
 

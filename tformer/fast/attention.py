@@ -95,7 +95,15 @@ def fused_attention(
         scale=scale,
         enable_gqa=grouped,
     )[..., :Dv]  # (B, H, T, Dv)
-    if attn_mask is None and not dropout_p and _lost_nan(output):
+    if not dropout_p and _lost_nan(output, attn_mask):
+        if output.dtype in HALF:  # in float32 an infinite score is not lost
+            query, key, value = (x.float() for x in (query, key, value))
+            is_bias = attn_mask is not None and attn_mask.is_floating_point()
+            added = {"bias" if is_bias else "attn_mask": attn_mask}
+            exact = fused_attention(
+                query, key, value[..., :Dv], **added, is_causal=by_flag, scale=scale
+            )
+            return exact.to(output.dtype)
         seen = torch.ones(T, S, dtype=torch.bool).tril(S - T if by_flag else S)
         mask = seen[None, None]
         return fused_attention(query, key, value[..., :Dv], mask, scale=scale)
@@ -139,15 +147,26 @@ def _in_blocks(
     return F.pad(output, (0, 0, blind, 0)) if blind else output  # (B, H, T, Dv)
 
 
-def _lost_nan(output: Tensor) -> bool:
-    """Say whether the kernel may have lost a NaN: on a CPU, without a mask.
+def _lost_nan(output: Tensor, attn_mask: Tensor | None) -> bool:
+    """Say whether the kernel may have lost a NaN: on a CPU, without a mask or in half.
 
-    Where all scores of a row are NaN it gives zeros. Other rows are hardly ever zero.
+    It gives zeros where all scores of a row are NaN, and in half precision where one is
+    infinite. A row of zeros that may attend to something is rare otherwise.
     """
+    half = output.dtype in HALF
     if output.device.type != "cpu" or torch.compiler.is_compiling():
         return False
+    if attn_mask is not None and not half:
+        return False
+    output = output.detach()
     try:
-        return bool((output.detach()[..., 0] == 0).any())
+        if not bool((output[..., 0] == 0).any()):
+            return False
+        if attn_mask is None:
+            return True
+        bias = attn_mask.is_floating_point()
+        seen = attn_mask != -math.inf if bias else attn_mask
+        return bool((seen.any(dim=-1) & (output == 0).all(dim=-1)).any())
     except RuntimeError:  # torch.func.vmap has no single answer
         return False
 
