@@ -1,8 +1,10 @@
 """Files that no kill can spoil: written beside the old ones, then renamed."""
 
+import errno
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from types import UnionType
@@ -41,6 +43,19 @@ def wait_for_disk(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def check_has_end(path: Path) -> None:
+    """Raise if reading might never end, as from a pipe, or from /dev/zero.
+
+    A link in the folder of a stranger may lead to one.
+
+    Raises:
+        OSError: it might not, or there is no such file.
+    """
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # of a folder open() tells
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
 
 
 def write_json_beside(path: Path, values: Mapping[str, Any]) -> Path:
@@ -94,6 +109,7 @@ def read_json(
         OSError: the file is missing, or cannot be read.
         ValueError: it is truncated, or is something else. The message names it.
     """
+    check_has_end(path)
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # of JSON, of UTF-8, of 10,000 [
@@ -147,5 +163,6 @@ def sha256_of(path: str | Path) -> str:
     Raises:
         OSError: it is missing, or cannot be read.
     """
+    check_has_end(Path(path))
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,6 +1,7 @@
 """Commands on folders that others have made or use, and beside peers."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -89,6 +90,47 @@ class TestTrain:
         assert "another process is training here" in said[0].err
         mine, whole = (p / "model.safetensors" for p in (out, runs["gpt"]))
         assert mine.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such pipes on Windows")
+class TestEndless:
+    """No file of a folder is read that may have no end, as a pipe or a device."""
+
+    @pytest.fixture(params=["a pipe", "a link to a pipe"])
+    def endless(self, request):
+        """Put a pipe in the place of a file: who opened it would wait for ever."""
+
+        def replace(path):
+            path.unlink()
+            place = path.with_name("pipe") if "link" in request.param else path
+            os.mkfifo(place)
+            if place != path:
+                path.symlink_to(place)
+
+        return replace
+
+    @pytest.mark.parametrize(
+        ("name", "words"),
+        [
+            ("metrics.jsonl", ["info"]),
+            ("result.json", ["train", "--resume"]),
+            ("model.json", ["evaluate"]),
+            ("model.safetensors", ["evaluate"]),
+        ],
+    )
+    def test_of_a_finished_run(self, tformer, copied, endless, name, words):
+        endless(copied / name)
+        said = tformer(*words, copied)
+        assert (said.code, "is not a regular file" in said.err) == (1, True)
+        assert name in said.err
+
+    @pytest.mark.parametrize("name", ["state.json", "training.safetensors"])
+    def test_of_a_checkpoint(self, tformer, copied, endless, name):
+        (copied / "result.json").unlink()
+        newest = max((copied / "checkpoints").iterdir())
+        endless(newest / name)
+        said = tformer("train", "--resume", copied)
+        assert (said.code, "is not a regular file" in said.err) == (1, True)
 
 
 class TestFiles:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from tformer.files import beside, open_new, wait_for_disk
+from tformer.files import beside, check_has_end, open_new, wait_for_disk
 
 
 def read_metrics(path: str | Path) -> list[dict[str, Any]]:
@@ -15,12 +15,14 @@ def read_metrics(path: str | Path) -> list[dict[str, Any]]:
 
     Raises:
         FileNotFoundError: there is no such file.
+        OSError: it cannot be read.
     """
     return [values for _, values in _read_lines(Path(path))]
 
 
 def _read_lines(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
     """Read the lines, each as it was written and what it says."""
+    check_has_end(path)
     lines: list[tuple[bytes, dict[str, Any]]] = []
     for line in path.read_bytes().split(b"\n")[:-1]:  # the last has no end
         try:

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from tformer.checks import require
+from tformer.files import check_has_end
 from tformer.runs.state import SHARDS, refusal
 from tformer.training.weights import modern_names
 
@@ -57,6 +58,8 @@ def _shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     """Read the shapes of whole tensors, also of those that lie in several files."""
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
 
+    for file in folder.iterdir():
+        check_has_end(file)
     try:
         saved = HuggingFaceStorageReader(str(folder)).read_metadata()
     except require("safetensors").SafetensorError as error:
