@@ -98,11 +98,8 @@ def fused_attention(
     if not dropout_p and _lost_nan(output, attn_mask):
         if output.dtype in HALF:  # in float32 an infinite score is not lost
             query, key, value = (x.float() for x in (query, key, value))
-            is_bias = attn_mask is not None and attn_mask.is_floating_point()
-            added = {"bias" if is_bias else "attn_mask": attn_mask}
-            exact = fused_attention(
-                query, key, value[..., :Dv], **added, is_causal=by_flag, scale=scale
-            )
+            allowed, value = attn_mask if bias is None else None, value[..., :Dv]
+            exact = fused_attention(query, key, value, allowed, bias, by_flag, scale)
             return exact.to(output.dtype)
         seen = torch.ones(T, S, dtype=torch.bool).tril(S - T if by_flag else S)
         mask = seen[None, None]
