@@ -1,5 +1,7 @@
 """Characters to ids and back."""
 
+import time
+
 import pytest
 import torch
 
@@ -63,3 +65,12 @@ def test_a_character_that_occurs_twice_is_named():
 def test_no_texts_are_no_batch():
     with pytest.raises(ValueError, match="at least one"):
         ABC.encode_batch([])
+
+
+def test_many_characters_that_occur_twice_are_named_at_once():
+    """A file of a stranger may hold them: counting each anew took minutes."""
+    many = "".join(map(chr, range(0x10000, 0x50000))) * 2
+    began = time.process_time()
+    with pytest.raises(ValueError, match="must differ"):
+        CharacterVocabulary(many)
+    assert time.process_time() - began < 10

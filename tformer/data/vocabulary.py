@@ -3,6 +3,7 @@
 B batch · L length of the longest text
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -35,7 +36,7 @@ class CharacterVocabulary:
         self.characters = characters
         self._id_of = {c: i for i, c in enumerate(characters, start=3)}
         if len(self._id_of) < len(characters):
-            twice = sorted({c for c in characters if characters.count(c) > 1})
+            twice = [c for c, n in Counter(characters).items() if n > 1][:10]
             raise ValueError(f"characters must differ, but {twice} occur twice")
 
     @classmethod
