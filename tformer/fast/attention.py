@@ -98,9 +98,10 @@ def fused_attention(
     if not dropout_p and _lost_nan(output, attn_mask):
         if output.dtype in HALF:  # in float32 an infinite score is not lost
             query, key, value = (x.float() for x in (query, key, value))
-            allowed, value = attn_mask if bias is None else None, value[..., :Dv]
-            exact = fused_attention(query, key, value, allowed, bias, by_flag, scale)
-            return exact.to(output.dtype)
+            mask_alone, value = attn_mask if bias is None else None, value[..., :Dv]
+            return fused_attention(
+                query, key, value, mask_alone, bias, by_flag, scale
+            ).to(output.dtype)
         seen = torch.ones(T, S, dtype=torch.bool).tril(S - T if by_flag else S)
         mask = seen[None, None]
         return fused_attention(query, key, value[..., :Dv], mask, scale=scale)
