@@ -13,7 +13,8 @@ import pytest
 
 from engine.__main__ import main
 from engine.project import ENGINE, Project
-from engine.run.cache import STATES
+from engine.run.cache import STATES, Cache
+from small_project import Write
 
 Engine = Callable[..., "Done"]
 
@@ -184,15 +185,32 @@ def test_a_comment_runs_no_page_again(
     assert "# Ours." in book
 
 
+@pytest.mark.parametrize(
+    ("reads", "package", "own"),
+    [
+        ("inspect.signature(print)", False, False),
+        ("inspect.getsource(own)", False, True),
+        ("inspect.getsource(tiny.checks)", True, True),
+        ("inspect.getsourcelines(own), inspect.getsourcefile(own)", True, True),
+        ("inspect.stack()", True, True),
+        ("inspect.currentframe()", True, True),
+        ("__import__('traceback')", True, True),
+    ],
+)
 def test_a_page_that_reads_source_runs_again_for_a_comment(
-    project: Project, engine: Engine, counting: Callable[[], int]
+    write: Write, reads: str, package: bool, own: bool
 ) -> None:
-    page, checks = project.docs / "index.md", project.root / "tiny" / "checks.py"
-    edit(page, "import tiny", "import inspect\nimport tiny")
-    engine("generate", "docs/index.md")
+    text = "```python\nimport inspect\nimport tiny.checks\n\n\ndef own():\n"
+    text += f"    return 1\n\n\n{reads}\n```\n"
+    page = write(text)
+    cache, checks = Cache(page.project), page.project.root / "tiny" / "checks.py"
+    cache.store_results(page, ["tiny/checks.py"], {"runs": 1})
+    assert cache.results(page) == {"runs": 1}
     edit(checks, "def check", "# Why.\ndef check")
-    engine("generate", "docs/index.md")
-    assert counting() == 2
+    assert (cache.results(page) is None) is package
+    edit(checks, "# Why.\ndef check", "def check")
+    page = write(text.replace("return 1", "return 1  # one"))
+    assert (cache.results(page) is None) is own
 
 
 def test_the_last_states_of_a_page_are_kept(

@@ -3,8 +3,9 @@
 A page is *fresh* while its text, snippets included, the files of the package that its
 run used, the engine and the libraries are what they were, and what was made of it is
 still there. Its *results* hold longer: while its code, and that of the package, means
-the same. A comment changes nothing, unless the page itself reads source or lines. The
-last few states are kept, so that taking a change back costs no run.
+the same. A comment changes nothing, unless the page reads source or lines: of itself,
+or of the package. The last few states are kept, so that taking a change back costs no
+run.
 """
 
 import ast
@@ -29,7 +30,12 @@ _RUNNING = (
 )
 _USERS = ("__main__", "hooks", "looking", "plugin", "results", "results_page")
 STATES = 8  # of the results of a page
-_SOURCE = re.compile(r"\b(inspect|traceback|linecache|tokenize|getsource)\b")
+_SOURCE = re.compile(
+    r"\b(getsource\w*|getframeinfo|currentframe|_getframe|\w+_lineno|co_firstlineno"
+    r"|traceback|linecache|tokenize|inspect\.(stack|trace|findsource|getcomments)"
+    r"|from inspect import .*(stack|trace|findsource|getcomments)|inspect as)\b"
+)
+_SOURCE_OF = re.compile(r"\b(?:inspect\.)?getsource(?:lines)?\((\w+)\)")
 _LIBRARIES = ("torch", "numpy", "matplotlib", "nbformat", "pymdown-extensions")
 
 
@@ -64,7 +70,7 @@ class Cache:
 
     def results(self, page: Page) -> dict[str, Any] | None:
         """Return what the blocks of the page left behind, if it still holds."""
-        key, meaning = self._code_key(page), not _reads_source(page)
+        key, meaning = self._code_key(page), not _reads_package_source(page)
         for record in self._read(page, "results").get("states", []):
             if record["key"] == key and self._unchanged(record["inputs"], meaning):
                 results: dict[str, Any] = record["results"]
@@ -76,7 +82,7 @@ class Cache:
     ) -> None:
         """Keep what the blocks of a page left behind when they used `inputs`."""
         key = self._code_key(page)
-        digests = self._digests(inputs, meaning=not _reads_source(page))
+        digests = self._digests(inputs, meaning=not _reads_package_source(page))
         record = {"key": key, "inputs": digests, "results": results}
         states = self._read(page, "results").get("states", [])
         self._write(page, "results", {"states": [record, *states][:STATES]})
@@ -148,8 +154,19 @@ def _digest_of_meaning(content: bytes) -> str:
 
 def _reads_source(page: Page) -> bool:
     """Whether a page may see how code is written, and on which line."""
-    code = "\n".join(block.fence.code for block in page.blocks)
-    return bool(_SOURCE.search(code))
+    return bool(_SOURCE.search(_code(page)))
+
+
+def _reads_package_source(page: Page) -> bool:
+    """Whether it may see more than the source of what it defines in its own blocks."""
+    code = _code(page)
+    own = set(re.findall(r"^(?:def|class) (\w+)", code, re.M))
+    rest = _SOURCE_OF.sub(lambda x: "" if x.group(1) in own else x.group(), code)
+    return bool(_SOURCE.search(rest))
+
+
+def _code(page: Page) -> str:
+    return "\n".join(block.fence.code for block in page.blocks)
 
 
 def _digest(content: bytes) -> str:
