@@ -3,7 +3,8 @@
 project       where the pages are, and what mkdocs.yml says
 definitions   what `--8<-- "file.py:Class.method"` stands for, by the syntax tree
 pages/        a page as it is written and as the site shows it: `blocks` (lines with
-              their origin, fenced code), `reading`, `checking` (what is wrong)
+              their origin, fenced code), `reading`, `checking` (what is wrong),
+              `listing` (in the navigation, and finished)
 run/          `compiling` (code that keeps file and line), `running` (blocks in order,
               in one `__main__`), `outputs` (shown against printed), `figures`, `cache`
               (what a page left behind), `working` (pages in processes of their own)

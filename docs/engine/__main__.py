@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     chapter.add_argument("name", help="of the file: rms-norm")
     chapter.add_argument("module", help="what it teaches: tformer/nn/norm.py")
     chapter.add_argument("--after", help="the chapter before it; else the last")
-    does = "write README's table of chapters"
+    does = "write README's table of chapters, and the links from each to the next"
     commands.add_parser("lists", help=does, description=does)
     options = parser.parse_args(arguments)
     project = Project.find(Path.cwd())
@@ -57,9 +57,10 @@ def main(arguments: list[str] | None = None) -> int:
         print("\n".join(new))
         return 0
     if options.command == "lists":
-        from engine.site.lists import write_readme
+        from engine.site.lists import write_links, write_readme
 
-        print("README.md: written" if write_readme(project) else "README.md: as it was")
+        written = [*write_links(project), *["README.md"] * write_readme(project)]
+        print("\n".join(f"{file}: written" for file in written) or "all as it was")
         return 0
     if options.command == "results":
         from engine.results import write

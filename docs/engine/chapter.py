@@ -1,6 +1,6 @@
 """A new chapter: its file, its place in the navigation, and the link that leads to it.
 
-What has to be written is marked TODO; `list_problems` finds each one that is left.
+What has to be written is marked TODO; the test of the page finds each one that is left.
 """
 
 import ast

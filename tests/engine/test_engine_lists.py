@@ -3,7 +3,14 @@
 import pytest
 
 from engine.project import Project
-from engine.site.lists import chapters, home_table, list_problems, order, write_readme
+from engine.site.lists import (
+    chapters,
+    home_table,
+    list_problems,
+    order,
+    write_links,
+    write_readme,
+)
 
 PAGE = """---
 kind: chapter
@@ -33,7 +40,9 @@ def book(project: Project) -> Project:
     names = ("scale", "")
     for name, before in (names, ("shift", "scale.md")):
         text = PAGE.format(name=name, before=before)
-        text += "\nNext: [shift](shift.md), which shifts.\n" if name == "scale" else ""
+        text += (
+            "\nNext: [the shift](shift.md), which shifts.\n" if name == "scale" else ""
+        )
         (project.docs / f"chapters/{name}.md").write_text(text, "utf-8")
     with (project.root / "mkdocs.yml").open("a") as file:
         file.write("nav:\n  - index.md\n  - Book:\n")
@@ -89,7 +98,7 @@ def test_lists_follow_the_navigation(book: Project) -> None:
         ),
         (
             "docs/chapters/scale.md",
-            "Next: [shift](shift.md), which shifts.",
+            "Next: [the shift](shift.md), which shifts.",
             "",
             "docs/chapters/scale.md:13: the chapter needs one line `Next:",
         ),
@@ -100,10 +109,10 @@ def test_lists_follow_the_navigation(book: Project) -> None:
             "docs/chapters/shift.md:1: the front matter says no `concept:`",
         ),
         (
-            "docs/chapters/shift.md",
-            "Why shift?",
-            "TODO what?",
-            "docs/chapters/shift.md:4: TODO is left: question: TODO what?",
+            "docs/chapters/scale.md",
+            "[the shift]",
+            "[the shirt]",
+            "docs/chapters/scale.md:12: `make lists` writes here: Next: [The shift](",
         ),
         (
             "docs/chapters/scale.md",
@@ -122,6 +131,7 @@ def test_what_is_wrong_is_named_with_file_and_line(
 
 def test_readme_is_written(book: Project) -> None:
     assert not write_readme(book)
+    (book.docs / "chapters/scale.md").unlink()
     assert change(book, "mkdocs.yml", "      - chapters/scale.md\n", "")
     assert write_readme(Project(book.root))
     text = (book.root / "README.md").read_text("utf-8")
@@ -129,6 +139,33 @@ def test_readme_is_written(book: Project) -> None:
         "| scales | [The scale](docs/chapters/scale.md) | [`scale`](tiny/scale.py) |\n"
     )
     assert text == README.replace(gone, "")
+
+
+def test_a_chapter_that_the_navigation_lacks_comes_first(book: Project) -> None:
+    text = PAGE.format(name="root", before="scale.md")
+    (book.docs / "chapters/root.md").write_text(text, "utf-8")
+    page = text.replace("kind: chapter", "kind: page")
+    (book.docs / "chapters/words.md").write_text(page, "utf-8")
+    old = "Next: [the shift](shift.md), which shifts."
+    assert change(book, "docs/chapters/scale.md", old, "Next: [Root](root.md)") == [
+        "mkdocs.yml: add chapters/root.md after chapters/scale.md"
+    ]
+
+
+def test_a_link_says_the_first_words_of_the_title(book: Project) -> None:
+    heading = "# The shift { #here }"
+    problems = change(book, "docs/chapters/shift.md", heading, "# SHIFT: by *how* much")
+    assert problems == [
+        "docs/chapters/scale.md:12: `make lists` writes here: "
+        "Next: [SHIFT: by *how* much](shift.md)"
+    ]
+    assert write_links(Project(book.root)) == ["docs/chapters/scale.md"]
+    assert write_links(Project(book.root)) == []
+    text = (book.docs / "chapters/scale.md").read_text("utf-8")
+    assert text.endswith("\nNext: [SHIFT: by *how* much](shift.md), which shifts.\n")
+    write_readme(Project(book.root))
+    old = "[SHIFT: by *how* much]"
+    assert change(book, "docs/chapters/scale.md", old, "[shift, by how]") == []
 
 
 def test_readme_without_a_table_says_so(book: Project) -> None:

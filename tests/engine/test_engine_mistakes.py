@@ -55,6 +55,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is changed, to what, and w
     "no seed": ("print(scale(values, 2.0))", UNSEEDED, "differs between runs: seed it"),
     "a name unknown": ('scale.py:Scaler"', 'scale.py:Scalar"', "near it: Scaler"),
     "a fence not closed": ("```\n\n1. Two", "\n1. Two", "scale.md:"),
+    "a TODO left": ("Why divide?", "TODO: why?", ":14: TODO is left: TODO: why?"),
     "a reason missing": ('skip(reason="part of a class")', "skip()", "no reason"),
 }
 
@@ -76,6 +77,14 @@ def test_a_mistake_is_found(project: Project, mistake: str) -> None:
     damaged(project, old, new)
     found = "\n".join(problems_of(project, project.docs / CHAPTER))
     assert says in found, found
+
+
+def test_a_chapter_in_no_list_is_found(project: Project) -> None:
+    with (project.root / "mkdocs.yml").open("a") as file:
+        file.write("nav: [index.md, chapters/other.md]\n")
+    assert problems_of(Project(project.root), project.docs / CHAPTER) == [
+        "mkdocs.yml: add chapters/scale.md after chapters/other.md"
+    ]
 
 
 def test_the_kind_is_that_of_the_folder(project: Project, write: Write) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from engine.pages.blocks import PYTHON, SESSIONS, Origin, PageError, squeeze
+from engine.pages.listing import todo_problems, unlisted_problem
 from engine.pages.reading import KINDS, Page, Rendered, render
 from engine.project import Project
 from engine.run.figures import image_problems, repeated_names
@@ -102,7 +103,10 @@ _NOT_OURS = re.compile(r"[a-z][a-z0-9+.-]*:|[#/]")
 
 
 def header_problems(page: Page) -> list[str]:
-    """Return what the front matter lacks, names wrongly or spells wrongly."""
+    """Return what is wrong in the front matter, or not there yet.
+
+    A chapter is not in the navigation yet, or a TODO is left in it.
+    """
     problems = []
     kind = page.meta.get("kind")
     if kind is not None and kind not in KINDS:
@@ -114,7 +118,13 @@ def header_problems(page: Page) -> list[str]:
         if key not in page.meta or (not page.meta[key] and key != "builds_on"):
             add = f"add `{key}:` to the front matter of the chapter"
             problems.append(f"{page.top}: {add}: {what}")
-    return problems + _missing_files(page)
+    unlisted = unlisted_problem(page.project, page.path, page.meta)
+    return [
+        *problems,
+        *([unlisted] if unlisted else []),
+        *_missing_files(page),
+        *todo_problems(page.path, page.text),
+    ]
 
 
 def text_problems(page: Page) -> list[str]:
@@ -213,8 +223,17 @@ def marked_sources(project: Project) -> list[str]:
     ]
 
 
+# `nn.RMSNorm`, `torch.nn.RMSNorm`, `from torch.nn import RMSNorm`
+_TORCHS = re.compile(
+    r"(?<![\w.])(?:torch\.)?nn(?:\.\w+)+|from torch[\w.]* import (?:\([^)]*\)|.*)"
+)
+
+
 def unshown_names(project: Project, pages: list[Page]) -> list[str]:
-    """Return the public names of the package that no block of a chapter holds."""
+    """Return the public names of the package that no block of a chapter holds.
+
+    What torch calls by the same name, as in `nn.RMSNorm`, does not count.
+    """
     init = project.root / project.package / "__init__.py"
     public: list[str] = []
     for node in ast.parse(init.read_text("utf-8")).body:
@@ -226,7 +245,7 @@ def unshown_names(project: Project, pages: list[Page]) -> list[str]:
         if page.is_chapter
         for block in page.blocks
     )
-    words = set(re.findall(r"\w+", code))
+    words = set(re.findall(r"\w+", _TORCHS.sub("", code)))
     return sorted(name for name in public if name not in words)
 
 
