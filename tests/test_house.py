@@ -59,6 +59,13 @@ def test_the_drawing_has_every_folder():
     assert sorted(MAY_IMPORT) == FOLDERS
 
 
+def test_the_table_for_contributors_is_the_drawing():
+    text = (PACKAGE.parent / "docs/adding.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|$", text, re.MULTILINE)
+    told = {folder: set(re.findall(r"`([\w.]+)`", cell)) for folder, cell in rows}
+    assert {folder: told.get(folder) for folder in FOLDERS} == MAY_IMPORT
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_who_imports_whom(folder):
     for path in (PACKAGE / folder).rglob("*.py"):
@@ -111,5 +118,11 @@ def test_the_tests_have_the_folders_of_the_package():
 
 
 def test_what_a_function_returns_never_depends_on_an_argument():
-    for path in PACKAGE.rglob("*.py"):
-        assert "return_weights" not in path.read_text(), path
+    found = [
+        f"tformer/{path.relative_to(PACKAGE).as_posix()}:{number}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for number, line in enumerate(path.read_text().split("\n"), 1)
+        if "return_weights" in line
+    ]
+    rule = "what a function returns never depends on an argument; use record_weights"
+    assert not found, f"{', '.join(found)}: {rule}"
