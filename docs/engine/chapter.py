@@ -28,6 +28,13 @@ _HINTS = {
     "References": "the paper, with its number.",
 }
 
+# Keys that a chapter may do without: to be written, or to be removed.
+_KEYS_TO_DECIDE = (
+    "# paper_link: TODO its address, or no such line for Attention Is All You Need",
+    "# copy: TODO the files to take away; no such line for all, [] for none",
+    "# demo: TODO lines of Python that show the copy at work, or no such line",
+)
+
 
 def make_chapter(
     project: Project, name: str, module: str, after: str | None = None
@@ -119,6 +126,7 @@ def _text(
     folder, _, rest = file.removeprefix(f"{project.package}/").partition("/")
     twin = f"{project.package}/reference/{rest or folder}"
     files = [file, twin] if (project.root / twin).is_file() and twin != file else [file]
+    parts = list(zip(("PyTorch", "NumPy"), files, strict=False))
     lines = [
         "---",
         "kind: chapter",
@@ -131,6 +139,7 @@ def _text(
         "  - TODO what the reader can do afterwards",
         "paper: TODO Section 3",
         f"modules: [{', '.join(files)}]",
+        *_KEYS_TO_DECIDE,
         "---",
         "",
         f"# {title}",
@@ -140,9 +149,11 @@ def _text(
         if section == "Checklist" and following:
             lines += ["", following]
         if section == "The code":
-            for name in _definitions(project.root / file):
-                lines += ["", f'```python title="{file}"']
-                lines += [f'--8<-- "{file}:{name}"', "```"]
+            for heading, part in reversed(parts):
+                lines += ["", f"### {heading}"] if len(files) > 1 else []
+                for name in _definitions(project.root / part):
+                    lines += ["", f'```python title="{part}"']
+                    lines += [f'--8<-- "{part}:{name}"', "```"]
     return "\n".join([*lines, ""])
 
 

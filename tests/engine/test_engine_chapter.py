@@ -57,7 +57,7 @@ def test_a_new_chapter_lacks_nothing_but_its_text(book: Project) -> None:
     assert list_problems(fresh) == []
     page = book.docs / "chapters/two-numbers.md"
     left = [x for x in problems_of(fresh, page) if "TODO is left" in x]
-    assert len(left) == 18  # 13 sections, and 5 lines of the front matter
+    assert len(left) == 21  # 13 sections, and 8 lines of the front matter
     filled(page)
     assert list_problems(Project(book.root)) == [
         "README.md:6: `make lists` writes here: | a few words for the table in README "
@@ -73,8 +73,25 @@ def test_it_embeds_the_module_and_names_its_twin(book: Project) -> None:
     text = (book.docs / "chapters/two-numbers.md").read_text("utf-8")
     assert "modules: [tiny/scale.py, tiny/reference/scale.py]\n" in text
     embedded = [line for line in text.split("\n") if line.startswith("--8<--")]
+    twin = [f'--8<-- "tiny/reference/scale.py:{name}"' for name in ("imports", "scale")]
     names = ("imports", "scale", "Scaler", "root")
-    assert embedded == [f'--8<-- "tiny/scale.py:{name}"' for name in names]
+    assert embedded == [*twin, *(f'--8<-- "tiny/scale.py:{name}"' for name in names)]
+    before, after = text.index("\n### NumPy\n"), text.index("\n### PyTorch\n")
+    assert before < text.index(twin[0]) < after < text.index(embedded[2])
+
+
+def test_a_module_without_a_twin_has_no_part_for_it(book: Project) -> None:
+    make_chapter(book, "two-numbers", "tiny.checks")
+    text = (book.docs / "chapters/two-numbers.md").read_text("utf-8")
+    assert "modules: [tiny/checks.py]\n" in text
+    assert "### " not in text
+
+
+def test_it_names_the_keys_that_a_chapter_may_do_without(book: Project) -> None:
+    make_chapter(book, "two-numbers", "tiny.scale")
+    text = (book.docs / "chapters/two-numbers.md").read_text("utf-8")
+    for key in ("paper_link", "copy", "demo"):
+        assert f"\n# {key}: TODO " in text.partition("\n---\n")[0]
 
 
 def test_the_chapter_before_leads_to_it_and_it_leads_on(book: Project) -> None:
