@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from engine.making import read_pages
-from engine.pages.checking import project_problems, unshown_names
+from engine.pages.checking import PYTHON_WIDTH, project_problems, unshown_names
 from engine.project import Project
 
 PROJECT = Project(Path(__file__).parents[2])
@@ -13,6 +13,12 @@ def test_markers_and_names_are_in_order() -> None:
     pages, problems = read_pages(PROJECT, PROJECT.pages)
     problems += project_problems(PROJECT, pages)
     assert not problems, "\n".join(problems)
+
+
+def test_the_documents_say_how_wide_python_may_be() -> None:
+    for name in ("CHAPTER_HABITS.md", "CONTRIBUTING.md"):
+        text = (PROJECT.root / ".github" / name).read_text("utf-8")
+        assert f"{PYTHON_WIDTH} columns" in " ".join(text.split()), name
 
 
 def test_every_public_name_is_in_a_chapter() -> None:
