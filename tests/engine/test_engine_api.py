@@ -144,6 +144,22 @@ def test_the_search_puts_chapters_first(site: Path) -> None:
     assert '"boost":0.5' in text.split('"location":"api/tiny/scale/"')[1].split("}")[0]
 
 
+def test_the_search_puts_a_part_before_its_twin(site: Path) -> None:
+    text = (site / "search/search_index.json").read_text("utf-8")
+    twin = text.split('"location":"api/tiny/reference/scale/"')[1]
+    assert '"boost":0.25' in twin.split("}")[0]
+
+
+def test_a_folder_lists_its_modules(site: Path) -> None:
+    html = (site / "api/tiny/nn/index.html").read_text("utf-8")
+    table = html.split("<article", 1)[1].split("<table>")[1]
+    assert 'href="either/#tiny.nn.either"' in table
+    assert "<td>This | that.</td>" in table
+    assert "Names in" not in table  # none of them gives a name to the package
+    other = (site / "api/tiny/scale/index.html").read_text("utf-8")
+    assert 'id="modules"' not in other
+
+
 def test_a_package_that_names_nothing_says_so(project: Project) -> None:
     with pytest.raises(ValueError, match=r"tiny/__init__\.py: no _NAMES_OF$"):
         _ = Package(project).names

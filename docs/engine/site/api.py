@@ -27,7 +27,8 @@ ORDER = (
     *("nn", "fast", "models", "generate", "training", "data", "tasks"),
     *("runs", "cli", "interop", "pretrained", "reference"),
 )
-BOOST = 0.5  # in the search: chapters first
+# In the search: chapters first, and a part before its twin of the same name.
+BOOST, BOOST_OF = 0.5, {"reference": 0.25}
 
 _building: dict[str, Any] = {}  # what one build reads once: package, chapters
 
@@ -133,13 +134,17 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if not source.startswith("api/"):
         return markdown
     package: Package = _building["package"]
-    page.meta["search"] = {"boost": BOOST}
     if source == INDEX:
+        page.meta["search"] = {"boost": BOOST}
         return markdown.replace(NAMES, _names(package))
     name = _module(source)
+    boost = BOOST_OF.get(name.split(".")[1], BOOST)
     about = f"API of {name}. {package.about(name)}"
-    page.meta.update(title=name, description=about)
-    return markdown
+    page.meta.update(title=name, description=about, search={"boost": boost})
+    modules = package.inside(name)
+    if not modules:
+        return markdown
+    return f"{markdown}\n\n## Modules\n\n{_table(package, modules)}"
 
 
 def on_page_content(html: str, page: Page, files: Files, **_: Any) -> str:
@@ -181,12 +186,15 @@ def _names(package: Package) -> str:
 
 
 def _table(package: Package, modules: list[str]) -> str:
-    """Return a table of modules: the link, the first line, the public names."""
-    rows = [f"| Module | What it is | Names in `{package.name}` |", "|---|---|---|"]
+    """Return a table of modules: the link, the first line, public names if any."""
+    rows = ["| Module | What it is |", "|---|---|"]
+    named = any(module in package.names for module in modules)
+    if named:
+        rows = [f"{rows[0]} Names in `{package.name}` |", f"{rows[1]}---|"]
     for module in modules:
         link = f"[`{module.rpartition('.')[2]}`][{module}]"
         about = package.about(module).replace("|", r"\|")
-        cells = (link, about, _links(package, module))
+        cells = [link, about, *([_links(package, module)] if named else [])]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 
