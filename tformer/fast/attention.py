@@ -1,6 +1,6 @@
 """Attention by torch's fused kernel, made to keep our promises about masks.
 
-B batch · H heads · G key/value heads · T queries · S keys · Dh head_dim
+B batch · H heads · G key/value heads · T queries · S keys · Dh head_dim ·
 Dv width of a value
 """
 

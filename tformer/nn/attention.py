@@ -1,6 +1,6 @@
 """Scaled dot-product attention: softmax(Q Kᵀ / √d_k) V.
 
-B batch · H heads · G key/value heads · T queries · S keys · Dh head_dim
+B batch · H heads · G key/value heads · T queries · S keys · Dh head_dim ·
 Dv width of a value
 """
 

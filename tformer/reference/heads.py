@@ -1,6 +1,6 @@
 """Multi-head attention in NumPy: attentions side by side, each in its own projection.
 
-B batch · T queries · S keys · D d_model · H heads · G key/value heads
+B batch · T queries · S keys · D d_model · H heads · G key/value heads ·
 Dh head_dim
 """
 
