@@ -38,17 +38,9 @@ def translate_greedily(
 ) -> Tensor:
     """Write the likeliest next token of each target until all have ended.
 
-    The source is encoded once; the cache keeps its keys and values too.
-
-    Args:
-        model: in `eval()`.
-        src: ids (B, S).
-        bos_id: the token with which a target begins.
-        eos_id: the token with which it ends.
-        max_len: write at most so many tokens.
-
-    Returns:
-        ids (B, T), T <= max_len; what stands after an end token is to be left out.
+    The source, ids (B, S), is encoded once; the cache keeps its keys and values too. A
+    target begins with `bos_id`, and ends with `eos_id` or after `max_len` tokens: what
+    stands after an `eos_id` is to be left out. Returns ids (B, T).
     """
     memory = model.encode(src)  # (B, S, D)
     mask = model.source_mask(src)

@@ -52,12 +52,10 @@ class Transformer(nn.Module):
                 nn.init.zeros_(parameter)
 
         self.src_embedding = TokenEmbedding(c.vocab_size, c.d_model)
-        shared = c.tgt_vocab_size is None  # one vocabulary, one matrix, two names
-        self.tgt_embedding = TokenEmbedding(
-            c.tgt_vocab_size or c.vocab_size,
-            c.d_model,
-            weight=self.src_embedding.weight if shared else None,
-        )
+        # One vocabulary has one matrix, under two names.
+        shared = self.src_embedding.weight if c.tgt_vocab_size is None else None
+        tgt_size = c.tgt_vocab_size or c.vocab_size
+        self.tgt_embedding = TokenEmbedding(tgt_size, c.d_model, weight=shared)
         self.output = None
         if not c.tie_embeddings:  # drawn as torch draws: uniform within 1 / √D
             self.output = Linear(c.d_model, self.tgt_embedding.vocab_size, bias=False)
