@@ -1,0 +1,39 @@
+"""From texts to ids: each row up to its end token, in the order of the texts."""
+
+import torch
+
+from tformer import Transformer, TransformerConfig
+from tformer.data.vocabulary import CharacterVocabulary
+from tformer.generate.translate import translate, translate_to_ids
+
+LETTERS = CharacterVocabulary.of(["abc"])
+MODEL = Transformer(TransformerConfig.tiny(vocab_size=len(LETTERS)))
+
+
+def test_a_row_ends_with_its_end_token_or_where_the_model_stopped():
+    a, b, c = LETTERS.encode("abc")
+    end, pad = LETTERS.eos_id, LETTERS.pad_id
+    rows = [[a, end, pad, pad], [a, b, c, end], [a, b, c, a]]
+
+    def decode(_, batch, **options):
+        assert options == {"bos_id": LETTERS.bos_id, "eos_id": end, "max_len": 4}
+        assert len(batch) == len(rows)
+        return torch.tensor(rows)
+
+    options = {"max_len": 4, "decode": decode}
+    found = translate_to_ids(MODEL, LETTERS, ["a", "b", "c"], **options)
+    assert found == [[a, end], [a, b, c, end], [a, b, c, a]]
+    assert translate(MODEL, LETTERS, ["a", "b", "c"], **options) == ["a", "abc", "abca"]
+
+
+def test_batches_keep_the_order():
+    asked = []
+
+    def decode(_, batch, **__):
+        asked.append(len(batch))
+        return batch
+
+    texts = ["a", "bc", "cab", "b", "ac"]
+    options = {"max_len": 4, "batch_size": 2, "decode": decode}
+    assert translate(MODEL, LETTERS, texts, **options) == texts
+    assert asked == [2, 2, 1]
