@@ -69,7 +69,7 @@ def encoder(
         mask = torch.arange(length) < lengths[:, None]
         pad = ~mask
     name = f"encoder {str(dtype)[6:]} {batch} x {length}" + " padded" * padded
-    a = lambda: ours(x, key_mask=mask)  # noqa: E731
+    a = lambda: ours(x, None if mask is None else mask[:, None, None])  # noqa: E731
     b = lambda: theirs(x, src_key_padding_mask=pad)  # noqa: E731
     yield (
         f"{name} eval",

@@ -55,7 +55,7 @@ def attention_weights(
     T, S, Dh = query.shape[2], key.shape[2], query.shape[3]
     scale = 1 / math.sqrt(Dh) if scale is None else scale
     key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1)  # (B, H, S, Dh)
-    scores = query @ key.transpose(-2, -1) * scale  # (B, H, T, S)
+    scores = (query * scale) @ key.transpose(-2, -1)  # (B, H, T, S)
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
     if bias is not None:
