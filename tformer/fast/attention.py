@@ -55,7 +55,7 @@ def fused_attention(
     if is_causal and T == 1:
         is_causal = False  # a single query is the newest: it sees every key
     by_flag = is_causal and not masks
-    if by_flag and T != S:
+    if by_flag and T != S:  # with `and` the compiler would hand a symbol to the kernel
         by_flag = False  # the flag would line up the first query with the first key
 
     has_rows = is_causal or any(mask.shape[2] > 1 for mask in masks)
