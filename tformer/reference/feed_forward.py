@@ -1,4 +1,4 @@
-"""The position-wise feed-forward network in NumPy: two linear layers, a bend between.
+"""The position-wise feed-forward network in NumPy: two linear layers, an activation between.
 
 B batch · T length · D d_model · F d_ff
 """
