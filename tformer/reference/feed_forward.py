@@ -1,4 +1,4 @@
-"""The position-wise feed-forward network in NumPy: two linear layers, an activation between.
+"""The position-wise feed-forward network in NumPy: two linear layers, one activation.
 
 B batch · T length · D d_model · F d_ff
 """
