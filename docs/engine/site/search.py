@@ -1,0 +1,101 @@
+"""What the search looks through: prose and questions, chapters first, and no listings.
+
+Material's plugin writes the sections of all pages into one file. This hook takes code
+and LaTeX out of it, and adds what a page says about itself: `question` and
+`description` as the text under its title, `keywords` as words that readers type and
+the page may not use.
+
+A page of the site fetches `search/search_index.json`, which says only how words are
+split. The sections lie in `search/sections.json`; `docs/assets/js/search-worker.js`
+fetches them when somebody searches.
+"""
+
+import json
+import re
+from html import escape, unescape
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.pages import Page
+
+SETTINGS, SECTIONS = "search/search_index.json", "search/sections.json"
+
+_LISTING = re.compile(r"<pre>.*?</pre>", re.DOTALL)
+# The file name above a listing, which stands alone between two paragraphs.
+_FILE = re.compile(r"(?:^|(?<=>))\s*[\w/-]+\.py\s*(?=<|$)")
+_EMPTY = re.compile(r"<(\w+)>\s*</\1>")
+_SPACE = re.compile(r"\s+")
+_MATH = re.compile(r"\\\((.*?)\\\)|\\\[(.*?)\\\]", re.DOTALL)
+# LaTeX as a reader would type it on one line; what is left of commands goes.
+_SIGNS = {
+    r"\\(?:operatorname|text|mathrm|mathbf|mathit)\*?\s*\{([^{}]*)\}": r"\1",
+    r"\\sqrt\s*\{([^{}]*)\}": r"√\1",
+    r"\\sqrt\s*(\w)": r"√\1",
+    r"\\[td]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}": r"\1/\2",
+    r"\\infty": "∞",
+    r"\\(?:cdot|times)": "·",
+    r"\\(?:top|!|,|;|quad|left|right|big|Big)(?![a-z])": "",
+    r"\\([A-Za-z]+)": r"\1",
+    r"[\\{}&]": "",
+}
+
+_about: dict[str, dict[str, Any]] = {}  # the front matter of each page, by its address
+
+
+def on_page_context(context: Any, page: Page, **_: Any) -> Any:
+    """Keep what a page says about itself."""
+    _about[page.url] = dict(page.meta)
+    return context
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Divide the plugin's file into settings, for every page, and sections."""
+    settings, sections = (Path(config.site_dir, x) for x in (SETTINGS, SECTIONS))
+    if not settings.is_file():
+        return
+    index = json.loads(settings.read_text("utf-8"))
+    _write(sections, [mended(entry, _about) for entry in index["docs"]])
+    _write(settings, {**index, "docs": []})
+
+
+def mended(entry: dict[str, Any], about: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return a section of a page as the search shows it.
+
+    Args:
+        entry: `location`, `title`, `text`, and perhaps `boost`, as the plugin has them.
+        about: the front matter of each page, by its address.
+    """
+    new = {**entry, "title": prose(entry["title"]), "text": prose(entry["text"])}
+    meta = about.get(entry["location"])  # of sections there is none: they have an anchor
+    if meta:
+        said = (meta.get("question"), meta.get("description"))
+        lead = "".join(f"<p>{escape(text, quote=False)}</p>" for text in said if text)
+        new["text"] = f"{lead}{new['text']}"
+        if meta.get("keywords"):
+            new["keywords"] = meta["keywords"]
+    return new
+
+
+def prose(html: str) -> str:
+    """Return a text without its listings, and with formulas in plain characters."""
+    html = _FILE.sub(" ", _LISTING.sub(" ", html))
+    html = _MATH.sub(lambda match: plain_math(match[1] or match[2]), html)
+    while True:
+        html, count = _EMPTY.subn(" ", html)
+        if not count:
+            return _SPACE.sub(" ", html).strip()
+
+
+def plain_math(latex: str) -> str:
+    r"""Return a formula in plain characters: `\(\sqrt{d_k}\)` is √d_k."""
+    text = unescape(latex)
+    for sign, plain in _SIGNS.items():
+        text = re.sub(sign, plain, text)
+    return escape(_SPACE.sub(" ", text).strip(), quote=False)
+
+
+def _write(path: Path, content: Any) -> None:
+    path.write_text(
+        json.dumps(content, ensure_ascii=False, separators=(",", ":")), "utf-8"
+    )
