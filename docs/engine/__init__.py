@@ -15,6 +15,7 @@ chapter       a new chapter, with its place in the navigation and the link to it
 looking       who shows a piece of code; one page served, or taken pictures of
 results       what runs of training reached; `results_page` is the page about it
 plugin        pytest: pages as tests
-site/         MkDocs: `hooks`, `lists` (tables of chapters), `api` (about the API pages)
+site/         MkDocs: `hooks`, `lists` (tables of chapters), `api` (about the API
+              pages), `search` (what the search looks through)
 __main__      the command line: `python -m engine --help`
 """

@@ -30,6 +30,7 @@ _HINTS = {
 
 # Keys that a chapter may do without: to be written, or to be removed.
 _KEYS_TO_DECIDE = (
+    "# keywords: TODO words that readers search for and the page lacks: [rope, rotary]",
     "# paper_link: TODO its address, or no such line for Attention Is All You Need",
     "# copy: TODO the files to take away; no such line for all, [] for none",
     "# demo: TODO lines of Python that show the copy at work, or no such line",

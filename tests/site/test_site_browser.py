@@ -100,19 +100,6 @@ def test_a_bad_page_is_noticed(browser: Browser, home: str) -> None:
         assert "Content Security Policy" in text
 
 
-def test_search_finds_a_chapter(browser: Browser, home: str) -> None:
-    with opened(browser, home) as (tab, wrong):
-        tab.get_by_role("textbox", name="Search").click()
-        tab.keyboard.type("softmax")
-        result = tab.locator(".md-search-result__link").first
-        result.wait_for()
-        links = tab.locator(".md-search-result__link").evaluate_all(
-            "links => links.map((link) => link.href)"
-        )
-        assert any(url(CHAPTERS[0]) in link for link in links)
-        assert not wrong, "\n".join(wrong)
-
-
 def test_the_drawing_leads_to_every_chapter_by_keyboard(
     browser: Browser, home: str
 ) -> None:

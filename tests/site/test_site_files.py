@@ -152,18 +152,6 @@ def test_a_page_of_the_api_names_what_it_shows(site: Path) -> None:
     assert places == sorted(places)  # not as in the alphabet
 
 
-def test_search_puts_chapters_before_the_api(site: Path) -> None:
-    """And a part of the package before its twin of the same name."""
-    index = json.loads((site / "search/search_index.json").read_text("utf-8"))
-    places = {"": 1.0, "api/": 0.5, "api/tformer/reference/": 0.25}
-    seen = set()
-    for entry in index["docs"]:
-        place = max((p for p in places if entry["location"].startswith(p)), key=len)
-        assert entry.get("boost", 1) == places[place], entry["location"]
-        seen.add(place)
-    assert seen == set(places)
-
-
 def test_every_tooltip_is_in_the_glossary() -> None:
     glossary = (ROOT / "docs/glossary.md").read_text("utf-8").lower()
     tooltips = (ROOT / "docs/includes/abbreviations.md").read_text("utf-8")

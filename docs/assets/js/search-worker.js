@@ -1,10 +1,10 @@
-/* The search: Material's own worker, started at the first search, and asked better.
+/* The search: Material's own worker, started when somebody searches, and asked better.
 
    A page loads only this file. Material's worker and the sections of all pages come
-   with the first word that somebody types. Then three things differ from Material:
-   a word is found by itself and by its stem, so that "beams" finds "beam"; "why", "how"
-   and "before" count, and only the commonest words do not; a word that nobody wrote is
-   looked for with one letter changed. */
+   with the first word that somebody types. Three things differ from Material:
+   - a word is found by itself and by its stem, so that "beams" finds "beam";
+   - "why", "how" and "before" count; only the commonest words do not;
+   - a word that no page has is looked for with one letter changed. */
 const [SETUP, READY, QUERY, RESULT] = [0, 1, 2, 3] // Material's kinds of messages
 const COMMON = new Set(
   "a an and are as at be by do does for i in is it its of on or that the this to".split(" "),
@@ -45,6 +45,12 @@ async function load() {
   lunr.Pipeline.registerFunction(withStem, "withStem")
   lunr.Pipeline.registerFunction(common, "common")
   Object.assign(lunr, { stemmer: withStem, stopWordFilter: common, stem: stemmer })
+
+  const { postMessage: tell } = self // suggests words, not their stems
+  self.postMessage = ({ type, data }) => {
+    if (data?.suggest) data.suggest = data.suggest.filter((word) => known.has(word))
+    tell.call(self, { type, data })
+  }
   hand(SETUP, { ...settings, docs })
 }
 

@@ -24,6 +24,12 @@ SETTINGS, SECTIONS = "search/search_index.json", "search/sections.json"
 _LISTING = re.compile(r"<pre>.*?</pre>", re.DOTALL)
 # The file name above a listing, which stands alone between two paragraphs.
 _FILE = re.compile(r"(?:^|(?<=>))\s*[\w/-]+\.py\s*(?=<|$)")
+# In the API: errors, the list of sections that stand below, and the head of a source.
+_LISTED = re.compile(
+    r"<p>(?:Raises|Attributes|Classes|Functions|Methods|Modules):</p>\s*<ul>.*",
+    re.DOTALL,
+)
+_SOURCE = re.compile(r"Source code in(?=\s*(?:<|$))")
 _EMPTY = re.compile(r"<(\w+)>\s*</\1>")
 _SPACE = re.compile(r"\s+")
 _MATH = re.compile(r"\\\((.*?)\\\)|\\\[(.*?)\\\]", re.DOTALL)
@@ -66,9 +72,12 @@ def mended(entry: dict[str, Any], about: dict[str, dict[str, Any]]) -> dict[str,
         entry: `location`, `title`, `text`, and perhaps `boost`, as the plugin has them.
         about: the front matter of each page, by its address.
     """
-    new = {**entry, "title": prose(entry["title"]), "text": prose(entry["text"])}
-    meta = about.get(entry["location"])  # of sections there is none: they have an anchor
-    if meta:
+    text, place = entry["text"], entry["location"]
+    if place.startswith("api/"):
+        text = _LISTED.sub("", text)
+    new = {**entry, "title": prose(entry["title"]), "text": prose(text)}
+    meta = about.get(place)  # of sections there is none: they have an anchor
+    if meta and not place.startswith("api/"):
         said = (meta.get("question"), meta.get("description"))
         lead = "".join(f"<p>{escape(text, quote=False)}</p>" for text in said if text)
         new["text"] = f"{lead}{new['text']}"
@@ -79,7 +88,7 @@ def mended(entry: dict[str, Any], about: dict[str, dict[str, Any]]) -> dict[str,
 
 def prose(html: str) -> str:
     """Return a text without its listings, and with formulas in plain characters."""
-    html = _FILE.sub(" ", _LISTING.sub(" ", html))
+    html = _FILE.sub(" ", _SOURCE.sub(" ", _LISTING.sub(" ", html)))
     html = _MATH.sub(lambda match: plain_math(match[1] or match[2]), html)
     while True:
         html, count = _EMPTY.subn(" ", html)

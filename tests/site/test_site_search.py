@@ -1,0 +1,131 @@
+"""The search: what readers type, and the page that answers it first."""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from engine.site.search import SECTIONS, SETTINGS, mended, plain_math, prose
+from test_site_browser import opened
+
+# What is typed, and the chapters of which one has to come first.
+QUERIES = {
+    "why sqrt": "attention",
+    "causal": "masks",
+    "layernorm before or after": "feed-forward",
+    "nan": "masks",
+    "tied weights": "transformer",
+    "beam": "decoding",
+    "beams": "decoding",
+    "mask true means": "masks",
+    "kv cache": "decoding",
+    "rope": "positions rope rotary",
+    "why mask": "masks",
+    "padding": "batches masks",
+    "label smoothing": "loss",
+    "teacher forcing": "batches decoder",
+    "weight decay": "optimizer",
+    "positio": "positions",  # while it is typed
+    "atention": "attention",  # a slip
+}
+TITLES = ".md-search-result__item > a:first-child"
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser, home: str) -> Iterator[tuple[Page, list[str], list[str]]]:
+    """The home page, its complaints, and what it has asked for."""
+    with opened(browser, home) as (tab, wrong):
+        asked: list[str] = []
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.reload(wait_until="networkidle")
+        yield tab, wrong, asked
+
+
+def test_a_search_comes_when_somebody_searches(
+    tab: tuple[Page, list[str], list[str]],
+) -> None:
+    page, _, asked = tab
+    assert not [url for url in asked if "sections.json" in url or "workers" in url]
+    page.get_by_role("textbox", name="Search").click()
+    with page.expect_response(re.compile("sections.json")):
+        page.keyboard.type("softmax")
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_page_that_answers_comes_first(
+    tab: tuple[Page, list[str], list[str]], query: str
+) -> None:
+    page, wrong, _ = tab
+    field = page.get_by_role("textbox", name="Search")
+    field.fill("")
+    page.keyboard.press("Shift")  # Material listens to keys
+    page.locator(TITLES).first.wait_for(state="detached")
+    field.press_sequentially(query)
+    first = page.locator(TITLES).first
+    first.wait_for()
+    page.wait_for_timeout(150)  # the last letters
+    link = first.get_attribute("href") or ""
+    chapter = link.partition("/chapters/")[2].partition("/")[0]
+    assert chapter in QUERIES[query].split(), f"{query!r} leads to {link}"
+    shown = page.locator(".md-search-result__list").inner_text()
+    assert "import torch" not in shown
+    assert not wrong, "\n".join(wrong)
+
+
+def _sections(site: Path) -> list[dict[str, Any]]:
+    return list(json.loads((site / SECTIONS).read_text("utf-8")))
+
+
+def test_no_code_is_searched(site: Path) -> None:
+    sections = _sections(site)
+    assert json.loads((site / SETTINGS).read_text("utf-8"))["docs"] == []
+    assert len(sections) > 500
+    for entry in sections:
+        text = entry["title"] + entry["text"]
+        assert not re.search(r"<pre|\\\(|\\frac|Source code in", text), entry
+    assert len(gzip.compress((site / SECTIONS).read_bytes())) < 180_000
+
+
+def test_chapters_stand_before_the_api(site: Path) -> None:
+    """And a part of the package before its twin of the same name."""
+    places = {"": 1.0, "api/": 0.5, "api/tformer/reference/": 0.25}
+    seen = set()
+    for entry in _sections(site):
+        place = max((p for p in places if entry["location"].startswith(p)), key=len)
+        assert entry.get("boost", 1) == places[place], entry["location"]
+        seen.add(place)
+    assert seen == set(places)
+
+
+def test_listings_and_latex_leave_the_text() -> None:
+    html = (
+        r"<p>The scale \(\sqrt{d_k}\):</p> a/b.py <pre><span></span><code>x = 1</code>"
+        "</pre> <p>So.</p> <p></p>"
+    )
+    assert prose(html) == "<p>The scale √d_k:</p> <p>So.</p>"
+
+
+@pytest.mark.parametrize(
+    ("latex", "plain"),
+    [
+        (r"\operatorname{softmax}(x)", "softmax(x)"),
+        (r"\frac{Q K^\top}{\sqrt{d_k}}", "Q K^/√d_k"),
+        (r"-\infty &lt; \alpha", "-∞ &lt; alpha"),
+    ],
+)
+def test_formulas_in_plain_characters(latex: str, plain: str) -> None:
+    assert plain_math(latex) == plain
+
+
+def test_a_page_is_found_by_what_it_says_about_itself() -> None:
+    about = {"x/": {"question": "Why <x>?", "keywords": ["rope"], "description": "D."}}
+    page = mended({"location": "x/", "title": "X", "text": ""}, about)
+    assert page["text"] == "<p>Why &lt;x&gt;?</p><p>D.</p>"
+    assert page["keywords"] == ["rope"]
+    section = mended({"location": "x/#a", "title": "A", "text": "<p>a</p>"}, about)
+    assert section == {"location": "x/#a", "title": "A", "text": "<p>a</p>"}
