@@ -36,8 +36,9 @@ async function load() {
   importScripts(`../javascripts/workers/search.${worker}`)
 
   const { stemmer } = lunr
+  let reading = true // lunr asks for stems of the sections first, then of each query
   const withStem = (token) => {
-    known.add(`${token}`)
+    if (reading) known.add(`${token}`)
     const stem = stemmer(token.clone())
     return `${stem}` === `${token}` ? token : [token, stem]
   }
@@ -46,12 +47,18 @@ async function load() {
   lunr.Pipeline.registerFunction(common, "common")
   Object.assign(lunr, { stemmer: withStem, stopWordFilter: common, stem: stemmer })
 
-  const { postMessage: tell } = self // suggests words, not their stems
-  self.postMessage = ({ type, data }) => {
-    if (data?.suggest) data.suggest = data.suggest.filter((word) => known.has(word))
-    tell.call(self, { type, data })
-  }
+  const { postMessage: tell } = self
+  const indexed = new Promise((done) => {
+    self.postMessage = ({ type, data }) => {
+      if (type === READY) return done()
+      /* Words are suggested, not their stems. */
+      if (data.suggest) data.suggest = data.suggest.filter((word) => known.has(word))
+      tell.call(self, { type, data })
+    }
+  })
   hand(SETUP, { ...settings, docs })
+  await indexed
+  reading = false
 }
 
 /* A query as lunr's language has it. What already speaks this language stays. */
