@@ -35,7 +35,7 @@ def test_a_run_says_what_came_of_it(tformer, small, tmp_path):
         ([], 2, "name a task to begin with, or a run to --resume"),
         (["copy", "--resume", "x"], 2, "name a task to begin with, or a run to"),
         (["text", "-o", "x"], 2, "reads 1 file, not 0"),
-        (["pairs", "a", "-o", "x"], 2, "reads 2 files, not 1"),
+        (["pairs", "a", "-o", "x"], 2, "reads 2 or 6 files, not 1"),
         (["text", "no.txt", "-o", "x"], 1, "error: no.txt: no such file"),
         (["copy", "-o", "x", "--steps", "0"], 2, "steps (0)"),
         (["copy", "-o", "x", "--steps", "many"], 2, "should be a valid integer"),

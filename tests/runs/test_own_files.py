@@ -4,7 +4,8 @@ import pytest
 
 from tformer.data.bpe import BytePairVocabulary
 from tformer.data.text_files import PIECE_BYTES
-from tformer.runs.own_files import text_data
+from tformer.runs.folder import RunError
+from tformer.runs.own_files import own_pairs_data, text_data
 from tformer.runs.settings import RunSettings
 
 SMALL = {"vocabulary": "bpe", "vocab_size": 300, "max_len": 16}
@@ -36,3 +37,49 @@ def test_bytes_are_those_of_the_text_where_windows_cut_characters(tmp_path):
     whole = data.vocabulary.decode(joined).strip("\ufffd").encode()
     assert 0 <= data.test_bytes - len(whole) < 6
     assert any("\ufffd" in data.vocabulary.decode(row) for row in rows)
+
+
+def six_files(tmp_path, **changed):
+    """Files of three splits, each of words that the others have not."""
+    lines = {"train": ["ab", "ba", "aab"], "validation": ["cc"], "test": ["dd", "ddd"]}
+    files = []
+    for split, texts in {**lines, **changed}.items():
+        for side in ("de", "en"):
+            file = tmp_path / f"{split}.{side}"
+            file.write_text("".join(f"{text}\n" for text in texts))
+            files.append(str(file))
+    return tuple(files)
+
+
+def test_six_files_are_the_three_splits(tmp_path):
+    """Nothing is dealt out by a hash: what is in a file of a split is of that split."""
+    settings = RunSettings.of("pairs", files=six_files(tmp_path), max_len=9)
+    data = own_pairs_data(settings, tmp_path)
+    assert [pair.source for pair in data.validation_pairs] == ["cc"]
+    assert [pair.source for pair in data.test_pairs] == ["dd", "ddd"]
+    rows = next(data.batches(0)).inputs[0].tolist()
+    trained = {data.vocabulary.decode(row) for row in rows}
+    assert trained == {"ab", "ba", "aab"}
+
+
+def test_byte_pairs_are_of_the_training_alone(tmp_path):
+    files = six_files(tmp_path, train=["xy xy xy"] * 9, test=["qz qz qz"] * 9)
+    settings = RunSettings.of(
+        "pairs", files=files, vocabulary="bpe", vocab_size=262, max_len=9
+    )
+    vocabulary = own_pairs_data(settings, tmp_path).vocabulary
+    assert len(vocabulary.encode("xy")) < len(vocabulary.encode("qz"))
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 8])
+def test_pairs_have_two_files_or_six(count):
+    message = rf"the task 'pairs' reads 2 or 6, not {count}"
+    with pytest.raises(ValueError, match=message):
+        RunSettings.of("pairs", files=("x",) * count)
+
+
+def test_a_fault_in_any_of_six_files_is_named(tmp_path):
+    files = six_files(tmp_path, test=["dd", "d" * 50])
+    settings = RunSettings.of("pairs", files=files, max_len=9)
+    with pytest.raises(RunError, match=r"test\.de, line 2 has 51 tokens"):
+        own_pairs_data(settings, tmp_path)

@@ -5,6 +5,7 @@ import pytest
 from tformer.tasks import SPLITS, TASKS, Pair
 
 NAMES = ["copy", "reverse", "sort", "addition", "number-words", "dates"]
+NAMES += ["dates-new-locales"]
 
 
 def test_the_tasks_have_their_names():

@@ -23,6 +23,7 @@ from tformer.generate.translate import translate_to_ids
 from tformer.models.bert import BERT
 from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
+from tformer.runs.evaluations import check_name, save_evaluation
 from tformer.runs.folder import RunError
 from tformer.runs.own_files import hidden_windows, windows_in_order
 from tformer.runs.run_data import pairs_in_order
@@ -30,6 +31,8 @@ from tformer.runs.trained import Trained, load_trained
 from tformer.tasks import SPLITS, TASKS
 from tformer.training.distributed import choose_device
 from tformer.training.evaluation import bits_per_byte, bleu, matches, mean_loss
+
+MISTAKES = 20  # so many are kept
 
 
 def evaluate(
@@ -43,18 +46,34 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    split: Annotated[str, typer.Option(help="Of a task: test or validation.")] = "test",
+    split: Annotated[
+        str,
+        typer.Option(
+            help="Of a task: test or validation; of dates also new-years, new-formats, "
+            "long-texts, and locale-fr and the like."
+        ),
+    ] = "test",
     count: Annotated[
         int, typer.Option(min=1, max=LARGEST, help="Pairs to draw of a task.")
     ] = 2000,
     beams: Annotated[int, typer.Option(min=1, max=LARGEST, help="1 is greedy.")] = 1,
     length_penalty: LengthPenalty = 0.6,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    save: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Keep it in the run's folder as evaluations/NAME.json, and some wrong "
+            "answers with it.",
+        ),
+    ] = None,
     device: Device = "auto",
 ) -> None:
     """Print loss, perplexity, bits per byte; exact match, and sacreBLEU of own files.
 
     tformer evaluate runs/dates
+
+    tformer evaluate runs/dates --split new-years --save new-years
 
     tformer evaluate runs/de-en test.de test.en --beams 4
 
@@ -62,16 +81,38 @@ def evaluate(
     """
     trained = load_trained(model)
     _check_used(context, trained, files or [])
-    trained.model.to(choose_device(device))
+    if save is not None:
+        check_name(save)  # before anything is computed
+        if trained.folder is None:
+            raise RunError(f"{model} is no folder of a run: --save has no place there")
+    chosen = choose_device(device)
+    trained.model.to(chosen)
     decode = decoder(beams, length_penalty)
+    mistakes: list[dict[str, str]] = []
     if isinstance(trained.model, GPT):
         result = _of_text(trained, files or [])
     elif isinstance(trained.model, BERT):
         result = _of_hidden(trained, files or [])
     else:
         pairs = _pairs(trained, files or [], split, count)
-        result = _of_pairs(trained, pairs, decode, with_bleu=bool(files))
+        result = _of_pairs(
+            trained, pairs, decode, with_bleu=bool(files), mistakes=mistakes
+        )
     _warn_if_not_finite(trained, result)
+    if save is not None and trained.folder is not None:
+        asked: dict[str, Any] = {"files": [file.name for file in files or []]}
+        if isinstance(trained.model, Transformer):
+            of_task = {} if files else {"split": split, "count": count}
+            decoding = {"beams": beams, "length_penalty": length_penalty}
+            asked |= {**of_task, **decoding}
+        save_evaluation(
+            trained.folder,
+            save,
+            asked=asked,
+            result=_for_json(result),
+            mistakes=mistakes[:MISTAKES],
+            device=chosen,
+        )
     if as_json:
         typer.echo(json.dumps(_for_json(result), indent=2, allow_nan=False))
     else:
@@ -118,8 +159,9 @@ def _pairs(
 ) -> list[tuple[str, str]]:
     task = trained.task
     if not files and task in TASKS:
-        if split not in SPLITS[1:]:
-            raise typer.BadParameter(f"--split must be one of {', '.join(SPLITS[1:])}")
+        known = (*SPLITS[1:], *getattr(TASKS[task], "more_splits", ()))
+        if split not in known:
+            raise typer.BadParameter(f"--split must be one of {', '.join(known)}")
         return list(TASKS[task].pairs(split, count, seed=0))
     if len(files) != 2:
         raise typer.BadParameter("name two files: the sources and their targets")
@@ -127,7 +169,12 @@ def _pairs(
 
 
 def _of_pairs(
-    trained: Trained, pairs: list[tuple[str, str]], decode: Any, *, with_bleu: bool
+    trained: Trained,
+    pairs: list[tuple[str, str]],
+    decode: Any,
+    *,
+    with_bleu: bool,
+    mistakes: list[dict[str, str]],
 ) -> dict[str, Any]:
     sources, targets = (list(texts) for texts in zip(*pairs, strict=True))
     for texts in (sources, targets):
@@ -152,8 +199,13 @@ def _of_pairs(
     except FloatingPointError:  # what it wrote would be no answer of the model
         return result
     result["exact_match"] = matches(vocabulary, written, targets) / len(pairs)
+    texts = [vocabulary.decode(ids) for ids in written]
+    mistakes += [
+        {"source": source, "target": target, "written": text}
+        for source, target, text in zip(sources, targets, texts, strict=True)
+        if text != target
+    ]
     if with_bleu:
-        texts = [vocabulary.decode(ids) for ids in written]
         result["bleu"], result["signature"] = bleu(texts, targets)
     return result
 

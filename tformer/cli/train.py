@@ -29,7 +29,8 @@ def train(
         list[Path] | None,
         typer.Argument(
             help="One text file for text; two for pairs, of which line n of the first "
-            "is translated by line n of the second.",
+            "is translated by line n of the second. Six for pairs with files of their "
+            "own for validation and test: training, validation, test, two of each.",
             show_default=False,
         ),
     ] = None,
@@ -106,10 +107,12 @@ def _begun(
 ) -> RunFolder:
     if out is None:
         raise typer.BadParameter("--out must name the folder of the run")
-    wanted = OWN_FILES.get(task, 0)
-    if task in PRESETS and len(files) != wanted:
+    counts = OWN_FILES.get(task, (0,))
+    if task in PRESETS and len(files) not in counts:
+        wanted = " or ".join(map(str, counts))
         raise typer.BadParameter(
-            f"the task {task} reads {wanted} file{'s'[: wanted != 1]}, not {len(files)}"
+            f"the task {task} reads {wanted} file{'s'[: counts != (1,)]}, "
+            f"not {len(files)}"
         )
     for file in files:
         if not file.is_file():  # a pipe could be read only once

@@ -18,6 +18,7 @@ def describe_machine(device: torch.device) -> dict[str, Any]:
     return {
         "device": device.type,
         "name": name,
+        "kernels": "CUDA" if cuda else torch.backends.cpu.get_cpu_capability(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "processes": num_processes(),
@@ -28,10 +29,18 @@ def describe_machine(device: torch.device) -> dict[str, Any]:
 
 
 def _cpu_name() -> str:
-    """Linux knows the processor's name better than Python does."""
+    """Name the processor: Linux knows more of it than Python does.
+
+    "AMD EPYC" alone is the name of many; family, model and stepping tell which it is.
+    """
     file = Path("/proc/cpuinfo")
     if file.exists():
+        told = dict[str, str]()
         for line in file.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
+            name, _, value = line.partition(":")
+            told.setdefault(name.strip(), value.strip())  # of the first core
+        numbers = ("cpu family", "model", "stepping")
+        which = [f"{n.split()[-1]} {told[n]}" for n in numbers if n in told]
+        if "model name" in told:
+            return ", ".join([told["model name"], *which])
     return platform.processor() or platform.machine()

@@ -11,7 +11,7 @@ import torch
 
 from tformer.data.batches import Batch, TextBatch
 from tformer.data.bpe import BytePairVocabulary
-from tformer.data.pairs import check_pairs, read_pairs, split_pairs
+from tformer.data.pairs import SPLITS, Pair, check_pairs, read_pairs, split_pairs
 from tformer.data.saved_vocabulary import (
     vocabulary_digest,
     vocabulary_from_json,
@@ -150,7 +150,10 @@ def _hiding(vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
-    """Read two parallel files; a hash of each source says in which split it is.
+    """Read two parallel files, or two of each split.
+
+    Of two files a hash of each source says in which split it is. Of six the splits are
+    what the files say.
 
     Args:
         settings: of the run.
@@ -165,22 +168,21 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
     """
     s = settings
     try:
-        pairs = read_pairs(*s.files)
-        splits = split_pairs(pairs)
-        if not all(splits.values()):
-            raise RunError(
-                f"{s.files[0]} has {len({source for source, _ in pairs})} different "
-                "lines: too few to leave some for the validation and some for the test"
-            )
+        parts = [
+            (names, read_pairs(*names))
+            for names in zip(s.files[::2], s.files[1::2], strict=True)
+        ]
+        splits = _splits(parts)
         if process_rank() == 0 and not (folder / "data/vocabulary.json").exists():
             texts = (f"{text}\n" for pair in splits["train"] for text in pair)
             if s.vocabulary == "characters":  # all must be known
-                texts = (text for pair in pairs for text in pair)
+                texts = (text for _, pairs in parts for pair in pairs for text in pair)
             _keep(_make_vocabulary(s, texts), folder, files=s.files)
         wait_for_all()
         vocabulary = _kept(folder, files=s.files)
-        names = {"source_path": s.files[0], "target_path": s.files[1]}
-        check_pairs(vocabulary, pairs, max_len=s.max_len, **names)
+        for (source_path, target_path), pairs in parts:
+            names = {"source_path": source_path, "target_path": target_path}
+            check_pairs(vocabulary, pairs, max_len=s.max_len, **names)
     except (OSError, ValueError) as error:
         raise RunError(str(error)) from error
     validation = splits["validation"][: s.evaluate_examples]
@@ -188,6 +190,22 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
     drawn = {"train": splits["train"], "validation": validation, "test": test}
     digest = _digest_of(vocabulary, *map(sha256_of, s.files))
     return pairs_data(s, vocabulary, drawn, max_target_len=s.max_len, digest=digest)
+
+
+def _splits(
+    parts: Sequence[tuple[tuple[str, str], list[Pair]]],
+) -> dict[str, list[Pair]]:
+    """Say which pairs are for training, for validation and for the test."""
+    if len(parts) == len(SPLITS):
+        return {split: pairs for split, (_, pairs) in zip(SPLITS, parts, strict=True)}
+    ((names, pairs),) = parts
+    splits = split_pairs(pairs)
+    if not all(splits.values()):
+        raise RunError(
+            f"{names[0]} has {len({source for source, _ in pairs})} different "
+            "lines: too few to leave some for the validation and some for the test"
+        )
+    return splits
 
 
 def _digest_of(vocabulary: Vocabulary, *digests: str) -> str:

@@ -10,6 +10,8 @@ from tformer.checks import check_at_least_0, check_positive, check_probability
 from tformer.runs.ablations import ABLATIONS
 from tformer.training.precision import DTYPES
 
+_DATES = {"steps": 4000, "examples": 200_000, "warmup_steps": 400}
+
 # What differs from the defaults of RunSettings. Each ends well on a CPU in minutes.
 PRESETS: dict[str, dict[str, Any]] = {
     "copy": {"steps": 1500},
@@ -17,7 +19,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "sort": {"steps": 2000},
     "addition": {"steps": 3000, "examples": 200_000},
     "number-words": {"steps": 6000, "examples": 300_000},
-    "dates": {"steps": 4000, "examples": 200_000, "warmup_steps": 400},
+    "dates": _DATES,
+    "dates-new-locales": _DATES,
     "text": {
         "model": "gpt",
         "d_model": 128,
@@ -32,7 +35,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "pairs": {"d_model": 256, "num_heads": 8, "num_layers": 3, "dropout": 0.1},
 }
-OWN_FILES = {"text": 1, "pairs": 2}  # how many files each of these tasks reads
+# How many files each of these tasks reads. Of pairs two, which are dealt out to the
+# splits, or six: two to train on, two for validation, two for the test.
+OWN_FILES = {"text": (1,), "pairs": (2, 6)}
 MODELS = ("transformer", "gpt", "bert")
 VOCABULARIES = ("characters", "bpe")
 SCHEDULES = ("cosine", "inverse-sqrt")
@@ -44,7 +49,8 @@ class RunSettings:
 
     Args:
         task: a task of `tformer.tasks`, or "text" (a text file for a language model),
-            or "pairs" (two files, of which line n of one is line n of the other).
+            or "pairs" (two files, of which line n of one is line n of the other; or
+            six, two of training, two of validation and two of test).
         files: of "text" and "pairs", as they were named.
         model: "transformer" for pairs; "gpt" or "bert" for text.
         vocabulary: "characters" or "bpe" for own files.
@@ -198,10 +204,11 @@ class RunSettings:
         self._check_together()
 
     def _check_together(self) -> None:
-        files = OWN_FILES.get(self.task, 0)
-        if len(self.files) != files:
+        counts = OWN_FILES.get(self.task, (0,))
+        if len(self.files) not in counts:
+            wanted = " or ".join(map(str, counts))
             raise ValueError(
-                f"files: the task {self.task!r} reads {files}, not {len(self.files)}"
+                f"files: the task {self.task!r} reads {wanted}, not {len(self.files)}"
             )
         if (self.model == "transformer") == (self.task == "text"):
             fitting = "'gpt' or 'bert'" if self.task == "text" else "'transformer'"
@@ -218,7 +225,7 @@ class RunSettings:
             raise ValueError(f"without ({self.without}) is for model 'transformer'")
         if self.batch_tokens is not None and self.task == "text":
             raise ValueError("batch_tokens is for pairs: a text has batch_size windows")
-        if self.vocabulary == "bpe" and not files:
+        if self.vocabulary == "bpe" and not self.files:
             raise ValueError("vocabulary 'bpe' is for own files")
 
 

@@ -28,6 +28,8 @@ _ALL: list[Task] = [
     AdditionTask(),
     NumberWordsTask(languages=("en", "de", "es", "it", "ru", "uk")),
     DatesTask(),
+    DatesTask(name="dates-new-locales", held_out=("da", "pt", "uk", "ko")),
 ]
 TASKS = {task.name: task for task in _ALL}
-"""Every task by its name: copy, reverse, sort, addition, number-words, dates."""
+"""Every task by its name: copy, reverse, sort, addition, number-words, dates, and
+dates-new-locales, whose test is in four locales that its training has not."""

@@ -167,23 +167,51 @@ def date_vocabulary(locales: Sequence[str] = LOCALES) -> CharacterVocabulary:
 class DatesTask:
     """Dates as people write them, in ISO 8601: the face that every task has.
 
+    Beside the three splits of every task it can draw others: those of
+    `tformer.tasks.harder_dates`, and "locale-fr" and the like, the test of one locale.
+
     Args:
+        name: on the command line.
         locales: as for `date_examples`.
+        held_out: locales of which there is no text in training and validation: the
+            test has no others.
+
+    Raises:
+        ValueError: `held_out` names a locale that is not in `locales`, or all of them.
     """
 
-    name = "dates"
     max_source_len = len("segunda-feira, 28 de fevereiro de 2005")
     max_target_len = ISO_LEN
 
-    def __init__(self, *, locales: Sequence[str] = LOCALES) -> None:
-        self.locales = tuple(locales)
+    def __init__(
+        self,
+        *,
+        name: str = "dates",
+        locales: Sequence[str] = LOCALES,
+        held_out: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self.locales, self.held_out = tuple(locales), tuple(held_out)
+        self.trained = tuple(x for x in self.locales if x not in self.held_out)
+        if len(self.trained) + len(self.held_out) != len(self.locales):
+            raise ValueError(f"held_out ({self.held_out}) must be among the locales")
+        if not self.trained:
+            raise ValueError("held_out leaves no locale to train on")
+        kept = f", not of {', '.join(self.held_out)}" if held_out else ""
         self.description = (
-            f"dates of {len(self.locales)} locales as ISO 8601: "
+            f"dates of {len(self.trained)} locales{kept}, as ISO 8601: "
             "jeudi 3 mai 1979 → 1979-05-03"
         )
 
+    @property
+    def more_splits(self) -> tuple[str, ...]:
+        """What can be drawn beside training, validation and test."""
+        from tformer.tasks.harder_dates import HARDER_SPLITS
+
+        return (*HARDER_SPLITS, *(f"locale-{name}" for name in self.locales))
+
     def vocabulary(self) -> CharacterVocabulary:
-        """Return every character of these dates."""
+        """Return every character of these dates, those of held-out locales as well."""
         return _cached_vocabulary(self.locales)
 
     def pairs(self, split: str, count: int, seed: int) -> list[Pair]:
@@ -193,9 +221,22 @@ class DatesTask:
             ImportError: Babel is not installed.
             ValueError: `count` is below 1, or `split` unknown.
         """
-        check_split(split)
-        examples = date_examples(count, seed=seed, split=split, locales=self.locales)
+        examples = self.examples(split, count, seed)
         return [Pair(example.text, example.iso) for example in examples]
+
+    def examples(self, split: str, count: int, seed: int) -> list[DateExample]:
+        """Draw what `pairs` draws, each with its locale."""
+        from tformer.tasks.harder_dates import HARDER_SPLITS, harder_examples
+
+        if split in HARDER_SPLITS:
+            return harder_examples(split, count, seed=seed, locales=self.trained)
+        locales, of_locale = self.trained, split.removeprefix("locale-")
+        if split in self.more_splits:
+            split, locales = "test", (of_locale,)
+        elif split == "test" and self.held_out:
+            locales = self.held_out
+        check_split(split)
+        return date_examples(count, seed=seed, split=split, locales=locales)
 
     def validate(self, source: str) -> None:
         """Raise unless a text has the characters and the length of a date.
