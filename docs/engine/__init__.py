@@ -6,8 +6,9 @@ pages/        a page as it is written and as the site shows it: `blocks` (lines 
               their origin, fenced code), `reading`, `checking` (what is wrong),
               `listing` (in the navigation, and finished)
 run/          `compiling` (code that keeps file and line), `running` (blocks in order,
-              in one `__main__`), `outputs` (shown against printed), `figures`, `cache`
-              (what a page left behind), `working` (pages in processes of their own)
+              in one `__main__`), `outputs` (shown against printed), `figures` (their
+              places), `style`, `fonts`, `touching` (labels that do), `cache` (what a
+              page left behind), `working` (pages in processes of their own)
 copies/       `notebooks`; one-file copies: `modules` (statements of one), `copying`
               (which a copy takes), `standalone` (the file); `alone` runs them
 making        figures, notebooks, downloads and outputs, of the pages that changed
@@ -15,7 +16,7 @@ chapter       a new chapter, with its place in the navigation and the link to it
 looking       who shows a piece of code; one page served, or taken pictures of
 results       what runs of training reached; `results_page` is the page about it
 plugin        pytest: pages as tests
-site/         MkDocs: `hooks`, `lists` (tables of chapters), `api` (about the API
-              pages), `search` (what the search looks through)
+site/         MkDocs: `hooks`, `lists` (tables of chapters), `captions` (of figures),
+              `api` (about the API pages), `search` (what the search looks through)
 __main__      the command line: `python -m engine --help`
 """

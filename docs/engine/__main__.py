@@ -13,6 +13,7 @@ COMMANDS = {  # on pages; all, if none is given
     "generate": "make figures, notebooks and downloads of the pages that changed",
     "downloads": "write the one-file code of each chapter, and run no page",
     "outputs": "write what the blocks print into the pages",
+    "figures": "say of each figure how large it is, and what it lacks",
     "check": "run the pages, changed or not, and write nothing",
     "alone": "run notebooks and downloads where the package is not",
 }
@@ -93,6 +94,7 @@ def _run(command: str, project: Project, pages: list[Path] | None) -> list[str]:
         "generate": making.generate,
         "downloads": making.write_downloads,
         "outputs": making.rewrite_outputs,
+        "figures": making.list_figures,
         "check": making.check,
         "alone": making.run_alone,
     }[command](project, pages)

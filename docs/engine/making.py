@@ -49,6 +49,18 @@ def check(project: Project, chosen: list[Path] | None = None) -> list[str]:
     return problems
 
 
+def list_figures(project: Project, chosen: list[Path] | None = None) -> list[str]:
+    """Say of each figure how large it is, and what it lacks; return what went wrong."""
+    from engine.run.working import run_pages
+
+    pages, problems = read_pages(project, chosen or project.pages)
+    for _, outcome in run_pages(project, pages):
+        problems += outcome.problems if outcome.failed else []
+        for line in outcome.figures:
+            print(line, flush=True)
+    return problems
+
+
 def rewrite_outputs(project: Project, chosen: list[Path] | None = None) -> list[str]:
     """Run the pages that changed, mend their stale outputs; return what went wrong.
 

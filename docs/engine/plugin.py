@@ -32,7 +32,7 @@ from engine.pages.checking import (
 from engine.pages.reading import Page, Rendered, render
 from engine.project import Project
 from engine.run.compiling import BlockFailed
-from engine.run.figures import image_problems, place_figures
+from engine.run.figures import image_problems, place_figures, touching_problems
 from engine.run.outputs import output_problem
 from engine.run.running import Runner, SecondRun
 
@@ -224,10 +224,10 @@ def every_block_is_run(item: PageItem) -> list[str]:
 
 
 def figures(item: PageItem) -> list[str]:
-    """Give each figure its place, and each image its alternative text."""
+    """Check places, alternative texts and captions, and that no labels touch."""
     page = item.parent.page
-    place_figures(page, item.parent.runner.results())
-    return image_problems(page, item.parent.rendered)
+    placed = place_figures(page, item.parent.runner.results())
+    return [*image_problems(page, item.parent.rendered), *touching_problems(placed)]
 
 
 def header_and_text(item: PageItem) -> list[str]:

@@ -7,7 +7,8 @@ document$.subscribe(() => {
     item.querySelector("input")?.setAttribute("aria-label", item.textContent.trim())
 
   /* What scrolls sideways must be reachable by Tab, and then obeys the arrow keys. */
-  const wide = "pre > code, .arithmatex, .md-typeset__scrollwrap, .highlight-ipynb"
+  const wide =
+    "pre > code, .arithmatex, .md-typeset__scrollwrap, .highlight-ipynb, .figure-box"
   const reach = new ResizeObserver((entries) => {
     for (const { target } of entries)
       if (target.scrollWidth > target.clientWidth) target.tabIndex = 0

@@ -22,11 +22,13 @@ from typing import Any
 
 from engine.pages.reading import Page
 from engine.project import ENGINE, Project
+from engine.run.fonts import installed
 
 # What shapes the results of blocks, and what shapes nothing that is made of a page.
 _RUNNING = (
     *("pages/blocks", "pages/reading"),
-    *("run/compiling", "run/running", "run/figures"),
+    *("run/compiling", "run/running", "run/figures", "run/style", "run/touching"),
+    "run/fonts",
 )
 _USERS = ("__main__", "hooks", "looking", "plugin", "results", "results_page")
 STATES = 8  # of the results of a page
@@ -36,7 +38,10 @@ _SOURCE = re.compile(
     r"|from inspect import .*(stack|trace|findsource|getcomments)|inspect as)\b"
 )
 _SOURCE_OF = re.compile(r"\b(?:inspect\.)?getsource(?:lines)?\((\w+)\)")
-_LIBRARIES = ("torch", "numpy", "matplotlib", "nbformat", "pymdown-extensions")
+_LIBRARIES = (
+    *("torch", "numpy", "matplotlib", "nbformat", "pymdown-extensions"),
+    *("fonttools", "pillow"),
+)
 
 
 class Cache:
@@ -177,7 +182,9 @@ def _digest(content: bytes) -> str:
 def _state(*files: Path) -> list[str]:
     """Describe the libraries and some files."""
     versions = [f"{name} {_version(name)}" for name in _LIBRARIES]
-    return [sys.version, *versions, *(_digest(path.read_bytes()) for path in files)]
+    drawn = f"with the fonts of the site: {installed()}"
+    digests = (_digest(path.read_bytes()) for path in files)
+    return [sys.version, *versions, drawn, *digests]
 
 
 def _version(name: str) -> str:

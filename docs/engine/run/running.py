@@ -17,6 +17,7 @@ from engine.pages.blocks import Block
 from engine.pages.reading import Page
 from engine.run import figures
 from engine.run.compiling import BlockFailed, Compiler, describe
+from engine.run.style import set_style
 
 
 @dataclass
@@ -25,6 +26,7 @@ class Result:
 
     stdout: str = ""
     figures: list[str] = field(default_factory=list)  # SVG
+    touching: list[str] = field(default_factory=list)  # which labels do, in each
     has_value: bool = False  # its last line is an expression that is not None
 
 
@@ -83,7 +85,7 @@ class Runner:
         try:
             with self._as_main(), contextlib.redirect_stdout(printed):
                 result.has_value = self._execute(block)
-                result.figures = figures.take_figures()
+                result.figures, result.touching = figures.take_figures()
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  # exit(), pytest.skip() too
@@ -192,7 +194,7 @@ def _drawing() -> Iterator[None]:
     import matplotlib
 
     with matplotlib.rc_context():
-        figures.set_style()
+        set_style()
         yield
         figures.take_figures()
 

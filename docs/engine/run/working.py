@@ -21,7 +21,7 @@ from engine.pages.reading import Page
 from engine.project import Project
 from engine.run.cache import Cache
 from engine.run.compiling import BlockFailed
-from engine.run.figures import place_figures, themed
+from engine.run.figures import place_figures, report, themed, touching_problems
 from engine.run.outputs import UNSEEDED, output_problem
 from engine.run.running import Result, Runner, SecondRun
 
@@ -37,6 +37,7 @@ class Outcome:
     unseeded: dict[int, str] = field(default_factory=dict)  # what no run repeats
     products: dict[str, str] = field(default_factory=dict)  # path and text
     inputs: list[str] = field(default_factory=list)  # files of the package
+    figures: list[str] = field(default_factory=list)  # a line about each
     ran: bool = False  # its blocks, rather than that what they left still holds
     seconds: float = 0.0
 
@@ -85,6 +86,8 @@ def _make(page: Page, cached: bool, outcome: Outcome) -> None:
                 outcome.printed[block.number] = result.stdout
                 outcome.problems += [problem] if problem else []
     ran.placed = place_figures(page, ran.results)
+    outcome.problems += touching_problems(ran.placed)
+    outcome.figures = [page.project.tidy(line) for line in report(ran.placed)]
     docs = page.project.docs
     products = {
         docs / "figures" / x.place.name: themed(x.svg, x.place.alt) for x in ran.placed

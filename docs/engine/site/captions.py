@@ -1,0 +1,112 @@
+"""Figures with captions: `![what is seen](../figures/x.svg "What it *shows*.")`.
+
+A Markdown extension. The title of an image that stands alone becomes the caption, in
+which Markdown and formulas work; a notebook shows a plain image. A figure of the engine
+also gets its size, so that nothing moves when it arrives, and the width below which its
+text could not be read: on a phone, it then scrolls in a box of its own.
+"""
+
+import html
+import re
+import xml.etree.ElementTree as etree
+from pathlib import Path
+from typing import Any
+
+from markdown import Markdown  # type: ignore[import-untyped]
+from markdown.extensions import Extension  # type: ignore[import-untyped]
+from markdown.inlinepatterns import InlineProcessor  # type: ignore[import-untyped]
+from markdown.treeprocessors import Treeprocessor  # type: ignore[import-untyped]
+
+from engine.run.figures import Size, size_of
+
+_IMAGE = r'!\[([^\]]*)\]\(([^)\s]+)\s+"((?:[^"\\]|\\.)*)"\s*\)'
+CAPTION = "data-caption"  # the title as it is written, until `_Figures` takes it
+
+
+class _Titled(InlineProcessor):  # type: ignore[misc]
+    """Reads an image with a title before its title loses its Markdown."""
+
+    def handleMatch(
+        self, m: re.Match[str], data: str
+    ) -> tuple[etree.Element, int, int]:
+        del data
+        alt, target, title = m.groups()
+        attributes = {"alt": html.unescape(self.unescape(alt)), "src": target}
+        image = etree.Element("img", attributes | {CAPTION: title.replace('\\"', '"')})
+        return image, m.start(0), m.end(0)
+
+
+class _Figures(Treeprocessor):  # type: ignore[misc]
+    """Puts an image that stands alone in a paragraph into a figure."""
+
+    def __init__(self, md: Markdown, folder: Path) -> None:
+        super().__init__(md)
+        self.folder = folder
+
+    def run(self, root: etree.Element) -> None:
+        """Change the tree of a page."""
+        for paragraph in [x for x in root.iter("p") if len(x) == 1]:
+            image = paragraph[0]
+            alone = (
+                not (paragraph.text or "").strip() and not (image.tail or "").strip()
+            )
+            size = self._size(image.get("src", "")) if image.tag == "img" else None
+            if image.tag == "img" and alone and (size or CAPTION in image.attrib):
+                self._frame(paragraph, image, size)
+        for image in root.iter("img"):  # in the middle of a text
+            if CAPTION in image.attrib:
+                image.set("title", image.attrib.pop(CAPTION))
+
+    def _frame(
+        self, paragraph: etree.Element, image: etree.Element, size: Size | None
+    ) -> None:
+        caption = image.attrib.pop(CAPTION, "")
+        image.tail = None
+        paragraph.tag, paragraph.text = "figure", "\n"
+        paragraph.set("class", "figure")
+        if size:
+            image.set("width", image.get("width", str(size.width)))
+            image.set("height", image.get("height", str(size.height)))
+            if size.scrolls:
+                image.set("style", f"min-width:{size.least_width}px")
+        box = etree.Element("div", {"class": "figure-box"})
+        if size and size.scrolls:
+            box.set("role", "group")
+            box.set("aria-label", "A wide figure, which scrolls")
+        paragraph.remove(image)
+        box.append(image)
+        paragraph.append(box)
+        if caption:
+            alone = etree.Element("div")  # which itself is not looked into
+            said = etree.SubElement(alone, "figcaption")
+            said.text = caption
+            self.md.treeprocessors["inline"].run(alone)
+            paragraph.append(said)
+
+    def _size(self, source: str) -> Size | None:
+        """Return the size of a figure of the engine, once it was drawn."""
+        path = self.folder / source.partition("#")[0].rpartition("/")[2]
+        if "figures/" not in source or path.suffix != ".svg" or not path.is_file():
+            return None
+        return size_of(path.read_text("utf-8"))
+
+
+class CaptionExtension(Extension):  # type: ignore[misc]
+    """Figures with captions."""
+
+    def __init__(self, **options: Any) -> None:
+        self.config = {"folder": ["docs/figures", "where the engine's figures are"]}
+        super().__init__(**options)
+
+    def extendMarkdown(self, md: Markdown) -> None:
+        """Register the two steps."""
+        # Before code spans (190) and formulas, which would be taken out of the title.
+        md.inlinePatterns.register(_Titled(_IMAGE, md), "titled_image", 195)
+        # After attribute lists (8), and before MkDocs mends links (0).
+        folder = Path(self.getConfig("folder"))
+        md.treeprocessors.register(_Figures(md, folder), "figures", 6)
+
+
+def makeExtension(**options: Any) -> CaptionExtension:
+    """Return the extension, as Markdown looks for it."""
+    return CaptionExtension(**options)

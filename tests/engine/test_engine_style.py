@@ -1,0 +1,285 @@
+"""Figures look like the site: its font, its colours in light and dark, captions."""
+
+import base64
+import io
+import itertools
+import re
+
+import markdown
+import numpy as np
+import pytest
+from PIL import Image
+
+from engine.pages.reading import render
+from engine.run import figures, fonts
+from engine.run.figures import image_problems, place_figures, report, size_of
+from engine.run.style import COLOURS, INK, MAPS, PAPER, schemed
+from small_project import Write, run
+
+SCHEMES = ("light", "dark")
+HEAT = """
+    ```python
+    import matplotlib.pyplot as plt
+
+    plt.imshow([[0.0, 0.2], [0.6, 1.0]], {how})
+    ```
+"""
+
+
+def linear(colour: str) -> np.ndarray:
+    parts = np.array([int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)])
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(a: str, b: str) -> float:
+    low, high = sorted(linear(x) @ [0.2126, 0.7152, 0.0722] for x in (a, b))
+    return (high + 0.05) / (low + 0.05)
+
+
+def lab(rgb: np.ndarray) -> np.ndarray:
+    to_xyz = [
+        [0.4125, 0.3576, 0.1804],
+        [0.2127, 0.7152, 0.0722],
+        [0.0193, 0.1192, 0.9503],
+    ]
+    scaled = np.array(to_xyz) @ np.clip(rgb, 0, 1) / [0.9505, 1, 1.0888]
+    f = np.where(scaled > 0.008856, np.cbrt(scaled), 7.787 * scaled + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+# Machado, Oliveira and Fernandes 2009: what the colour-blind see, in linear light.
+EYES = {
+    "all cones": np.eye(3),
+    "no red cones": np.array(
+        [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]
+    ),
+    "no green cones": np.array(
+        [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]
+    ),
+}
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=SCHEMES)
+def test_colours_can_be_read_as_text_and_told_apart(scheme: int) -> None:
+    colours = [pair[scheme] for pair in COLOURS.values()]
+    assert min(contrast(x, PAPER[scheme]) for x in colours) >= 4.3
+    for seen in EYES.values():
+        first = [lab(seen @ linear(x)) for x in colours[:4]]
+        for a, b in itertools.combinations(first, 2):
+            assert np.linalg.norm(a - b) > 15  # 2 can just be seen
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=SCHEMES)
+@pytest.mark.parametrize("name", MAPS)
+def test_maps_begin_at_the_paper_and_leave_it_step_by_step(
+    name: str, scheme: int
+) -> None:
+    ramp = MAPS[name][scheme]
+    middle = len(ramp) // 2 if name == "RdBu" else 0
+    assert ramp[middle] == PAPER[scheme]
+    for side in (ramp[middle:], ramp[: middle + 1][::-1]):
+        far = [contrast(x, PAPER[scheme]) for x in side]
+        assert far == sorted(far)
+        assert len(side) == 1 or far[-1] > 7
+
+
+def test_colours_black_and_white_follow_the_scheme(write: Write) -> None:
+    page = write("""
+        ```python
+        import matplotlib.pyplot as plt
+
+        plt.plot([1, 2], color="C1")
+        plt.text(0, 1, "on a box", bbox={"fc": "white", "ec": "#123456"})
+        ```
+    """)
+    svg = schemed(run(page)[0].figures[0])
+    dark = re.search(r"prefers-color-scheme:dark\)\{\.figure\{([^}]*)\}", svg)[1]
+    light, night = COLOURS["orange"]
+    assert f"stroke: var(--c{light[1:]},{light})" in svg
+    assert f"--c{light[1:]}:{night}" in dark
+    assert f"color:{INK[1]}" in dark
+    assert f"--cffffff:{PAPER[1]}" in dark
+    assert "stroke: #123456" in svg  # not a colour of the book
+
+
+@pytest.mark.parametrize("how", ["vmin=0", 'cmap="RdBu", vmin=-1'])
+def test_a_heat_map_has_its_own_colours_in_each_scheme(write: Write, how: str) -> None:
+    svg = schemed(run(write(HEAT.format(how=how)))[0].figures[0])
+    pairs = re.findall(r'<image class="(\w+)" xlink:href="[^,]*,([^"]*)"', svg)
+    assert [name for name, _ in pairs] == list(SCHEMES)
+    for (_, png), paper in zip(pairs, PAPER, strict=True):
+        image = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
+        hexes = [
+            f"#{r:02x}{g:02x}{b:02x}" for r, g, b in np.array(image).reshape(-1, 3)
+        ]
+        assert contrast(hexes[0], paper) < 1.1  # nothing is the paper
+        assert contrast(hexes[3], paper) > 7
+
+
+def test_pictures_in_other_colours_stay_as_they_are(write: Write) -> None:
+    svg = run(write(HEAT.format(how='cmap="viridis"')))[0].figures[0]
+    assert schemed(svg).count("<image") == 1
+
+
+@pytest.mark.skipif(not fonts.installed(), reason="`make` installs the site's fonts")
+def test_a_figure_brings_the_glyphs_that_it_shows(write: Write) -> None:
+    from fontTools.ttLib import TTFont
+
+    page = write(r"""
+        ```python
+        import matplotlib.pyplot as plt
+
+        plt.title("Hij → é", style="italic")
+        plt.text(0, 0, r"$\sqrt{d_k}$", weight="bold")
+        plt.xticks([]); plt.yticks([])
+        ```
+    """)
+    svg = run(page)[0].figures[0]
+    rules = fonts.face_rules(svg)
+    assert rules == fonts.face_rules(svg)
+    faces = re.findall(r"family:'([^']*)';font-style:(\w+);[^,]*,([^)]*)", rules)
+    shown: dict[str, set[str]] = {}
+    for family, _, data in faces:
+        font = TTFont(io.BytesIO(base64.b64decode(data)))
+        shown.setdefault(family, set()).update(map(chr, font.getBestCmap()))
+    assert shown[fonts.FAMILY] >= set("Hijédk")
+    assert "→" in shown[fonts.FALLBACK]
+    assert not set("Hij") & shown[fonts.FALLBACK]
+    assert "√" in set().union(*shown.values())
+    assert len(rules) < 30_000
+
+
+def test_without_the_fonts_figures_fall_back(
+    write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path
+) -> None:
+    monkeypatch.setattr(fonts, "FOLDER", tmp_path)
+    fonts.families.cache_clear()
+    try:
+        page = write(HEAT.format(how="vmin=0"))
+        svg = schemed(run(page)[0].figures[0])
+    finally:
+        fonts.families.cache_clear()
+    assert "font-family: 'DejaVu Sans'" in svg
+    assert fonts.FAMILY not in svg
+
+
+SIZED = """
+    ```python
+    import matplotlib.pyplot as plt
+
+    fig, ax = plt.subplots({how})
+    ax.plot([0, 1])
+    ax.set_ylabel("height", {text})
+    ```
+    ![A line](../figures/page-line.svg)
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "text", "scrolls"),
+    [("", "", False), ("figsize=(9, 3)", "", True), ("", "fontsize=8", True)],
+)
+def test_no_text_is_smaller_than_12_pixels_on_a_phone(
+    write: Write, how: str, text: str, scrolls: bool
+) -> None:
+    page = write(SIZED.format(how=how, text=text), "chapters/page.md")
+    placed = place_figures(page, run(page))
+    size = size_of(placed[0].svg)
+    assert size.scrolls == scrolls
+    shown = max(size.least_width, min(size.width, figures.PHONE))
+    assert size.text * shown / size.width >= 11.99
+    (line,) = report(placed)
+    assert ("scrolls there" in line) == scrolls
+    assert "no caption" in line
+
+
+def test_labels_that_touch_are_named(write: Write) -> None:
+    page = write("""
+        ```python
+        import matplotlib.pyplot as plt
+
+        fig, axes = plt.subplots(2, 1, sharex=True)
+        axes[0].set_xticks([0, 0.02, 1], ["zero", "almost", "one"], rotation=45)
+        axes[1].plot([0, 1], [0, 1])
+        axes[1].text(0.5, 0.5, "struck")
+        axes[1].text(0.2, 0.2, "boxed", bbox={"fc": "white"})
+        axes[1].text(0.1, 0.9, "free")
+        axes[1].annotate("", (0.9, 0.4), (0.6, 0.4), arrowprops={"arrowstyle": "->"})
+        axes[1].text(0.75, 0.4, "shot", ha="center", va="center")
+        arrow = {"arrowstyle": "->"}
+        axes[1].annotate("own", (0.9, 0), (0.6, 0), va="center", arrowprops=arrow)
+        ```
+    """)
+    (touching,) = run(page)[0].touching
+    assert touching.split("; ") == [
+        "the labels “zero” and “almost” overlap",
+        "the label “shot” lies on an arrow",
+        "the label “struck” lies on a line",
+    ]
+
+
+def test_turned_labels_side_by_side_do_not_touch(write: Write) -> None:
+    page = write("""
+        ```python
+        import matplotlib.pyplot as plt
+
+        for turned in (45, 90, 0):
+            plt.figure()
+            plt.xticks(range(9), ["wednesday"] * 8 + ["sun"], rotation=turned)
+        ```
+    """)
+    touching = run(page)[0].touching
+    assert [bool(each) for each in touching] == [False, False, True]
+
+
+def test_touching_labels_and_missing_captions_fail_once_they_are_asked_for(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = write(
+        """
+        ```python
+        import matplotlib.pyplot as plt
+
+        plt.figure()
+        plt.text(0, 0, "this")
+        plt.text(0, 0, "that")
+        ```
+        ![Two words](../figures/page-words.svg)
+        """,
+        "chapters/page.md",
+    )
+    monkeypatch.setattr(figures, "CAPTIONS_NEEDED", True)
+    monkeypatch.setattr(figures, "TOUCHING_FAILS", True)
+    (problem,) = figures.touching_problems(place_figures(page, run(page)))
+    assert re.search(
+        r"page.md:8: in the figure page-words.svg, .*“this”.*“that”", problem
+    )
+    (problem,) = image_problems(page, render(page))
+    assert "page-words.svg has no caption" in problem
+
+
+def shown(text: str) -> str:
+    extensions = ["attr_list", "pymdownx.arithmatex", "engine.site.captions"]
+    options = {"pymdownx.arithmatex": {"generic": True}}
+    return markdown.markdown(text, extensions=extensions, extension_configs=options)
+
+
+def test_a_caption_is_markdown() -> None:
+    html = shown(
+        'Before.\n\n![A line](x.svg "How `f` *rises* with \\(d_k\\), \\"so\\".")'
+        "{ width=300 }\n\nAfter."
+    )
+    assert html.count("<figure") == 1
+    assert 'alt="A line"' in html
+    assert 'width="300"' in html
+    caption = re.search(r"<figcaption>(.*)</figcaption>", html)[1]
+    formula = '<span class="arithmatex">\\(d_k\\)</span>'
+    assert caption == f'How <code>f</code> <em>rises</em> with {formula}, "so".'
+    assert "title=" not in html
+    assert html.endswith("<p>After.</p>")
+
+
+def test_an_image_in_a_text_stays_there() -> None:
+    html = shown('An ![icon](x.svg "its *name*") in a text, and ![one](y.png) more.')
+    assert "<figure" not in html
+    assert 'title="its *name*"' in html
