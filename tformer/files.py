@@ -130,8 +130,13 @@ def read_json(
 
 
 def sealed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Add to an object the SHA-256 of all that it holds."""
-    return {**values, SEAL: _digest(values)}
+    """Add to an object the SHA-256 of all that it holds.
+
+    Returns:
+        The object as it will be read from JSON: a tuple is a list, each name a text.
+    """
+    kept = json.loads(json.dumps(values))
+    return {**kept, SEAL: _digest(kept)}
 
 
 def check_sealed(path: Path, values: Mapping[str, Any]) -> None:

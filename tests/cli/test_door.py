@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 
 import tformer as package
 from tformer.cli import main
-from tformer.files import sha256_of
+from tformer.files import SEAL, sealed, sha256_of
 
 ROOT = Path(package.__file__).parents[1]
 
@@ -206,7 +206,8 @@ def damaged(runs, tmp_path):
         save_file(tensors, weights)
         values = json.loads(manifest.read_text())
         values["sha256"] = sha256_of(weights)
-        manifest.write_text(json.dumps(values))
+        values.pop(SEAL)
+        manifest.write_text(json.dumps(sealed(values)))
         return run
 
     return damage

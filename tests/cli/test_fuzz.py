@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from tformer.cli import main
 from tformer.cli.app import app
-from tformer.files import sha256_of
+from tformer.files import SEAL, sealed, sha256_of
 
 COMMANDS: Any = typer.main.get_command(app)
 # Enough for anything that a command does in a moment; the others are far too large.
@@ -227,11 +227,12 @@ def change(values: dict[str, Any], number: int, odd: Any) -> None:
 
 
 def seal(run: Path) -> None:
-    """Make the manifest describe the weights as they are now."""
-    with contextlib.suppress(OSError, ValueError, TypeError):
+    """Make the manifest describe the weights, and itself, as they are now."""
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         manifest = json.loads((run / "model.json").read_text())
         manifest["sha256"] = sha256_of(run / "model.safetensors")
-        (run / "model.json").write_text(json.dumps(manifest))
+        manifest.pop(SEAL)
+        (run / "model.json").write_text(json.dumps(sealed(manifest)))
 
 
 def spoiled_file(fault: tuple[str, str, str, Any, bool, list[str]]) -> None:

@@ -7,6 +7,7 @@ import shutil
 import pytest
 import torch.distributed as dist
 
+from small_run import forget_settings
 from tformer.runs import own_files
 from tformer.runs.folder import RunFolder
 from tformer.runs.settings import RunSettings
@@ -161,5 +162,6 @@ class TestFiles:
         config = copied / "config.json"
         values = json.loads(config.read_text())
         config.write_text(json.dumps({**values, "num_layers": 10**7}))
+        forget_settings(copied)
         said = tformer("train", "--resume", copied)
         assert "too few for num_layers (10000000)" in said.err

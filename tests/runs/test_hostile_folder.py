@@ -9,6 +9,7 @@ import torch
 
 from small_run import (
     begin_or_resume,
+    forget_settings,
     small_settings,
     small_text_settings,
     stop_after,
@@ -215,6 +216,7 @@ class TestSizes:
         config = stopped / "config.json"
         values = json.loads(config.read_text())
         config.write_text(json.dumps({**values, **changes}))
+        forget_settings(stopped)
 
         def refuse(*_, **__):
             raise AssertionError("a model was put on a device")

@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 
 from small_run import (
     begin_or_resume,
+    forget_settings,
     small_settings,
     small_text_settings,
     train_here,
@@ -204,6 +205,7 @@ def test_a_checkpoint_of_another_model_is_named(stopped):
     config = stopped / "config.json"
     values = json.loads(config.read_text())
     config.write_text(json.dumps({**values, "d_ff": 26}))
+    forget_settings(stopped)
     with pytest.raises(RunError, match=r"of another model: .* is \(.*\), not \("):
         train_here(stopped, small_settings())
 

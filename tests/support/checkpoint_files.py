@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from tformer import Transformer, TransformerConfig
-from tformer.files import sha256_of
+from tformer.files import SEAL, sealed, sha256_of
 
 
 def make_model(seed: int = 0, **changes) -> Transformer:
@@ -21,11 +21,11 @@ def same(one: Transformer, two: Transformer) -> bool:
 
 
 def edit(path: Path, **changes) -> None:
-    """Change the manifest; a value of ... takes an entry out."""
+    """Write another manifest, with its hash; a value of ... takes an entry out."""
     manifest_path = path.with_suffix(".json")
     manifest = {**json.loads(manifest_path.read_text()), **changes}
-    kept = {name: value for name, value in manifest.items() if value is not ...}
-    manifest_path.write_text(json.dumps(kept))
+    kept = {n: x for n, x in manifest.items() if x is not ... and n != SEAL}
+    manifest_path.write_text(json.dumps(sealed(kept)))
 
 
 def seal(path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tformer.files import SEAL, sealed
 from tformer.runs.folder import RunFolder
 from tformer.runs.run import Run, Stopped
 from tformer.runs.settings import RunSettings
@@ -61,6 +62,15 @@ def begin_or_resume(path: Path, settings: RunSettings) -> Run:
 def train_here(path: Path, settings: RunSettings) -> dict:
     torch.set_num_threads(1)
     return begin_or_resume(path, settings).train()
+
+
+def forget_settings(path: Path) -> None:
+    """Make checkpoints like those of an older version, which kept no settings."""
+    for file in path.glob("checkpoints/*/state.json"):
+        left_out = ("settings", SEAL)
+        values = json.loads(file.read_text())
+        kept = {n: x for n, x in values.items() if n not in left_out}
+        file.write_text(json.dumps(sealed(kept)))
 
 
 def what_counts(path: Path) -> list[dict]:

@@ -28,6 +28,7 @@ from tformer.runs.state import (
     save_state,
     saved_states,
 )
+from tformer.runs.unchanged import check_unchanged
 from tformer.training.checkpoint import save_checkpoint
 from tformer.training.distributed import distribute, unwrap
 from tformer.training.loop import StepReport, train
@@ -106,8 +107,10 @@ class Run:
 
     def _prepare(self) -> None:
         self.settings = self.folder.settings()
-        self.data: RunData = run_data(self.settings, self.folder.path)
         saved = saved_states(self.folder.checkpoints)
+        if saved:
+            check_unchanged(self.folder, saved[-1], self.settings)
+        self.data: RunData = run_data(self.settings, self.folder.path)
         if saved:
             check_sizes(saved[-1], self.settings.num_layers, self._new_model)
         model = self._new_model().to(self.device)
@@ -214,13 +217,17 @@ class Run:
     def _save(self, step: int) -> None:
         self.folder.check_in_place()  # an evaluation may have taken long
         self._metrics.sync()  # no line of a step before the checkpoint can be lost
-        scaler = self.precision.scaler.state_dict()
+        facts = {
+            "scaler": self.precision.scaler.state_dict(),
+            "data": self.data.digest,
+            "settings": dataclasses.asdict(self.settings),
+        }
         save_state(
             self.folder.checkpoints,
             step,
             self.model,
             self.optimizer,
-            facts={"scaler": scaler, "data": self.data.digest},
+            facts=facts,
             keep=self.settings.keep,
             sharded=self.strategy == "fsdp",
         )

@@ -130,14 +130,8 @@ def load_state(
         RunError: a file is missing, truncated or changed, or of another model. The
             message names it, and an older checkpoint if there is one.
     """
+    facts = read_facts(path)
     try:
-        facts = read_json(
-            path / FACTS, format=(FORMAT, OLD_FORMAT), types={"step": int}
-        )
-        if facts["format"] == FORMAT:
-            check_sealed(path / FACTS, facts)
-        if facts["step"] != int(path.name[5:]):
-            raise RunError(f"{path / FACTS} is of step {facts['step']}")
         _check_digests(path, facts["sha256"])
         if (path / SHARDS).exists():
             load_shards(path / SHARDS, model, optimizer)
@@ -149,6 +143,25 @@ def load_state(
         return facts
     except (RunError, OSError, ValueError, KeyError) as error:
         raise refusal(path, error) from error
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """Read of a checkpoint what `save_state` was given as facts, and "step".
+
+    Raises:
+        RunError: they are missing, changed, or of another step, as in `load_state`.
+    """
+    try:
+        facts = read_json(
+            path / FACTS, format=(FORMAT, OLD_FORMAT), types={"step": int}
+        )
+        if facts["format"] == FORMAT:
+            check_sealed(path / FACTS, facts)
+        if facts["step"] != int(path.name[5:]):
+            raise RunError(f"{path / FACTS} is of step {facts['step']}")
+    except (RunError, OSError, ValueError) as error:
+        raise refusal(path, error) from error
+    return facts
 
 
 def refusal(path: Path, error: Exception) -> RunError:

@@ -18,8 +18,11 @@ from tformer.checks import require
 from tformer.data.saved_vocabulary import vocabulary_from_json, vocabulary_to_json
 from tformer.data.vocabulary import Vocabulary
 from tformer.files import (
+    SEAL,
     beside,
+    check_sealed,
     read_json,
+    sealed,
     sha256_of,
     wait_for_disk,
     write_json_beside,
@@ -28,7 +31,8 @@ from tformer.models.by_name import Model, make_config
 from tformer.training.weights import fill, loadable
 
 KIND = "tformer checkpoint"
-FORMAT = f"{KIND}, version 2"
+FORMAT = f"{KIND}, version 3"
+OLD_FORMAT = f"{KIND}, version 2"  # whose manifest has no hash of itself
 MANIFEST_TYPES = {
     "architecture": str,
     "sha256": str,
@@ -104,9 +108,9 @@ def save_checkpoint(
                 "python": platform.python_version(),
             },
         }
-        if taken := manifest.keys() & (facts or {}).keys():
+        if taken := {*manifest, SEAL} & (facts or {}).keys():
             raise ValueError(f"facts must leave {sorted(taken)} to the manifest")
-        manifest.update(facts or {})
+        manifest = sealed({**manifest, **(facts or {})})
         new_weights.chmod(0o644)  # safetensors lets only the owner read
         wait_for_disk(new_weights)
         write_json_beside(manifest_path, manifest)
@@ -187,7 +191,10 @@ def _matching_manifest(
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    return read_json(path, format=FORMAT, types=MANIFEST_TYPES)
+    manifest = read_json(path, format=(FORMAT, OLD_FORMAT), types=MANIFEST_TYPES)
+    if manifest["format"] == FORMAT:
+        check_sealed(path, manifest)
+    return manifest
 
 
 def _check_replaceable(manifest_path: Path) -> None:

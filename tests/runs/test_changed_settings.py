@@ -1,0 +1,202 @@
+"""A run goes on with the settings that it began with."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from small_run import (
+    begin_or_resume,
+    forget_settings,
+    small_settings,
+    small_text_settings,
+    stop_after,
+    train_here,
+    what_counts,
+)
+from tformer.files import SEAL, sealed
+from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.run import Run
+from tformer.runs.settings import RunSettings
+from tformer.runs.unchanged import MAY_CHANGE
+
+
+def change(path: Path, **changes) -> None:
+    config = path / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), **changes}))
+
+
+def go_on(path: Path) -> dict:
+    return Run(RunFolder.open(path), progress=False).train()
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory) -> Path:
+    """A run that was stopped after its fifth step."""
+    path = tmp_path_factory.mktemp("once") / "run"
+    stop_after(path, small_settings(), 5)
+    return path
+
+
+@pytest.fixture
+def stopped(once, tmp_path) -> Path:
+    return Path(shutil.copytree(once, tmp_path / "run"))
+
+
+# Each another value, with which a run could begin.
+OTHERS = {
+    "task": "copy",
+    "d_model": 20,
+    "num_heads": 5,
+    "num_layers": 2,
+    "d_ff": None,
+    "max_len": 24,
+    "dropout": 0.2,
+    "bias": False,
+    "norm_first": False,
+    "without": ["mask"],
+    "examples": 131,
+    "steps": 38,
+    "batch_size": 12,
+    "batch_tokens": 500,
+    "learning_rate": 0.5,
+    "schedule": "inverse-sqrt",
+    "warmup_steps": 6,
+    "weight_decay": 0.5,
+    "beta2": 0.5,
+    "clip_norm": 2.0,
+    "smoothing": 0.1,
+    "precision": "bf16",
+    "seed": 1,
+}
+FREE = {
+    "save_every": 4,
+    "keep": 3,
+    "evaluate_every": 5,
+    "evaluate_examples": 3,
+    "test_examples": 4,
+    "accumulate": 2,
+    "compile": True,
+}
+OF_FILES = {"files", "model", "vocabulary", "vocab_size"}
+
+
+def test_each_setting_is_here():
+    names = set(RunSettings.__dataclass_fields__)
+    assert names == OTHERS.keys() | FREE.keys() | OF_FILES
+    assert FREE.keys() | {"files"} == MAY_CHANGE
+    now = json.loads(json.dumps(vars(small_settings())))
+    assert not [name for name in OTHERS if now[name] == OTHERS[name]]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_changed_setting_is_named(stopped, name):
+    before = sorted(path.name for path in stopped.rglob("*"))
+    was = json.loads((stopped / "config.json").read_text())[name]
+    change(stopped, **{name: OTHERS[name]})
+    with pytest.raises(RunError) as caught:
+        Run(RunFolder.open(stopped), progress=False)
+    assert str(caught.value) == (
+        f"{stopped}/config.json has {name} {json.dumps(OTHERS[name])}, but "
+        f"step-00000005 was made with {json.dumps(was)}: a run goes on as it began. "
+        "Put it back, or begin another run"
+    )
+    assert sorted(path.name for path in stopped.rglob("*")) == before
+
+
+def test_put_back_it_goes_on(stopped):
+    change(stopped, seed=1)
+    with pytest.raises(RunError, match=r"config.json has seed 1, but"):
+        go_on(stopped)
+    change(stopped, seed=0)
+    assert go_on(stopped)["steps"] == 37
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"files": ["other.txt"], "task": "text", "model": "gpt"},
+        {"model": "bert"},
+        {"vocabulary": "bpe"},
+        {"vocab_size": 300},
+    ],
+)
+def test_those_of_own_files_too(tmp_path, changes):
+    path = tmp_path / "run"
+    stop_after(path, small_text_settings(tmp_path), 5)
+    if "task" in changes:  # which is the one that may
+        shutil.move(tmp_path / "book.txt", tmp_path / "other.txt")
+        changes = {"files": [str(tmp_path / "other.txt")]}
+        change(path, **changes)
+        assert go_on(path)["steps"] == 12
+        return
+    change(path, **changes)
+    with pytest.raises(RunError, match=f"config.json has {next(iter(changes))} "):
+        go_on(path)
+
+
+def test_what_is_free_changes_no_step(stopped, tmp_path):
+    train_here(tmp_path / "whole", small_settings())
+    free = {n: x for n, x in FREE.items() if n not in ("accumulate", "compile")}
+    change(stopped, **free)
+    assert go_on(stopped)["test_pairs"] == 4
+    steps = [
+        [line for line in what_counts(path) if "loss" in line]
+        for path in (stopped, tmp_path / "whole")
+    ]
+    assert steps[0] == steps[1]
+
+
+def test_before_the_first_checkpoint_all_may_change(tmp_path):
+    path = tmp_path / "run"
+    run = begin_or_resume(path, small_settings())
+    run.folder.unlock()
+    change(path, seed=1)
+    go_on(path)
+    train_here(tmp_path / "other", small_settings(seed=1))
+    assert what_counts(path) == what_counts(tmp_path / "other")
+
+
+def test_a_schedule_without_an_end_lets_a_run_be_longer(tmp_path):
+    short = small_settings(schedule="inverse-sqrt", learning_rate=1.0, steps=9)
+    long = small_settings(schedule="inverse-sqrt", learning_rate=1.0, steps=14)
+    train_here(tmp_path / "run", short)
+    change(tmp_path / "run", steps=14)
+    assert go_on(tmp_path / "run")["steps"] == 14
+    train_here(tmp_path / "whole", long)
+    one, two = (tmp_path / name / "model.safetensors" for name in ("run", "whole"))
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_checkpoint_that_kept_none_is_held_to_none(stopped):
+    forget_settings(stopped)
+    change(stopped, steps=38)
+    assert go_on(stopped)["steps"] == 38
+
+
+@pytest.mark.parametrize("odd", [None, 5, "seed", ["seed"], [], {"of": "nothing"}])
+def test_nor_one_whose_settings_are_none(stopped, odd):
+    file = stopped / "checkpoints/step-00000005/state.json"
+    values = json.loads(file.read_text())
+    del values[SEAL]
+    file.write_text(json.dumps(sealed({**values, "settings": odd})))
+    Run(RunFolder.open(stopped), progress=False)
+
+
+def test_pairs_may_lie_elsewhere(tmp_path):
+    lines = "".join(f"{a} {b}\n" for a in "abcdefghijklmnop" for b in "abcdefgh")
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(lines)
+    files = tuple(str(tmp_path / name) for name in ("one", "two"))
+    sizes = {"d_model": 8, "num_heads": 2, "num_layers": 1, "steps": 6}
+    settings = RunSettings.of("pairs", files=files, warmup_steps=2, **sizes)
+    stop_after(tmp_path / "run", settings, 3)
+    (tmp_path / "there").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / name).rename(tmp_path / "there" / name)
+    moved = [str(tmp_path / "there" / name) for name in ("one", "two")]
+    with pytest.raises(RunError, match="no such file"):
+        go_on(tmp_path / "run")
+    change(tmp_path / "run", files=moved)
+    assert go_on(tmp_path / "run")["steps"] == 6
