@@ -218,6 +218,23 @@ def test_labels_that_touch_are_named(write: Write) -> None:
     ]
 
 
+def test_a_label_between_an_arrow_with_a_filled_head_and_the_corner_is_free(
+    write: Write,
+) -> None:
+    page = write("""
+        ```python
+        import matplotlib.pyplot as plt
+
+        filled = {"arrowstyle": "-|>"}
+        plt.annotate("", (0.9, 0.8), (0.6, 0.8), arrowprops=filled)
+        plt.text(0.4, 0.4, "below the arrow, to the left of it")
+        plt.annotate("", (0.9, 0.2), (0.6, 0.2), arrowprops=filled)
+        plt.text(0.75, 0.2, "shot", ha="center", va="center")
+        ```
+    """)
+    assert run(page)[0].touching == ["the label “shot” lies on an arrow"]
+
+
 def test_turned_labels_side_by_side_do_not_touch(write: Write) -> None:
     page = write("""
         ```python

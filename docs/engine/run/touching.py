@@ -145,8 +145,13 @@ def _strokes(figure: "Figure") -> Iterator[_Stroke]:
 
 
 def _in_pixels(artist: Any) -> Any:
+    from matplotlib.path import Path
+
     path = artist.get_transform().transform_path(artist.get_path())
-    return path.cleaned(curves=False, remove_nans=True)
+    path = path.cleaned(curves=False, remove_nans=True)
+    # What closes a filled head, or ends a path, has no place: its vertex is (0, 0).
+    placed = (path.codes == Path.MOVETO) | (path.codes == Path.LINETO)
+    return Path(path.vertices[placed], path.codes[placed])
 
 
 def _named(text: "Text") -> str:
