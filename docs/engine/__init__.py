@@ -4,7 +4,7 @@ project       where the pages are, and what mkdocs.yml says
 definitions   what `--8<-- "file.py:Class.method"` stands for, by the syntax tree
 pages/        a page as it is written and as the site shows it: `blocks` (lines with
               their origin, fenced code), `reading`, `checking` (what is wrong),
-              `listing` (in the navigation, and finished)
+              `listing` (in the navigation, and finished), `minutes` (to read it)
 run/          `compiling` (code that keeps file and line), `running` (blocks in order,
               in one `__main__`), `outputs` (shown against printed), `figures` (their
               places), `style`, `fonts`, `touching` (labels that do), `cache` (what a
@@ -17,6 +17,7 @@ looking       who shows a piece of code; one page served, or taken pictures of
 results       what runs of training reached; `results_page` is the page about it
 plugin        pytest: pages as tests
 site/         MkDocs: `hooks`, `lists` (tables of chapters), `captions` (of figures),
-              `api` (about the API pages), `search` (what the search looks through)
+              `code` (folded docstrings, links to the source), `api` (about the API
+              pages), `search` (what the search looks through)
 __main__      the command line: `python -m engine --help`
 """

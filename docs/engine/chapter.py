@@ -134,7 +134,6 @@ def _text(
         "description: TODO one sentence for search engines, of 30 to 200 characters",
         "concept: TODO a few words for the table in README",
         "question: TODO what does it answer?",
-        "minutes: 10",
         f"builds_on: [{before.name}]",
         "goals:",
         "  - TODO what the reader can do afterwards",

@@ -44,7 +44,7 @@ def uses(project: Project, pages: list[Page], asked: str) -> list[str]:
         for block in page.blocks:
             lines = {x.origin.line for x in block.lines if x.origin.file == path}
             if any(first <= line <= last for line in lines for first, last in spans):
-                what = ", ".join(_names(source, lines))
+                what = ", ".join(names_at(source, lines))
                 found.append(f"{project.relative(page.path)}:{block.line}: {what}")
         try:
             copies = standalone_files(page) if page.is_chapter else []
@@ -59,7 +59,7 @@ def uses(project: Project, pages: list[Page], asked: str) -> list[str]:
     return found
 
 
-def _names(source: str, lines: set[int]) -> list[str]:
+def names_at(source: str, lines: set[int]) -> list[str]:
     """Name the definitions that stand on these lines."""
     names = [x for x in defined_names(source) if "." not in x]
     spans = {name: find_spans(source, name)[0] for name in names}

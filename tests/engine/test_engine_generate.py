@@ -301,7 +301,7 @@ def test_downloads_are_written_without_running_a_page(
     assert files == ["scale.py", "scale_numpy.py"]
     length = (orphan.parent / "scale.py").read_text("utf-8").count("\n")
     assert f"docs/downloads/scale.py: {length} lines" in done.stdout
-    edit(chapter, "minutes: 3", "minutes: 3\ncopy: [tiny/gone.py]")
+    edit(chapter, "question: How?", "question: How?\ncopy: [tiny/gone.py]")
     done = engine("downloads")
     assert done.returncode == 1
     assert "docs/chapters/scale.md:3: `copy:` names tiny/gone.py" in done.stderr

@@ -88,7 +88,6 @@ SECTIONS = (
 )
 _PROMISED = {  # in the front matter
     "description": "what it shows, in one sentence",
-    "minutes": "how long it takes to read, as in `minutes: 25`",
     "builds_on": "what to read before, as in `builds_on: [attention.md]`, or `[]`",
     "goals": "a list of what a reader can do afterwards",
     "paper": "where the paper tells it, as in `paper: Section 3.2.1`",
@@ -118,6 +117,9 @@ def header_problems(page: Page) -> list[str]:
         if key not in page.meta or (not page.meta[key] and key != "builds_on"):
             add = f"add `{key}:` to the front matter of the chapter"
             problems.append(f"{page.top}: {add}: {what}")
+    if "minutes" in page.meta:
+        where = page.meta_line("minutes")
+        problems.append(f"{where}: the time to read it is counted: remove `minutes:`")
     unlisted = unlisted_problem(page.project, page.path, page.meta)
     return [
         *problems,

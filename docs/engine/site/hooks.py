@@ -21,7 +21,10 @@ sys.path.append(str(Path(__file__).parents[2]))  # MkDocs loads this file by its
 
 from engine.looking import ONE_PAGE
 from engine.making import MADE
+from engine.pages.blocks import PageError
+from engine.pages.minutes import minutes
 from engine.pages.reading import CHAPTERS, kind_of
+from engine.pages.reading import Page as Source
 from engine.project import Project
 from engine.run.cache import STATES, digest_of
 
@@ -98,6 +101,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
         project = Project(_root(config))
         page.meta["kind"] = kind_of(page.meta, in_chapters)
         page.meta.update(chapter_links(project, page.file.src_uri, page.meta))
+        if page.meta["kind"] == "chapter":
+            path = Path(config.docs_dir, page.file.src_uri)
+            page.meta["minutes"] = minutes_of(project, path)
     return markdown
 
 
@@ -142,6 +148,14 @@ def on_serve(
         if part.name not in MADE:
             server.watch(str(part))
     return server
+
+
+def minutes_of(project: Project, path: Path) -> int | None:
+    """Return the time to read a page; None for a wrong one: the engine says so."""
+    try:
+        return minutes(Source(project, path))
+    except PageError:
+        return None
 
 
 # The branch that the workflow for GitHub Pages pushes docs/notebooks/ to.
