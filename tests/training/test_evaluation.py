@@ -13,6 +13,7 @@ from tformer.training.evaluation import (
     MeanLoss,
     bits_per_byte,
     bleu,
+    bleu_interval,
     exact_match,
     matches,
     mean_loss,
@@ -115,3 +116,17 @@ def test_bleu_is_that_of_sacrebleu():
     assert bleu(["a b c d e"], ["a b c d e"])[0] == pytest.approx(100.0)
     with pytest.raises(ValueError, match="2 texts written for 1 targets"):
         bleu(["a", "b"], ["a"])
+
+
+def test_the_interval_of_bleu_is_that_of_tests_drawn_anew():
+    """Of 40 right and 40 wrong sentences; the more sentences, the narrower."""
+    right, wrong = "a b c d e f", "u v w x y z"
+    written, targets = [right] * 80, [right] * 40 + [wrong] * 40
+    half = bleu_interval(written, targets)
+    assert 3 < half < 20
+    assert bleu_interval(written * 16, targets * 16) == pytest.approx(half / 4, rel=0.3)
+    assert bleu_interval([right] * 9, [right] * 9) == 0
+    with pytest.raises(ValueError, match="2 texts written for 1 targets"):
+        bleu_interval(["a", "b"], ["a"])
+    with pytest.raises(ValueError, match=r"resamples \(1\) must be at least 2"):
+        bleu_interval(["a"], ["a"], resamples=1)

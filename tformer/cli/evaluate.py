@@ -30,7 +30,13 @@ from tformer.runs.run_data import pairs_in_order
 from tformer.runs.trained import Trained, load_trained
 from tformer.tasks import SPLITS, TASKS
 from tformer.training.distributed import choose_device
-from tformer.training.evaluation import bits_per_byte, bleu, matches, mean_loss
+from tformer.training.evaluation import (
+    bits_per_byte,
+    bleu,
+    bleu_interval,
+    matches,
+    mean_loss,
+)
 
 MISTAKES = 20  # so many are kept
 
@@ -207,6 +213,7 @@ def _of_pairs(
     ]
     if with_bleu:
         result["bleu"], result["signature"] = bleu(texts, targets)
+        result["bleu_interval"] = bleu_interval(texts, targets)
     return result
 
 

@@ -30,7 +30,7 @@ _RUNNING = (
     *("run/compiling", "run/running", "run/figures", "run/style", "run/touching"),
     "run/fonts",
 )
-_USERS = ("__main__", "hooks", "looking", "plugin", "results", "results_page")
+_USERS = ("__main__", "hooks", "looking", "plugin")  # and the folder results
 STATES = 8  # of the results of a page
 _SOURCE = re.compile(
     r"\b(getsource\w*|getframeinfo|currentframe|_getframe|\w+_lineno|co_firstlineno"
@@ -93,7 +93,11 @@ class Cache:
         self._write(page, "results", {"states": [record, *states][:STATES]})
 
     def _page_key(self, page: Page) -> str:
-        engine = [p for p in sorted(ENGINE.rglob("*.py")) if p.stem not in _USERS]
+        engine = [
+            p
+            for p in sorted(ENGINE.rglob("*.py"))
+            if p.stem not in _USERS and p.parent.name != "results"
+        ]
         files = [*engine, self.project.root / "mkdocs.yml"]
         return _digest("\n".join([*_state(*files), page.text, *page.lines]).encode())
 

@@ -1,0 +1,104 @@
+"""What is kept of a run: its settings, result, looks and evaluations, in one file."""
+
+import dataclasses
+import itertools
+import json
+import re
+import statistics
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tformer.runs.evaluations import saved_evaluations
+from tformer.runs.folder import RunFolder, read_own_json
+from tformer.runs.metrics import read_metrics
+from tformer.runs.settings import RunSettings
+
+FILES = "results"
+LAST_STEPS = 100  # the loss of the training is their mean
+Kept = dict[str, Any]
+
+
+def keep(docs: Path, runs: Iterable[Path]) -> None:
+    """Write a file for each run that is finished.
+
+    Raises:
+        RunError: a folder has no finished run in it.
+    """
+    for path in runs:
+        folder = RunFolder.open(path)
+        kept = summary(folder)
+        name = run_name(kept)
+        file = docs / FILES / f"{name}.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def summary(folder: RunFolder) -> Kept:
+    """Say what a run was asked, what came of it, and how it got there.
+
+    Paths of own files are cut to their names: they are nobody's business.
+    """
+    settings = folder.settings()
+    files = tuple(Path(file).name for file in settings.files)
+    result = read_own_json(folder.result)
+    lines = read_metrics(folder.metrics) if folder.metrics.exists() else []
+    kept = {
+        "settings": dataclasses.asdict(dataclasses.replace(settings, files=files)),
+        "result": result,
+        "looks": [line for line in lines if "validation_loss" in line],
+    }
+    if steps := [line for line in lines if "loss" in line]:
+        kept["training"] = training(lines, steps)
+    if evaluations := saved_evaluations(folder):
+        kept["evaluations"] = evaluations
+    return kept
+
+
+def training(lines: list[Kept], steps: list[Kept]) -> Kept:
+    """Measure a training by its metrics: the loss at its end, and how fast it was.
+
+    The speed is that of the steps alone: those before which the run looked at the
+    validation, or was begun, are left out.
+    """
+    tokens, seconds = 0, 0.0
+    for before, line in itertools.pairwise(lines):
+        if "loss" in before and "loss" in line:
+            tokens += line["tokens"]
+            seconds += line["cpu_seconds"] - before["cpu_seconds"]
+    return {
+        "loss": statistics.mean(line["loss"] for line in steps[-LAST_STEPS:]),
+        "loss_steps": min(LAST_STEPS, len(steps)),
+        "tokens": sum(line["tokens"] for line in steps),
+        "tokens_per_cpu_second": tokens / seconds if seconds else None,
+    }
+
+
+def run_name(kept: Kept) -> str:
+    """Name a run by what it was asked: its task, what is not the preset, its seed."""
+    settings = kept["settings"]
+    baseline = kept["result"].get("baseline", "")
+    words = [settings["task"], baseline, *map(str, changes(settings).values())]
+    if settings["files"]:
+        words = [word for word in words if word]
+    text = "-".join([*filter(None, words), str(settings["seed"])])
+    text = re.sub(r"[^\w.]+", "-", text).strip("-").lower()
+    return text if len(text) < 100 else f"{settings['task']}-{settings['seed']}"
+
+
+def changes(settings: Kept) -> Kept:
+    """List the settings that differ from the preset of the task, but for the seed."""
+    files = tuple(settings["files"])
+    preset = dataclasses.asdict(RunSettings.of(settings["task"], files=files))
+    changed: Kept = {}
+    for name, value in settings.items():
+        value = tuple(value) if isinstance(value, list) else value
+        if name != "seed" and value != preset[name]:
+            changed[name] = " ".join(value) if isinstance(value, tuple) else value
+    return changed
+
+
+def kept_results(docs: Path) -> list[Kept]:
+    """Read the files of all runs, in the order of their names."""
+    files = sorted((docs / FILES).glob("*.json"))
+    return [json.loads(file.read_text("utf-8")) for file in files]

@@ -1,0 +1,111 @@
+"""A translation, measured by BLEU."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.results.groups import COST, OWN, Group, cost, machines, model, steps, task
+from engine.results.numbers import MISSING, table, text_cell
+
+SHOWN = 6
+# What a tutorial that many have read publishes for the same data: B. Trevett,
+# pytorch-seq2seq, 6 - Attention is All You Need. Words in lower case, cut by spaCy.
+TUTORIAL = {"Transformer": 36.09, "convolutional": 33.3, "GRU with attention": 28.2}
+TUTORIAL_PARAMETERS = 9_038_853
+
+
+def section(groups: Sequence[Group]) -> str:
+    """Write the tables of the translation."""
+    chosen = [g for g in groups if task(g) == "pairs"]
+    trained = [g for g in chosen if model(g[0]) == OWN]
+    if not trained:
+        return ""
+    rows = [
+        row
+        for g in (*trained, *[g for g in chosen if g not in trained])
+        for run in g
+        for row in _bleu(run)
+    ]
+    run = trained[0][0]
+    s = run["settings"]
+    published = "; ".join(f"{name} {bleu:g}" for name, bleu in TUTORIAL.items())
+    text = (
+        "\n## A translation { #translation }\n\nGerman into English, on the captions "
+        "of Multi30k: 29,000 pairs to train on, 1,014 for validation, 1,000 in the "
+        f"test of 2016. {s['num_layers']} + {s['num_layers']} layers of width "
+        f"{s['d_model']}, a vocabulary of {s['vocab_size']:,} byte pairs for both "
+        f"languages, learned from the training alone; {steps(trained[0]):,} steps, "
+        f"{len(trained[0])} seed{'s'[: len(trained[0]) != 1]}. This task is not solved "
+        "by any model. What was chosen was chosen on the validation. BLEU is "
+        "sacreBLEU's, on the texts as they are, upper case and punctuation included; ± "
+        "is half of its 95 % interval, from 1,000 resamples of the sentences. Another "
+        "seed would differ too.\n\n"
+    )
+    told = (
+        "\nA tutorial that many have read (B. Trevett, pytorch-seq2seq, part 6) "
+        f"publishes for the same test: {published}; its Transformer has "
+        f"{TUTORIAL_PARAMETERS:,} parameters. It puts all words into lower case and "
+        "cuts them with spaCy, so its BLEU and this one are not the same measure.\n\n"
+    )
+    spent = [
+        [f"seed {run['settings']['seed']}", *cost([run])] for g in trained for run in g
+    ]
+    return (
+        text
+        + table(["text", "written by", "BLEU", "±"], rows, right=range(2, 4))
+        + f"\nSignature: `{_signature(run)}`.\n"
+        + told
+        + table(["training", *COST], spent, right=range(1, 5))
+        + "\nThe training loss counts smoothed labels and dropout; without both, the "
+        f"loss on the validation is {run['looks'][-1]['validation_loss']:.2f}.\n"
+        + machines(trained)
+        + _examples(run)
+    )
+
+
+def _bleu(run: dict[str, Any]) -> list[list[str]]:
+    rows = []
+    for each in run.get("evaluations", {}).values():
+        if "bleu" in each["result"]:
+            asked, result = each["asked"], each["result"]
+            beams = asked.get("beams", 1)
+            how = "greedy" if beams == 1 else f"beams: {beams}"
+            if beams > 1:
+                how += f", length penalty {asked['length_penalty']:g}"
+            if model(run) != OWN:
+                how = model(run)
+            half = result.get("bleu_interval")
+            rows.append(
+                [
+                    " → ".join(asked["files"]),
+                    how,
+                    f"{result['bleu']:.1f}",
+                    MISSING if half is None else f"{half:.1f}",
+                ]
+            )
+    return sorted(rows)
+
+
+def _signature(run: dict[str, Any]) -> str:
+    evaluations = run.get("evaluations", {}).values()
+    found = {e["result"]["signature"] for e in evaluations if "bleu" in e["result"]}
+    return "`, `".join(sorted(found)) or MISSING
+
+
+def _examples(run: dict[str, Any]) -> str:
+    """Show what it writes where that is not what a person wrote."""
+    for name, each in run.get("evaluations", {}).items():
+        if name.startswith("test") and each.get("mistakes"):
+            rows = [
+                [
+                    text_cell(m["source"]),
+                    text_cell(m["target"]),
+                    text_cell(m["written"]),
+                ]
+                for m in each["mistakes"][:SHOWN]
+            ]
+            head = ["German", "a person", "the model"]
+            return (
+                "\nThe first sentences of the test where it does not write what the "
+                "person did:\n\n" + table(head, rows, right=range(0))
+            )
+    return ""

@@ -1,0 +1,234 @@
+"""Train by nanoGPT's own recipe for a CPU, and measure as nanoGPT does.
+
+    python tests/baselines/nanogpt.py train shakespeare.txt --seed 0 --out runs/nano-0
+    python tests/baselines/nanogpt.py estimate shakespeare.txt runs/text-0
+
+The recipe is that of nanoGPT's readme and config/train_shakespeare_char.py: 4 layers, 4
+heads, width 128, context 64, batches of 12 windows, 2,000 steps, a learning rate of
+0.001 that falls to 0.0001, β₂ 0.99, no dropout, no bias. The model and the loop are
+written here anew, from the description, in plain torch; nothing of tformer is in them.
+
+"estimate" measures one of our runs as nanoGPT does: on 20 random batches of the
+validation text. That is a draw; it is made ten times, to show how far it strays.
+"""
+
+import argparse
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tformer.files import write_json
+from tformer.runs.evaluations import save_evaluation
+from tformer.runs.folder import RunFolder
+from tformer.runs.machine import describe_machine
+from tformer.runs.metrics import Metrics
+from tformer.runs.own_files import windows_in_order
+from tformer.runs.settings import RunSettings
+from tformer.runs.trained import load_trained
+
+CPU = torch.device("cpu")
+LAYERS, HEADS, WIDTH, CONTEXT, BATCH = 4, 4, 128, 64, 12
+PEAK, LOWEST, WARMUP = 1e-3, 1e-4, 100
+EVAL_BATCHES, DRAWS = 20, 10
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(WIDTH, bias=False)
+        self.attn = nn.Linear(WIDTH, 3 * WIDTH, bias=False)
+        self.attn_out = nn.Linear(WIDTH, WIDTH, bias=False)
+        self.ln_2 = nn.LayerNorm(WIDTH, bias=False)
+        self.up = nn.Linear(WIDTH, 4 * WIDTH, bias=False)
+        self.down = nn.Linear(4 * WIDTH, WIDTH, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        B, T, D = x.shape
+        q, k, v = (
+            part.view(B, T, HEADS, D // HEADS).transpose(1, 2)
+            for part in self.attn(self.ln_1(x)).split(D, dim=2)
+        )
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.attn_out(y.transpose(1, 2).reshape(B, T, D))
+        return x + self.down(F.gelu(self.up(self.ln_2(x))))
+
+
+class NanoGPT(nn.Module):
+    """Normal weights of 0.02, smaller where a residual is added, tied logits."""
+
+    def __init__(self, vocab_size: int) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(vocab_size, WIDTH)
+        self.positions = nn.Embedding(CONTEXT, WIDTH)
+        self.blocks = nn.ModuleList(Block() for _ in range(LAYERS))
+        self.norm = nn.LayerNorm(WIDTH, bias=False)
+        for name, parameter in self.named_parameters():
+            if parameter.ndim > 1:
+                last = name.endswith(("attn_out.weight", "down.weight"))
+                nn.init.normal_(
+                    parameter, std=0.02 / (math.sqrt(2 * LAYERS) if last else 1)
+                )
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.tokens(ids) + self.positions.weight[: ids.shape[1]]
+        for block in self.blocks:
+            x = block(x)
+        return F.linear(self.norm(x), self.tokens.weight)  # (B, T, V)
+
+
+def learning_rate(step: int, steps: int) -> float:
+    """Rise to the peak, then fall as a cosine; the first step is 0."""
+    if step < WARMUP:
+        return PEAK * (step + 1) / (WARMUP + 1)
+    done = (step - WARMUP) / (steps - WARMUP)
+    return LOWEST + 0.5 * (1 + math.cos(math.pi * done)) * (PEAK - LOWEST)
+
+
+def read(file: str) -> tuple[Tensor, Tensor, list[str]]:
+    """Return the ids of the first 90 % and of the rest, and the characters."""
+    text = Path(file).read_text(encoding="utf-8")
+    characters = sorted(set(text))
+    number = {c: i for i, c in enumerate(characters)}
+    ids = torch.tensor([number[c] for c in text])
+    cut = int(0.9 * len(ids))
+    return ids[:cut], ids[cut:], characters
+
+
+def draw(ids: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    places = torch.randint(len(ids) - CONTEXT, (BATCH,), generator=generator)
+    rows = torch.stack([ids[i : i + CONTEXT + 1] for i in places.tolist()])
+    return rows[:, :-1], rows[:, 1:]
+
+
+def loss_of(logits: Tensor, targets: Tensor) -> Tensor:
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+@torch.no_grad()
+def estimates(score: Callable[[Tensor], Tensor], ids: Tensor) -> list[float]:
+    """Make nanoGPT's estimate, the mean of 20 random batches, so many times."""
+    means = []
+    for seed in range(DRAWS):
+        generator = torch.Generator().manual_seed(seed)
+        batches = [draw(ids, generator) for _ in range(EVAL_BATCHES)]
+        losses = [loss_of(score(x), y).item() for x, y in batches]
+        means.append(sum(losses) / len(losses))
+    return means
+
+
+@torch.no_grad()
+def loss_of_all(score: Callable[[Tensor], Tensor], ids: Tensor) -> tuple[float, int]:
+    """Measure as our runs do: every window of the text, side by side, once."""
+    total, tokens = 0.0, 0
+    for batch in windows_in_order(ids.numpy(), CONTEXT, len(ids)):
+        count = batch.targets.numel()
+        total += loss_of(score(*batch.inputs), batch.targets).item() * count
+        tokens += count
+    return total / tokens, tokens
+
+
+def train(file: str, out: str, seed: int, steps: int) -> None:
+    settings = RunSettings.of(
+        "text",
+        files=(str(Path(file).resolve()),),
+        learning_rate=PEAK,
+        steps=steps,
+        warmup_steps=min(WARMUP, steps - 1),
+        seed=seed,
+    )
+    folder = RunFolder.create(out, settings)
+    folder.unlock()
+    ids, rest, characters = read(file)
+    torch.manual_seed(seed)
+    model = NanoGPT(len(characters))
+    groups = [
+        {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": 0.1},
+        {"params": [p for p in model.parameters() if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=PEAK, betas=(0.9, 0.99), eps=1e-8)
+    generator = torch.Generator().manual_seed(seed)
+    metrics = Metrics(folder.metrics, 0)
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(step, steps)
+        x, y = draw(ids, generator)
+        loss = loss_of(model(x), y)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        made: dict[str, Any] = {
+            "step": step + 1,
+            "loss": loss.item(),
+            "learning_rate": learning_rate(step, steps),
+            "grad_norm": norm.item(),
+            "tokens": y.numel(),
+        }
+        metrics.write({**made, **metrics.seconds()})
+        if (step + 1) % settings.evaluate_every == 0 or step + 1 == steps:
+            loss_now, _ = loss_of_all(model, rest)
+            metrics.write({"step": step + 1, "validation_loss": loss_now})
+    seconds = metrics.seconds()  # of the training and its looks, as in our runs
+    test_loss, tokens = loss_of_all(model, rest)
+    draws = estimates(model, rest)
+    result = {
+        "task": "text",
+        "baseline": "nanoGPT's recipe",
+        "steps": steps,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        **seconds,
+        "test_loss": test_loss,
+        "test_tokens": tokens,
+        "test_bits_per_byte": test_loss / math.log(2),  # each character is one byte
+        "machine": describe_machine(CPU),
+    }
+    metrics.close()
+    write_json(folder.result, result)
+    keep(folder, file, draws)
+
+
+def keep(folder: RunFolder, file: str, draws: list[float]) -> None:
+    save_evaluation(
+        folder,
+        "nanogpt-estimate",
+        asked={"files": [Path(file).name], "batches": EVAL_BATCHES, "rows": BATCH},
+        result={"losses": draws},
+        mistakes=[],
+        device=CPU,
+    )
+
+
+def estimate(file: str, run: str) -> None:
+    trained = load_trained(run)
+    assert trained.folder is not None, f"{run} is no folder of a run"
+    _, rest, characters = read(file)
+    ids = torch.tensor(trained.vocabulary.encode("".join(characters)))
+    keep(trained.folder, file, estimates(trained.model, ids[rest]))
+
+
+def main(words: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    of_train = commands.add_parser("train")
+    of_train.add_argument("file")
+    of_train.add_argument("--seed", type=int, default=0)
+    of_train.add_argument("--steps", type=int, default=2000)
+    of_train.add_argument("--out", required=True)
+    of_estimate = commands.add_parser("estimate")
+    of_estimate.add_argument("file")
+    of_estimate.add_argument("run")
+    options = parser.parse_args(words)
+    torch.set_num_threads(1)
+    if options.command == "train":
+        train(options.file, options.out, options.seed, options.steps)
+    else:
+        estimate(options.file, options.run)
+
+
+if __name__ == "__main__":
+    main()

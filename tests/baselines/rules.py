@@ -1,0 +1,145 @@
+"""Answer a task by a rule, nothing trained, into a folder like that of a run.
+
+    python tests/baselines/rules.py dateutil --out runs/dates-dateutil
+    python tests/baselines/rules.py copy-source --task number-words --out runs/x
+    python tests/baselines/rules.py copy-source --files test.de test.en --out runs/y
+
+"copy-source" writes what it reads. "dateutil" lets `dateutil.parser.parse` read the
+date: it knows the names of the months and weekdays in English alone.
+"""
+
+import argparse
+import datetime
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from dateutil import parser as dateutil_parser
+
+from tformer.data.pairs import read_pairs
+from tformer.files import write_json
+from tformer.runs.evaluations import save_evaluation
+from tformer.runs.folder import RunFolder
+from tformer.runs.machine import describe_machine
+from tformer.runs.settings import RunSettings
+from tformer.tasks import TASKS
+from tformer.tasks.harder_dates import HARDER_SPLITS
+from tformer.training.evaluation import bleu, bleu_interval
+
+CPU = torch.device("cpu")
+MISTAKES = 20
+# What a text lacks is taken from here; no date of the tests is this day by chance.
+DEFAULT = datetime.datetime(1, 1, 1)
+
+
+def copy_source(text: str) -> str:
+    return text
+
+
+def dateutil(text: str) -> str:
+    try:
+        return dateutil_parser.parse(text, default=DEFAULT).date().isoformat()
+    except (ValueError, OverflowError):  # ParserError is a ValueError
+        return ""
+
+
+RULES: dict[str, Callable[[str], str]] = {
+    "copy-source": copy_source,
+    "dateutil": dateutil,
+}
+
+
+def main(words: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("rule", choices=RULES)
+    parser.add_argument("--task", choices=TASKS, default="dates")
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--files", nargs=2, help="texts and targets, for BLEU")
+    parser.add_argument("--out", required=True)
+    options = parser.parse_args(words)
+    if options.files:
+        translate(RULES[options.rule], options.rule, options.files, options.out)
+        return
+    settings = RunSettings.of(options.task, test_examples=options.count)
+    folder = RunFolder.create(options.out, settings)
+    folder.unlock()
+    rule, task = RULES[options.rule], TASKS[options.task]
+    began = time.process_time()
+    rate, _ = answer(rule, task.pairs("test", options.count, 0))
+    result: dict[str, Any] = {
+        "task": options.task,
+        "baseline": options.rule,
+        "steps": 0,
+        "parameters": 0,
+        "cpu_seconds": round(time.process_time() - began, 3),
+        "test_pairs": options.count,
+        "test_exact_match": rate,
+        "machine": describe_machine(CPU),
+    }
+    if options.task.startswith("dates"):
+        result["test_by_locale"] = by_locale(rule, task, options.count)
+    write_json(folder.result, result)
+    for split in HARDER_SPLITS if options.task.startswith("dates") else ():
+        rate, mistakes = answer(rule, task.pairs(split, options.count, 0))
+        save_evaluation(
+            folder,
+            split,
+            asked={"files": [], "split": split, "count": options.count},
+            result={"pairs": options.count, "exact_match": rate},
+            mistakes=mistakes[:MISTAKES],
+            device=CPU,
+        )
+
+
+def translate(
+    rule: Callable[[str], str], name: str, files: list[str], out: str
+) -> None:
+    """Measure a rule by BLEU on two parallel files."""
+    paths = tuple(str(Path(file).resolve()) for file in files)
+    folder = RunFolder.create(out, RunSettings.of("pairs", files=paths))
+    folder.unlock()
+    sources, targets = zip(*read_pairs(*files), strict=True)
+    written = [rule(source) for source in sources]
+    machine = describe_machine(CPU)
+    result = {"task": "pairs", "baseline": name, "steps": 0, "parameters": 0}
+    write_json(folder.result, {**result, "machine": machine})
+    score, signature = bleu(written, targets)
+    save_evaluation(
+        folder,
+        "test",
+        asked={"files": [Path(file).name for file in files]},
+        result={
+            "pairs": len(targets),
+            "bleu": score,
+            "signature": signature,
+            "bleu_interval": bleu_interval(written, targets),
+        },
+        mistakes=[],
+        device=CPU,
+    )
+
+
+def answer(rule: Callable[[str], str], pairs: Any) -> tuple[float, list[Any]]:
+    wrong = [
+        {"source": source, "target": target, "written": rule(source)}
+        for source, target in pairs
+        if rule(source) != target
+    ]
+    return 1 - len(wrong) / len(pairs), wrong
+
+
+def by_locale(rule: Callable[[str], str], task: Any, count: int) -> dict[str, Any]:
+    """Count, of each locale, the test's texts and those that are read right."""
+    asked: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    for example in task.examples("test", count, 0):
+        asked[example.locale] += 1
+        right[example.locale] += rule(example.text) == example.iso
+    return {name: [right[name], asked[name]] for name in sorted(asked)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""The baselines learn, see nothing of the future, and write what a run writes."""
+
+import importlib
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.results import keep, kept_results
+from tformer.runs.settings import RunSettings
+from tformer.tasks import TASKS
+
+HERE = Path(__file__).parent
+SMALL = {"d_model": 12, "num_heads": 2, "num_layers": 1, "d_ff": 20}
+SETS = {"examples": 200, "evaluate_examples": 5, "test_examples": 7}
+SETS |= {"evaluate_every": 3, "d_model": 12, "num_heads": 2, "num_layers": 1}
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Import a script of this folder by its name."""
+    monkeypatch.syspath_prepend(str(HERE))
+    yield importlib.import_module
+    for name in ("models", "train", "rules", "nanogpt"):
+        sys.modules.pop(name, None)
+
+
+def kept(run, tmp_path):
+    """What the page would keep of a run, and the names of the files."""
+    keep(tmp_path, [run])
+    return kept_results(tmp_path)[0]
+
+
+@pytest.mark.parametrize("name", ["nn.Transformer", "gru"])
+class TestModels:
+    def make(self, script, name, **changes):
+        torch.manual_seed(3)
+        settings = RunSettings.of("dates", **{**SMALL, **changes})
+        return script("models").BASELINES[name](settings, vocab_size=29, pad_id=0)
+
+    def test_it_is_as_large_as_ours(self, script, name):
+        settings = RunSettings.of("dates")
+        vocab_size = len(TASKS["dates"].vocabulary())
+        model = script("models").BASELINES[name](
+            settings, vocab_size=vocab_size, pad_id=0
+        )
+        size = sum(p.numel() for p in model.parameters())
+        assert size == pytest.approx(250_816, rel=0.001)  # that of docs/results
+        assert (size == 250_816) == (name == "nn.Transformer")
+
+    def test_the_future_is_hidden_and_the_source_is_not(self, script, name):
+        model = self.make(script, name).eval().double()
+        src, tgt = torch.randint(3, 29, (2, 7)), torch.randint(3, 29, (2, 5))
+        before = model(src, tgt)
+        assert before.shape == (2, 5, 29)
+        changed = tgt.clone()
+        changed[:, 3] = (changed[:, 3] - 3 + 11) % 26 + 3
+        after = model(src, changed)
+        torch.testing.assert_close(after[:, :3], before[:, :3])
+        assert (after[:, 3:] - before[:, 3:]).abs().amax() > 1e-6
+        other = src.clone()
+        other[:, 6] = (other[:, 6] - 3 + 11) % 26 + 3
+        assert ((model(other, tgt) - before).abs().amax((1, 2)) > 1e-9).all()
+
+    def test_padding_changes_nothing(self, script, name):
+        model = self.make(script, name).eval().double()
+        src, tgt = torch.randint(3, 29, (1, 6)), torch.randint(3, 29, (1, 4))
+        longer = torch.cat((src, torch.zeros(1, 3, dtype=torch.long)), dim=1)
+        torch.testing.assert_close(model(longer, tgt), model(src, tgt))
+
+    def test_greedy_writes_what_the_model_finds_likeliest(self, script, name):
+        model = self.make(script, name).eval()
+        src = torch.randint(3, 29, (4, 6))
+        greedy = script("models").greedy
+        written = greedy(model, src, bos_id=1, eos_id=2, max_len=9)
+        for row, source in zip(written, src, strict=True):
+            tgt = torch.tensor([[1]])
+            for token in row.tolist():
+                if token == 0:
+                    break
+                expected = int(model(source[None], tgt)[0, -1].argmax())
+                assert token == expected
+                tgt = torch.cat((tgt, torch.tensor([[token]])), dim=1)
+
+    def test_it_learns_and_is_kept_like_a_run(
+        self, script, name, tmp_path, monkeypatch
+    ):
+        run = tmp_path / "run"
+        sets = [w for n, x in SETS.items() for w in ("--set", n, str(x))]
+        small = ["--steps", "6", "--warmup-steps", "2", "--seed", "4", "--count", "3"]
+        script("train").main([name, *small, *sets, "--out", str(run)])
+        found = kept(run, tmp_path)
+        assert found["result"]["baseline"] == name
+        assert found["settings"]["seed"] == 4
+        assert set(found["evaluations"]) == {"new-years", "new-formats", "long-texts"}
+        assert [look["step"] for look in found["looks"]] == [3, 6]
+        lines = (run / "metrics.jsonl").read_text().splitlines()
+        losses = [json.loads(line)["loss"] for line in lines if '"loss"' in line]
+        assert losses[-1] < losses[0]
+
+
+def test_dateutil_reads_english_and_copying_reads_nothing(script, tmp_path):
+    rules = script("rules")
+    assert rules.dateutil("Thursday, May 3, 1979") == "1979-05-03"
+    assert rules.dateutil("jeudi 3 mai 1979") == ""
+    rules.main(["dateutil", "--count", "300", "--out", str(tmp_path / "a")])
+    told = kept(tmp_path / "a", tmp_path)["result"]["test_by_locale"]
+    assert all(told[name][0] == told[name][1] > 0 for name in ("en_US", "en_GB"))
+    assert told["zh"][0] == 0 < told["zh"][1]
+    assert sum(asked for _, asked in told.values()) == 300
+    rules.main(
+        ["copy-source", "--task", "copy", "--count", "9", "--out", str(tmp_path / "b")]
+    )
+    result = json.loads((tmp_path / "b/result.json").read_text())
+    assert result["test_exact_match"] == 1
+
+
+def test_copying_a_translation_is_measured_by_bleu(script, tmp_path):
+    (tmp_path / "a").write_text("a b c d e\nf g h i j\n")
+    (tmp_path / "b").write_text("a b c d e\nv w x y z\n")
+    files = [str(tmp_path / name) for name in "ab"]
+    out = str(tmp_path / "run")
+    script("rules").main(["copy-source", "--files", *files, "--out", out])
+    (each,) = kept(tmp_path / "run", tmp_path)["evaluations"].values()
+    assert each["result"]["bleu"] == pytest.approx(50, abs=5)
+    assert each["asked"]["files"] == ["a", "b"]
+
+
+class TestNanoGPT:
+    def test_it_has_the_parameters_that_the_recipe_has(self, script):
+        """Of 65 characters, 64 places, 4 layers and a norm, all of width 128."""
+        with torch.device("meta"):
+            model = script("nanogpt").NanoGPT(65)
+        layer = 12 * 128**2 + 2 * 128
+        expected = (65 + 64) * 128 + 4 * layer + 128
+        assert sum(p.numel() for p in model.parameters()) == expected == 804_096
+
+    def test_the_learning_rate_is_the_recipes(self, script):
+        rate = script("nanogpt").learning_rate
+        assert rate(0, 2000) == pytest.approx(1e-3 / 101)
+        assert rate(100, 2000) == pytest.approx(1e-3)
+        assert rate(1050, 2000) == pytest.approx((1e-3 + 1e-4) / 2)
+        assert rate(2000, 2000) == pytest.approx(1e-4)
+
+    def test_a_character_sees_none_after_it(self, script):
+        torch.manual_seed(0)
+        model = script("nanogpt").NanoGPT(9).double()
+        ids = torch.randint(9, (1, 12))
+        other = ids.clone()
+        other[0, 8] = (other[0, 8] + 4) % 9
+        before, after = model(ids), model(other)
+        torch.testing.assert_close(before[:, :8], after[:, :8])
+        assert (before[:, 8:] - after[:, 8:]).abs().amax() > 1e-4
+
+    def test_it_trains_measures_and_is_kept(self, script, tmp_path):
+        nanogpt = script("nanogpt")
+        text = tmp_path / "text.txt"
+        text.write_text("to be, or not to be, that is the question\n" * 40)
+        run = str(tmp_path / "run")
+        nanogpt.main(["train", str(text), "--steps", "5", "--seed", "2", "--out", run])
+        found = kept(tmp_path / "run", tmp_path)
+        draws = found["evaluations"]["nanogpt-estimate"]["result"]["losses"]
+        assert len(draws) == 10 == len(set(draws))
+        # The draws stray around the loss of the whole text.
+        assert sum(draws) / 10 == pytest.approx(found["result"]["test_loss"], abs=0.1)
+        assert found["result"]["test_loss"] < math.log(18) + 0.2
+        assert found["training"]["tokens"] == 5 * 12 * 64
+
+    def test_our_runs_are_measured_alike(self, script, tmp_path):
+        from tformer.runs.folder import RunFolder
+        from tformer.runs.run import Run
+
+        text = tmp_path / "text.txt"
+        text.write_text("to be, or not to be, that is the question\n" * 60)
+        settings = RunSettings.of(
+            "text", files=(str(text),), steps=4, d_model=16, num_layers=1
+        )
+        run = tmp_path / "run"
+        result = Run(RunFolder.create(run, settings), progress=False).train()
+        script("nanogpt").main(["estimate", str(text), str(run)])
+        kept = json.loads((run / "evaluations/nanogpt-estimate.json").read_text())
+        draws = kept["result"]["losses"]
+        assert sum(draws) / 10 == pytest.approx(result["test_loss"], abs=0.1)

@@ -1,0 +1,217 @@
+"""Intervals, commands and sections of the page of results, on numbers made here."""
+
+import json
+import math
+import sys
+
+import pytest
+
+from engine.results import changes
+from engine.results.groups import command, exact, folder_name, grouped
+from engine.results.kept import run_name
+from engine.results.numbers import (
+    interval,
+    listed,
+    number,
+    span,
+    text_cell,
+    wide,
+    wilson,
+)
+from engine.results.page import render
+from tformer.runs.settings import RunSettings
+
+MACHINE = {"name": "Z80", "threads": 1, "cores": 2, "torch": "2", "python": "3"}
+
+
+def result(task="dates", seed=0, *, rate=0.5, evaluations=None, files=(), **more):
+    """What is kept of a run that never was."""
+    baseline = more.pop("baseline", None)
+    parameters = more.pop("parameters", 4321)
+    settings = RunSettings.of(task, seed=seed, files=files, **more)
+    kept = {
+        "settings": json.loads(json.dumps(settings.__dict__)),
+        "result": {
+            **({"baseline": baseline} if baseline else {}),
+            "parameters": parameters,
+            "cpu_seconds": 90.0,
+            "test_loss": 1.25,
+            "test_bits_per_byte": 1.8,
+            "test_pairs": 400,
+            "test_exact_match": rate,
+            "machine": MACHINE,
+        },
+        "looks": [{"step": 2, "validation_loss": 1.5, "validation_exact_match": rate}],
+        "training": {"loss": 0.25, "tokens": 9, "tokens_per_cpu_second": 1234.5},
+    }
+    if evaluations:
+        kept["evaluations"] = evaluations
+    return {**kept, "changes": changes(kept["settings"])}
+
+
+def asked(rate, **more):
+    return {
+        "asked": {"files": [], **more},
+        "result": {"pairs": 200, "exact_match": rate},
+        "mistakes": [{"source": "1 | 2", "target": "2001", "written": "2010"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("right", "count", "low", "high"),
+    [  # Newcombe 1998, Statistics in Medicine 17, table I, method 3
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_wilson(right, count, low, high):
+    found = wilson(right / count, count)
+    assert found == pytest.approx((low, high), abs=5e-5)
+
+
+def test_wilson_has_the_rate_where_the_score_test_just_fails():
+    """By its definition: |p̂ - p| = 1.96 · √(p(1-p)/n) at both ends."""
+    for rate, count in ((0.3, 70), (0.97, 2000)):
+        for end in wilson(rate, count):
+            width = 1.959964 * math.sqrt(end * (1 - end) / count)
+            assert abs(rate - end) == pytest.approx(width, rel=1e-5)
+
+
+def test_wilson_of_nothing():
+    with pytest.raises(ValueError, match=r"count \(0\) must be at least 1"):
+        wilson(0.5, 0)
+
+
+def test_how_numbers_are_written():
+    space = "\u00a0"
+    assert number(9e-6, "#.2g") == f"9.0{space}×{space}10⁻⁶"
+    assert span([2.0, 1.0], ".1f") == f"1.0{space}to{space}2.0"
+    assert span([1.0, 1.0], ".1f") == "1.0"
+    assert interval(0.5, 400) == f"45.12{space}to{space}54.88"
+    assert text_cell("a|b") == "`a\\|b`"
+    assert text_cell("") == "(nothing)"
+    words = "number words up to 9,999, six languages"
+    assert wide(words) == words.replace(" ", space, 2)
+    assert wide("copy letters") == f"copy{space}letters"
+    assert wide("`a b` c") == "`a b` c"
+    numbers = [i / 7 for i in range(40)]
+    code = listed(numbers, "x")
+    assert max(map(len, code.splitlines())) <= 90
+    names = {}
+    exec("if True:\n" + code, names)
+    assert names["x"] == pytest.approx(numbers, rel=1e-4)
+
+
+def test_a_baseline_is_a_group_and_a_name_of_its_own():
+    runs = [
+        result(seed=0, steps=40),
+        result(seed=1, steps=40),
+        result(seed=0, steps=40, baseline="gru"),
+        result(seed=0, baseline="dateutil", parameters=0),
+    ]
+    assert sorted(map(len, grouped(runs))) == [1, 1, 2]
+    names = [run_name(run) for run in runs]
+    assert names == ["dates-40-8-0", "dates-40-8-1", "dates-gru-40-8-0", names[3]]
+    assert names[3] == "dates-dateutil-0"
+    assert len({folder_name(run) for run in runs}) == 4
+
+
+def test_the_interval_is_over_the_test_and_the_span_over_the_seeds():
+    (group,) = grouped([result(seed=0, rate=0.4), result(seed=1, rate=0.6)])
+    mean, over_test, over_seeds = exact(group)
+    assert mean == "50.00\u00a0%"
+    assert over_test == interval(0.5, 400)  # not of 800: both seeds had one test
+    assert over_seeds == span([40, 60], ".2f")
+
+
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [
+        (
+            result(steps=40, warmup_steps=8, seed=3),
+            "tformer train dates --steps 40 --warmup-steps 8 --seed 3 --threads 1 "
+            "--out runs/dates-40-steps-3",
+        ),
+        (
+            result(steps=40, warmup_steps=8, baseline="gru"),
+            "python tests/baselines/train.py gru --task dates --steps 40 "
+            "--warmup-steps 8 --seed 0 --out runs/dates-gru-40-steps-0",
+        ),
+        (
+            result(baseline="dateutil", parameters=0),
+            "python tests/baselines/rules.py dateutil --task dates "
+            "--out runs/dates-dateutil-0",
+        ),
+        (
+            result("text", files=("a.txt",), baseline="nanoGPT's recipe"),
+            "python tests/baselines/nanogpt.py train a.txt --seed 0 "
+            "--out runs/text-nanogpt-0",
+        ),
+        (
+            result("pairs", files=("a", "b"), baseline="copy-source", parameters=0),
+            "python tests/baselines/rules.py copy-source --files a b "
+            "--out runs/pairs-copy-source-0",
+        ),
+    ],
+)
+def test_the_command_of_a_run(kept, words):
+    assert command(kept) == words
+
+
+def test_commands_are_taken_by_their_scripts(tmp_path, baselines):
+    """Words that the page prints are read by the script that they name."""
+    kept = result(baseline="dateutil", parameters=0)
+    words = command(kept).split()[2:]
+    words[words.index("--out") + 1] = str(tmp_path / "run")
+    baselines("rules").main([*words, "--count", "20"])
+    assert json.loads((tmp_path / "run/result.json").read_text())["test_pairs"] == 20
+
+
+def test_every_section_is_there_and_says_what_was_measured():
+    splits = {"new-years": asked(0.125), "long-texts": asked(0.25)}
+    locales = {"locale-da": asked(0.75), "locale-ko": asked(0.0)}
+    bleu = {
+        "asked": {"files": ["a.de", "a.en"], "beams": 5, "length_penalty": 1.0},
+        "result": {"bleu": 38.25, "bleu_interval": 1.44, "signature": "nrefs:1"},
+        "mistakes": [{"source": "Ein", "target": "One", "written": "A"}],
+    }
+    draws = {"asked": {}, "result": {"losses": [1.9, 1.7]}, "mistakes": []}
+    few = {"steps": 40, "warmup_steps": 8}
+    page = render(
+        [
+            result(rate=0.96875, evaluations=splits),
+            result(rate=0.9, evaluations=locales, **few),
+            result(rate=0.8, baseline="gru", **few),
+            result(rate=0.1, without=("mask",), **few),
+            result("dates-new-locales", evaluations=locales, **few),
+            result("text", files=("a",), evaluations={"nanogpt-estimate": draws}),
+            result(
+                "text", files=("a",), baseline="nanoGPT's recipe", parameters=4321 - 384
+            ),
+            result("pairs", files=("a", "b"), evaluations={"test": bleu}),
+        ]
+    )
+    anchors = ["tasks", "translation", "models", "harder", "locales", "without"]
+    for anchor in [*anchors, "text", "curves"]:
+        assert f"{{ #{anchor} }}" in page
+    for said in ("96.88", "80.00", "12.5", "75.0", "38.2", "1.4 |", "`nrefs:1`"):
+        assert said in page, said
+    assert "1.800<br>(1.700\u00a0to\u00a01.900)" in page
+    assert "differ by 384 parameters" in page
+    assert "1,234" in page or "1,235" in page
+    assert "`1 \\| 2`" in page
+    assert "Z80" in page
+
+
+@pytest.fixture
+def baselines(monkeypatch):
+    """Import a script of tests/baselines by its name."""
+    import importlib
+    from pathlib import Path
+
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "baselines"))
+    yield importlib.import_module
+    for name in ("models", "train", "rules", "nanogpt"):
+        sys.modules.pop(name, None)
