@@ -14,7 +14,7 @@ copies/       `notebooks`; one-file copies: `modules` (statements of one), `copy
 making        figures, notebooks, downloads and outputs, of the pages that changed
 chapter       a new chapter, with its place in the navigation and the link to it
 looking       who shows a piece of code; one page served, or taken pictures of
-results       what runs of training reached; `results_page` is the page about it
+results       what runs of training reached, and the page about it
 plugin        pytest: pages as tests
 site/         MkDocs: `hooks`, `lists` (tables of chapters), `captions` (of figures),
               `code` (folded docstrings, links to the source), `api` (about the API
