@@ -209,7 +209,7 @@ def _tests(fault: Fault) -> list[str]:
     tests = [
         path
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        if path.parent.name not in ("engine", "site", "benchmarks")
+        if path.parent.name not in ("engine", "site", "benchmarks", "baselines")
     ]
     tests.sort(key=lambda path: (module not in path.name, path.parent.name != folder))
     return [path.relative_to(ROOT).as_posix() for path in tests]
