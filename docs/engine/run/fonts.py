@@ -81,7 +81,7 @@ def _needed(svg: str) -> dict[Face, set[str]]:
         slant = "italic" if style.get("font-style", "normal") != "normal" else "normal"
         given = style.get("font-weight", "400")
         weight = int(given) if given.isdigit() else {"bold": 700}.get(given, 400)
-        for sign in set(html.unescape(match["text"])) - set(" \n"):
+        for sign in set(html.unescape(match["text"])) - {"\n"}:
             for name in names:
                 face = _face(name, slant, 600 if weight > 500 else 400)
                 if face and ord(sign) in _glyphs(face[0]):

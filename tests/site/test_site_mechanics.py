@@ -1,0 +1,239 @@
+"""What a page of the book does: folds, tabs, ticks, buttons, tables, paper."""
+
+import html
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from address import ROOT, read
+from navigation import CHAPTERS, url
+
+CHAPTER = url("chapters/attention.md")
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+COVERED = """() => [...document.querySelectorAll(".highlight pre > code")]
+  .filter((code) => code.checkVisibility())
+  .flatMap((code) => {
+    const nav = code.parentElement.querySelector(".md-code__nav")
+    const shown = nav?.checkVisibility() && nav.getClientRects().length
+    const name = code.textContent.trim().slice(0, 40)
+    if (code.closest(".output")) return shown ? [`a button on output: ${name}`] : []
+    if (!shown) return [`no button: ${name}`]
+    const a = nav.getBoundingClientRect(), b = code.getBoundingClientRect()
+    const over = Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+      && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1
+    return over ? [`a button covers: ${name}`] : []
+  })"""
+
+
+@pytest.fixture
+def tab(browser: Browser, home: str):
+    context = browser.new_context(
+        viewport=WIDE,
+        color_scheme="light",
+        reduced_motion="reduce",
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    page = context.new_page()
+    page.goto(home + CHAPTER, wait_until="networkidle")
+    yield page
+    context.close()
+
+
+def lines(tab: Page) -> int:
+    return tab.evaluate(
+        "() => [...document.querySelectorAll('.highlight:has(.fold) code')]"
+        ".filter((x) => x.checkVisibility())"
+        ".reduce((n, x) => n + x.innerText.split('\\n').length, 0)"
+    )
+
+
+def first_folded(tab: Page):
+    return tab.locator(".highlight:has(.fold) >> visible=true").first
+
+
+def test_a_docstring_opens_by_keyboard_and_is_copied_whole(tab: Page) -> None:
+    block = first_folded(tab)
+    box = block.locator(".fold-box").first
+    assert "Args:" not in block.inner_text()
+    assert "more lines" in box.get_attribute("aria-label")
+    block.locator("[data-md-type=copy]").click()
+    copied = tab.evaluate("navigator.clipboard.readText()")
+    file = urlsplit(block.locator(".filename a").first.get_attribute("href"))
+    first, last = map(int, re.findall(r"\d+", file.fragment))
+    source = (ROOT / file.path.partition("/HEAD/")[2]).read_text("utf-8")
+    assert copied == "\n".join(source.split("\n")[first - 1 : last])
+    assert "Args:" not in block.inner_text()
+    box.focus()
+    tab.keyboard.press("Space")
+    assert "Args:" in block.inner_text()
+    assert not block.locator(".fold-end").first.is_visible()
+
+
+def test_what_is_selected_by_hand_is_python(tab: Page) -> None:
+    code = first_folded(tab).locator("code")
+    picked = code.evaluate(
+        """(code) => {
+          getSelection().selectAllChildren(code)
+          return getSelection().toString()
+        }"""
+    )
+    compile(picked, "picked", "exec")
+    assert "Args:" not in picked
+
+
+def test_docstrings_are_most_of_what_is_folded(tab: Page) -> None:
+    folded = lines(tab)
+    for box in tab.locator(".fold-box >> visible=true").all():
+        box.check()
+    assert lines(tab) > 1.5 * folded
+
+
+def test_without_javascript_a_docstring_opens(browser: Browser, home: str) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport=WIDE)
+    page = context.new_page()
+    page.goto(home + CHAPTER)
+    rest = page.locator(".fold-rest")
+    shown = [n for n in range(rest.count()) if rest.nth(n).is_visible()]
+    assert not shown
+    box = page.locator(".fold-box >> visible=true").first
+    box.check()
+    assert sum(rest.nth(n).is_visible() for n in range(rest.count())) == 1
+    ticks = page.locator(".task-list-item input")
+    assert ticks.count() >= 3
+    assert ticks.first.is_enabled()
+    context.close()
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("file", [CHAPTERS[1], CHAPTERS[5]])
+def test_a_button_covers_no_code(
+    tab: Page, home: str, file: str, size: dict[str, int]
+) -> None:
+    tab.set_viewport_size(size)
+    tab.goto(home + url(file), wait_until="networkidle")
+    tab.locator(".md-code__nav").first.wait_for(state="attached")
+    assert tab.evaluate(COVERED) == []
+    tab.add_style_tag(
+        content=".md-code__nav { position: absolute !important; right: 0 }"
+    )
+    assert tab.evaluate(COVERED)
+
+
+def test_ticks_are_remembered_on_their_page(tab: Page, home: str) -> None:
+    box = tab.locator(".task-list-item input").nth(1)
+    box.check(force=True)
+    tab.reload(wait_until="networkidle")
+    ticked = [x.is_checked() for x in tab.locator(".task-list-item input").all()]
+    assert ticked[:3] == [False, True, False]
+    assert tab.locator(".task-list-item input").nth(1).get_attribute("aria-label")
+    tab.goto(home + url(CHAPTERS[2]), wait_until="networkidle")
+    assert not any(x.is_checked() for x in tab.locator(".task-list-item input").all())
+    tab.goto(home + CHAPTER, wait_until="networkidle")
+    box = tab.locator(".task-list-item input").nth(1)
+    box.uncheck(force=True)
+    assert (
+        tab.evaluate("Object.keys(localStorage).filter(x => x.startsWith('tick'))")
+        == []
+    )
+
+
+def tabs_shown(tab: Page) -> list[str]:
+    return tab.evaluate(
+        """() => [...document.querySelectorAll(".tabbed-set")]
+          .filter((set) => set.checkVisibility() && set.textContent.includes("NumPy"))
+          .map((set) => {
+            const at = [...set.querySelectorAll(":scope > input")]
+              .findIndex((input) => input.checked)
+            return set.querySelectorAll(":scope > .tabbed-labels > label")[at].innerText
+          })"""
+    )
+
+
+def test_pytorch_is_shown_first_and_numpy_is_remembered(tab: Page, home: str) -> None:
+    assert set(tabs_shown(tab)) == {"PyTorch"}
+    count = len(tabs_shown(tab))
+    assert count >= 2
+    tab.locator(".tabbed-labels label", has_text="NumPy").first.click()
+    assert set(tabs_shown(tab)) == {"NumPy"}
+    other = next(file for file in CHAPTERS if file.endswith("masks.md"))
+    tab.goto(home + url(other), wait_until="networkidle")
+    assert set(tabs_shown(tab)) == {"NumPy"}
+    tab.locator(".tabbed-labels label", has_text="PyTorch").first.click()
+    assert set(tabs_shown(tab)) == {"PyTorch"}
+
+
+def test_no_formula_of_a_table_is_broken_on_a_phone(tab: Page, home: str) -> None:
+    tab.set_viewport_size(PHONE)
+    broken = """() => [...document.querySelectorAll("td .katex-html")]
+      .filter((x) => new Set([...x.querySelectorAll(".base")]
+        .map((base) => Math.round(base.getBoundingClientRect().bottom / 12))).size > 1)
+      .map((x) => x.textContent)"""
+    for file in CHAPTERS[:6]:
+        tab.goto(home + url(file), wait_until="networkidle")
+        assert tab.evaluate(broken) == []
+
+
+def test_figures_can_be_read_on_a_phone(tab: Page, home: str, site: Path) -> None:
+    tab.set_viewport_size(PHONE)
+    seen = 0
+    for file in CHAPTERS:
+        tab.goto(home + url(file), wait_until="networkidle")
+        for image in tab.locator(".figure-box img >> visible=true").all():
+            name = urlsplit(image.get_attribute("src")).path.rpartition("/")[2]
+            svg = (site / "figures" / name).read_text("utf-8")
+            drawn = float(re.search(r'viewBox="0 0 ([\d.]+)', svg)[1])
+            styles = re.findall(r'<t(?:ext|span)[^>]*style="([^"]*)"[^>]*>[^<]*\S', svg)
+            sizes = [re.search(r"font-size: ?([\d.]+)px", x) for x in styles]
+            smallest = min(float(x[1]) for x in sizes if x)
+            assert smallest * image.bounding_box()["width"] / drawn >= 11.95, name
+            seen += 1
+    assert seen > 20
+
+
+def test_paper_is_white_and_whole(tab: Page) -> None:
+    tab.emulate_media(color_scheme="dark")
+    tab.locator("body[data-md-color-scheme=slate]").wait_for()
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    tab.emulate_media(media="print", color_scheme="dark")
+    facts = tab.evaluate(
+        """() => {
+          const style = (selector) => getComputedStyle(document.querySelector(selector))
+          const gone = [".md-header", ".md-sidebar", ".md-footer", ".md-code__nav"]
+          return {
+            paper: style("body").backgroundColor,
+            ink: style("article p").color,
+            code: style("pre > code").backgroundColor,
+            gone: gone.filter((x) => document.querySelector(x)?.checkVisibility()),
+            shut: [...document.querySelectorAll("details > :not(summary)")]
+              .filter((x) => x.closest("article") && !x.checkVisibility()).length,
+            folded: [...document.querySelectorAll(".fold-rest")]
+              .filter((x) => getComputedStyle(x).display === "none").length,
+          }
+        }"""
+    )
+    assert facts == {
+        "paper": "rgb(255, 255, 255)",
+        "ink": "rgb(0, 0, 0)",
+        "code": "rgb(244, 244, 242)",
+        "gone": [],
+        "shut": 0,
+        "folded": 0,
+    }
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert tab.locator("article details[open]").count() == 0
+
+
+def test_titles_lead_to_files_that_are_there(site: Path) -> None:
+    seen = 0
+    for file in CHAPTERS:
+        page = (site / url(file) / "index.html").read_text("utf-8")
+        for bar in re.findall(r'<span class="filename">(.*?)</span><pre', page, re.S):
+            for link in re.findall(r'href="([^"]*)"', bar):
+                path = html.unescape(link).removeprefix(f"{read()[0]}/blob/HEAD/")
+                assert (ROOT / path.partition("#")[0]).is_file(), link
+                seen += 1
+        assert "__codelineno" not in page
+    assert seen > 200
