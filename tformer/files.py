@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import json
+import math
 import os
 import stat
 from collections.abc import Mapping
@@ -127,6 +128,14 @@ def read_json(
         if not isinstance(value, kind) or isinstance(value, bool):  # no true for a 1
             raise ValueError(f"{path}: {name} ({value!r}) has a wrong type")
     return values
+
+
+def finite_or_null(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Put None in the place of what is not finite: JSON has no word for it."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in values.items()
+    }
 
 
 def sealed(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,9 +23,10 @@ from torch.utils._pytree import tree_leaves
 from tformer import GPT, GPTConfig, Transformer, TransformerConfig
 from tformer.data.batch import PairBatch, TextBatch
 from tformer.training.distributed import distribute, running, unwrap
+from tformer.training.finite import not_finite
 from tformer.training.loop import train_step
 from tformer.training.optimizer import adamw
-from tformer.training.processes import process_rank
+from tformer.training.processes import process_rank, sum_over_processes
 from tformer.training.shards import (
     full_state,
     load_full_state,
@@ -117,6 +118,12 @@ def own_part(tensor: torch.Tensor) -> torch.Tensor:
     return part.detach().clone()
 
 
+def own_view(tensor: torch.Tensor) -> torch.Tensor:
+    """Return what this process holds, to be changed."""
+    part = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+    return part.detach()
+
+
 def keep(folder: Path, name: str, model: nn.Module, curves: dict[str, list]) -> None:
     parameters = dict(unwrap(model).named_parameters())
     tensors = {n: own_part(p) for n, p in parameters.items()} | curves["gradient"]
@@ -154,6 +161,15 @@ def job_train(folder: Path, size: int) -> None:
             curves = train("transformer", model, optimizer, range(2), rows=size - 1)
             keep(folder, f"{strategy}{size}-few-rows", model, curves)
 
+        model, _ = make("transformer", strategy)
+        assert not_finite(unwrap(model)) is None
+        last = list(unwrap(model).parameters())[-1]
+        if process_rank() == size - 1 and len(own := own_view(last)):
+            own[-1] = torch.nan  # in one process; all are told
+        held = process_rank() == size - 1 and bool(own_view(last).isnan().any())
+        found = not_finite(unwrap(model)) is not None
+        assert found == (sum_over_processes(torch.tensor(float(held))).item() > 0)
+        assert found or strategy == "fsdp"
         if strategy == "fsdp":  # by other ways into it than forward
             model, _ = make("transformer", strategy)
             batch = make_batch("transformer", 0)

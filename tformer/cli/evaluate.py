@@ -13,12 +13,12 @@ from tformer.cli.translate import (
     check_lines,
     decoder,
     longest_target,
-    not_finite,
 )
 from tformer.data.batches import Batch
 from tformer.data.pairs import read_pairs
 from tformer.data.text_files import read_text
 from tformer.data.token_stream import unknown_character
+from tformer.files import finite_or_null
 from tformer.generate.translate import translate_to_ids
 from tformer.models.bert import BERT
 from tformer.models.gpt import GPT
@@ -37,6 +37,7 @@ from tformer.training.evaluation import (
     matches,
     mean_loss,
 )
+from tformer.training.finite import not_finite
 
 MISTAKES = 20  # so many are kept
 
@@ -115,12 +116,12 @@ def evaluate(
             trained.folder,
             save,
             asked=asked,
-            result=_for_json(result),
+            result=finite_or_null(result),
             mistakes=mistakes[:MISTAKES],
             device=chosen,
         )
     if as_json:
-        typer.echo(json.dumps(_for_json(result), indent=2, allow_nan=False))
+        typer.echo(json.dumps(finite_or_null(result), indent=2, allow_nan=False))
     else:
         for name, value in result.items():
             typer.echo(
@@ -130,19 +131,11 @@ def evaluate(
 
 def _warn_if_not_finite(trained: Trained, result: dict[str, Any]) -> None:
     """Say on stderr which numbers are none, and, where it is known, why."""
-    names = [name for name, value in _for_json(result).items() if value is None]
+    names = [name for name, value in finite_or_null(result).items() if value is None]
     if names:
         parameter = not_finite(trained.model)
         why = "" if parameter is None else f": {parameter} holds NaN or inf"
         typer.echo(f"warning: {' and '.join(names)} not finite{why}", err=True)
-
-
-def _for_json(result: dict[str, Any]) -> dict[str, Any]:
-    """Put null in the place of what is not finite: JSON has no word for it."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in result.items()
-    }
 
 
 def _check_used(context: typer.Context, trained: Trained, files: list[Path]) -> None:

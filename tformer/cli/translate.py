@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import torch
 import typer
-from torch import Tensor, nn
+from torch import Tensor
 
 from tformer.cli.options import LARGEST, Device, LengthPenalty, Model
 from tformer.data.text_files import clean_text, decode_text, read_text
@@ -20,6 +20,7 @@ from tformer.runs.folder import RunError
 from tformer.runs.trained import Trained, load_trained
 from tformer.tasks import TASKS
 from tformer.training.distributed import choose_device
+from tformer.training.finite import not_finite
 
 
 def translate(
@@ -116,14 +117,6 @@ def check_finite(trained: Trained) -> None:
     """Raise if a model has weights from which nothing but NaN can come."""
     if name := not_finite(trained.model):
         raise RunError(f"{trained.name} is damaged: {name} holds numbers as NaN or inf")
-
-
-def not_finite(model: nn.Module) -> str | None:
-    """Name a parameter with NaN or infinity in it, if there is one."""
-    for name, parameter in model.named_parameters():
-        if not bool(parameter.isfinite().all()):
-            return name
-    return None
 
 
 def check_kind(trained: Trained, kind: type, command: str) -> None:

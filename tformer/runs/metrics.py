@@ -1,13 +1,18 @@
 """The numbers of a run as they come: a line of JSON for each."""
 
 import json
-import math
 import os
 import time
 from pathlib import Path
 from typing import IO, Any
 
-from tformer.files import beside, check_has_end, open_new, wait_for_disk
+from tformer.files import (
+    beside,
+    check_has_end,
+    finite_or_null,
+    open_new,
+    wait_for_disk,
+)
 
 
 def read_metrics(path: str | Path) -> list[dict[str, Any]]:
@@ -81,7 +86,7 @@ class Metrics:
     def write(self, values: dict[str, Any]) -> None:
         """Write a line, and let it be seen at once."""
         if self._file is not None:
-            self._file.write(_line(values))
+            self._file.write(json.dumps(finite_or_null(values)) + "\n")
 
     def sync(self) -> None:
         """Wait until all lines are on the disk."""
@@ -103,11 +108,3 @@ def _is_time(value: object) -> bool:
     """Tell a time from what somebody has written in its place."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and 0 <= value < 1e12  # type: ignore[operator]  # seconds
-
-
-def _line(values: dict[str, Any]) -> str:
-    """Make a line; JSON has no word for what is not finite."""
-    for name, value in values.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            values = {**values, name: None}
-    return json.dumps(values) + "\n"

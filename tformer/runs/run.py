@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from tformer.data.batches import Batch
-from tformer.files import write_json
+from tformer.files import finite_or_null, write_json
 from tformer.runs.build import build_model, build_optimizer, build_schedule
 from tformer.runs.data import run_data
 from tformer.runs.drawings import draw_curves, draw_if_possible, draw_result
@@ -141,8 +141,9 @@ class Run:
             What came of it: the contents of result.json.
 
         Raises:
-            FloatingPointError: the loss is not finite; the message says at which step
-                and why. The last checkpoint is from before.
+            FloatingPointError: the loss, that of the validation or a weight is not
+                finite; the message says at which step and why. The last checkpoint
+                is from before.
             RunError: the folder cannot be read or written, is in use, or was moved.
             Stopped: Ctrl-C or SIGTERM came; a checkpoint was made first.
         """
@@ -202,8 +203,7 @@ class Run:
             self.callback(report)
         last = step == s.steps
         if step % s.evaluate_every == 0 or last:
-            scores = validation_scores(self._unwrapped, self.data, self.device)
-            self._metrics.write({"step": step, **scores})
+            self._evaluate(step)
         # All processes stop at the same step, whichever was asked to.
         stop = torch.tensor(float(self._stop), device=self.device)
         stop_now = sum_over_processes(stop).item() > 0
@@ -213,6 +213,13 @@ class Run:
             if self._main:
                 draw_if_possible(lambda: draw_curves(self.folder))
             raise Stopped(step)
+
+    def _evaluate(self, step: int) -> None:
+        try:
+            scores = validation_scores(self._unwrapped, self.data, self.device)
+        except FloatingPointError as error:
+            raise FloatingPointError(f"after step {step}: {error}") from error
+        self._metrics.write({"step": step, **scores})
 
     def _save(self, step: int) -> None:
         self.folder.check_in_place()  # an evaluation may have taken long
@@ -257,6 +264,6 @@ class Run:
                 facts={"settings": dataclasses.asdict(self.settings)},
             )
             draw_result(self.folder, self.data, model.eval(), self.settings)
-            write_json(self.folder.result, result)
+            write_json(self.folder.result, finite_or_null(result))
         self._metrics.close()
         return result

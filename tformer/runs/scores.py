@@ -1,5 +1,6 @@
 """How good the model of a run is, while it is trained and at the end."""
 
+import math
 from typing import Any
 
 import torch
@@ -11,9 +12,18 @@ from tformer.training.evaluation import bits_per_byte, exact_match, mean_loss
 def validation_scores(
     model: Any, data: RunData, device: torch.device
 ) -> dict[str, float]:
-    """Measure a model on the validation data: its loss, and how often it is right."""
-    batches = (batch.to(device) for batch in data.validation)
-    scores = {"validation_loss": mean_loss(model, batches).loss}
+    """Measure a model on the validation data: its loss, and how often it is right.
+
+    Raises:
+        FloatingPointError: the loss, or a score of a next token, is not finite.
+    """
+    loss = mean_loss(model, (batch.to(device) for batch in data.validation)).loss
+    if not math.isfinite(loss):
+        raise FloatingPointError(
+            f"the validation loss is {loss}. A lower learning rate or a longer warm-up "
+            "may help"
+        )
+    scores = {"validation_loss": loss}
     if data.validation_pairs:
         scores["validation_exact_match"] = exact_match(
             model,

@@ -19,6 +19,8 @@ from tformer.files import (
     write_json,
 )
 from tformer.runs.folder import RunError, remove, remove_folder
+from tformer.training.distributed import unwrap
+from tformer.training.finite import not_finite
 from tformer.training.processes import from_all, num_processes, process_rank
 from tformer.training.shards import (
     full_state,
@@ -58,8 +60,15 @@ def save_state(
         sharded: each process writes its own part, where no process could hold all.
 
     Raises:
+        FloatingPointError: a weight is not finite: nobody could go on from there, and
+            a whole checkpoint would be removed to make room.
         RunError: it cannot be written, because the disk is full. Older ones are whole.
     """
+    if name := not_finite(unwrap(model)):
+        raise FloatingPointError(
+            f"after step {step}: the parameter {name} is not finite, and no checkpoint "
+            "is made of it. A lower learning rate or a longer warm-up may help"
+        )
     path = folder / f"step-{step:08d}"
     new = folder / f".{path.name}.new"
     try:
