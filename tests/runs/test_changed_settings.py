@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -163,7 +164,11 @@ def test_a_schedule_without_an_end_lets_a_run_be_longer(tmp_path):
     long = small_settings(schedule="inverse-sqrt", learning_rate=1.0, steps=14)
     train_here(tmp_path / "run", short)
     change(tmp_path / "run", steps=14)
-    assert go_on(tmp_path / "run")["steps"] == 14
+    run = Run(RunFolder.open(tmp_path / "run"), progress=False)
+    run._finish = Mock(side_effect=KeyboardInterrupt)  # between two files
+    with pytest.raises(KeyboardInterrupt):
+        run.train()
+    assert go_on(tmp_path / "run")["steps"] == 14  # and not what came of the short one
     train_here(tmp_path / "whole", long)
     one, two = (tmp_path / name / "model.safetensors" for name in ("run", "whole"))
     assert one.read_bytes() == two.read_bytes()

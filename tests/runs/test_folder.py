@@ -253,6 +253,23 @@ class TestMoved:
         result = train_here(tmp_path / "elsewhere", small_settings())
         assert result["steps"] == 6
 
+    def test_while_the_model_is_written_it_is_said_after_the_last_file(
+        self, tmp_path, monkeypatch
+    ):
+        path = tmp_path / "run"
+        training = begin_or_resume(path, small_settings(steps=6))
+        save = run.save_checkpoint
+
+        def move(*arguments, **options):
+            path.rename(tmp_path / "elsewhere")
+            return save(*arguments, **options)
+
+        monkeypatch.setattr(run, "save_checkpoint", move)
+        with pytest.raises(RunError, match="was moved"):
+            training.train()
+        monkeypatch.undo()
+        assert train_here(tmp_path / "elsewhere", small_settings())["steps"] == 6
+
     def test_without_its_lock_it_stops_as_others_may_come_in(self, tmp_path):
         path = tmp_path / "run"
         training = begin_or_resume(path, small_settings())

@@ -3,6 +3,8 @@
 import json
 import math
 
+import pytest
+
 from tformer.runs.metrics import Metrics, read_metrics
 
 
@@ -19,12 +21,26 @@ def test_a_torn_line_is_left_out(tmp_path):
     path.write_text('{"step": 1}\n{"step": 2}\n{"step": 3')
     assert read_metrics(path) == [{"step": 1}, {"step": 2}]
     path.write_text('{"step": 1}\n{"ste\n{"step": 3}\n')
-    assert read_metrics(path) == [{"step": 1}]
+    assert read_metrics(path) == [{"step": 1}, {"step": 3}]
+
+
+def test_a_damaged_line_takes_no_other_with_it(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    lines = [f'{{"step": {i}, "loss": {i}}}\n' for i in range(1, 8)]
+    lines[2] = lines[2].replace("{", "[")
+    path.write_text("".join(lines))
+    with pytest.warns(UserWarning, match=r"jsonl lacks the lines of 1 of 6 steps"):
+        Metrics(path, start=6).close()
+    assert [line["step"] for line in read_metrics(path)] == [1, 2, 4, 5, 6]
+    path.unlink()
+    with pytest.warns(UserWarning, match=r"jsonl lacks the lines of 6 of 6 steps"):
+        Metrics(path, start=6).close()
 
 
 def test_lines_after_the_checkpoint_are_taken_out(tmp_path):
     path = tmp_path / "metrics.jsonl"
-    path.write_text("".join(f'{{"step": {i}, "seconds": {i}}}\n' for i in range(1, 8)))
+    line = '{{"step": {0}, "loss": 1, "seconds": {0}}}\n'
+    path.write_text("".join(line.format(i) for i in range(1, 8)))
     metrics = Metrics(path, start=4)
     assert [line["step"] for line in read_metrics(path)] == [1, 2, 3, 4]
     assert 4 <= metrics.seconds()["seconds"] < 5

@@ -6,6 +6,7 @@ B batch · S length of a source · P of a prompt · T of what is written · V vo
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -83,7 +84,9 @@ class Writer:
         begin = prompts.shape[1] - int(late.max())
         self.begin, self._rest = prompts[:, :begin], prompts[:, begin:]
 
-        stops = [eos_id] if isinstance(eos_id, int) else list(eos_id or [])
+        stops: list[Any] = [] if eos_id is None else [eos_id]
+        if isinstance(eos_id, Sequence):
+            stops = list(eos_id)
         for stop in stops:
             self._check_id("eos_id", stop)
         self.stops = torch.tensor(stops, dtype=torch.int64, device=prompts.device)
@@ -93,6 +96,11 @@ class Writer:
         room = prompts.shape[1] + max_len - 1  # the last token is not read again
         endless = not isinstance(model, GPT) and model.config.positions != "learned"
         limit = room if endless else model.config.max_len
+        if prompts.shape[1] > limit and window is None:
+            raise ValueError(
+                f"given has a prompt of {prompts.shape[1]} tokens, but the model's "
+                f"learned positions ({limit}) end before: shorten it, or give a window"
+            )
         if room > limit and window is None:
             raise ValueError(
                 f"max_len ({max_len}) must be at most {max_len + limit - room}, as the "

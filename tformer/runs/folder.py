@@ -178,7 +178,8 @@ class RunFolder:
         """Raise if the folder that we have locked is no longer the one at its path.
 
         Without it a folder that is moved would be made again where it was, and the run
-        would lie in two halves.
+        would lie in two halves. A move between this look and the write that follows is
+        found by the next look: at the next step, or after the last file.
 
         Raises:
             RunError: it was moved or removed, or its lock was.

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+import warnings
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,7 +17,7 @@ from tformer.files import (
 
 
 def read_metrics(path: str | Path) -> list[dict[str, Any]]:
-    """Read the lines, up to one that a kill has torn.
+    """Read the lines, without those that are torn, as by a kill, or damaged.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -33,10 +34,10 @@ def _read_lines(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
         try:
             values = json.loads(line)
             if type(values["step"]) is not int:
-                break
+                continue
         # No such object, or 10,000 brackets, each in the other.
         except (ValueError, TypeError, KeyError, RecursionError):
-            break
+            continue
         lines.append((line + b"\n", values))
     return lines
 
@@ -59,6 +60,13 @@ class Metrics:
         kept = [(line, values) for line, values in kept if values["step"] <= start]
         self._file: IO[str] | None = None
         if main:
+            made = {values["step"] for _, values in kept if "loss" in values}
+            if lost := start - len({step for step in made if step >= 1}):
+                warnings.warn(
+                    f"{path} lacks the lines of {lost} of {start} steps: they were "
+                    "removed or damaged, and are missing in the drawings too",
+                    stacklevel=2,
+                )
             new = beside(path)
             with open_new(new) as file:
                 file.writelines(line for line, _ in kept)

@@ -150,9 +150,8 @@ class Run:
         with self._locked():
             start = self._restore()
             s = self.settings
-            done = self.folder.result.exists() and self.folder.model.exists()
-            if start == s.steps and done:
-                return read_own_json(self.folder.result)
+            if start == s.steps and (result := self._result()) is not None:
+                return result
             self._stop = False
             self._metrics = Metrics(self.folder.metrics, start, main=self._main)
             with stop_signals(self.stop):
@@ -171,6 +170,13 @@ class Run:
                     callback=self._after,
                 )
             return self._finish()
+
+    def _result(self) -> dict[str, Any] | None:
+        """Read what came of it, if that is there already, and not of a shorter run."""
+        if not (self.folder.result.exists() and self.folder.model.exists()):
+            return None
+        result = read_own_json(self.folder.result)
+        return result if result.get("steps") == self.settings.steps else None
 
     def _restore(self) -> int:
         if self._main:
@@ -265,5 +271,6 @@ class Run:
             )
             draw_result(self.folder, self.data, model.eval(), self.settings)
             write_json(self.folder.result, finite_or_null(result))
+            self.folder.check_in_place()  # a move since the last look is seen here
         self._metrics.close()
         return result
