@@ -1,6 +1,7 @@
 """What is kept of an evaluation, and where it may not be kept."""
 
 import json
+import os
 
 import pytest
 import torch
@@ -61,6 +62,18 @@ def test_a_model_without_a_folder_has_no_place(run):
     done = evaluate("dates", "--count", "2", "--save", "x")
     assert isinstance(done.exception, RunError)
     assert "--save has no place" in str(done.exception)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows makes links for few")
+def test_no_link_is_followed(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/mine.json").write_text("precious")
+    (tmp_path / "run/evaluations").symlink_to(tmp_path / "other")
+    kept = {"asked": {}, "result": {}, "mistakes": [], "device": torch.device("cpu")}
+    with pytest.raises(RunError, match="evaluations is a link: a run writes into its"):
+        save_evaluation(RunFolder(tmp_path / "run"), "mine", **kept)
+    assert (tmp_path / "other/mine.json").read_text() == "precious"
 
 
 def test_a_folder_that_is_a_file_is_named(tmp_path):

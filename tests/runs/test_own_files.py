@@ -83,3 +83,19 @@ def test_a_fault_in_any_of_six_files_is_named(tmp_path):
     settings = RunSettings.of("pairs", files=files, max_len=9)
     with pytest.raises(RunError, match=r"test\.de, line 2 has 51 tokens"):
         own_pairs_data(settings, tmp_path)
+
+
+def test_a_full_disk_is_named_with_its_place(tmp_path):
+    resource = pytest.importorskip("resource")  # which Windows lacks
+    path = tmp_path / "book.txt"
+    path.write_text("the lowest of the low said it\n" * 900)
+    settings = RunSettings.of("text", files=(str(path),), max_len=16)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (9000, limits[1]))
+    try:
+        with pytest.raises(RunError, match=f"{tmp_path} cannot be written to: File"):
+            text_data(settings, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list(tmp_path.rglob("*.new"))
+    text_data(settings, tmp_path)

@@ -49,9 +49,10 @@ def save_evaluation(
         The file.
 
     Raises:
-        RunError: it cannot be written.
+        RunError: it cannot be written, or the folder of evaluations is a link.
     """
     check_name(name)
+    folder.check_own(FOLDER)
     path = folder.path / FOLDER / f"{name}.json"
     kept = {"asked": asked, "result": result, "mistakes": mistakes}
     try:

@@ -150,12 +150,7 @@ class RunFolder:
         """
         if self._lock is not None:
             return
-        for name in ("lock", "checkpoints", "data"):
-            if (self.path / name).is_symlink():
-                raise RunError(
-                    f"{self.path / name} is a link: a run writes into its own folder "
-                    "and nowhere else"
-                )
+        self.check_own("lock", "checkpoints", "data")
         filelock = require("filelock")
         lock = filelock.FileLock(self._lock_path, timeout=0, thread_local=False)
         try:
@@ -167,6 +162,19 @@ class RunFolder:
                 f"{self.path} cannot be written to: {error.strerror}"
             ) from error
         self._lock, self._locked_file = lock, _identity(self._lock_path)
+
+    def check_own(self, *names: str) -> None:
+        """Raise if a file or folder of the run is a link, to who knows where.
+
+        Raises:
+            RunError: it is.
+        """
+        for name in names:
+            if (self.path / name).is_symlink():
+                raise RunError(
+                    f"{self.path / name} is a link: a run writes into its own folder "
+                    "and nowhere else"
+                )
 
     def unlock(self) -> None:
         """Let other processes in. If we have no lock, do nothing."""

@@ -68,7 +68,7 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
                 f"windows of {s.max_len} in its last tenth; a smaller max_len may do"
             )
     except (OSError, ValueError) as error:
-        raise RunError(str(error)) from error
+        raise RunError(_said(error, folder)) from error
     digest = _digest_of(vocabulary, digest)
     if s.model == "bert":
         return _masked_data(s, vocabulary, train, rest, digest)
@@ -184,7 +184,7 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
             names = {"source_path": source_path, "target_path": target_path}
             check_pairs(vocabulary, pairs, max_len=s.max_len, **names)
     except (OSError, ValueError) as error:
-        raise RunError(str(error)) from error
+        raise RunError(_said(error, folder)) from error
     validation = splits["validation"][: s.evaluate_examples]
     test = splits["test"][: s.test_examples]
     drawn = {"train": splits["train"], "validation": validation, "test": test}
@@ -206,6 +206,13 @@ def _splits(
             "lines: too few to leave some for the validation and some for the test"
         )
     return splits
+
+
+def _said(error: OSError | ValueError, folder: Path) -> str:
+    """Say what went wrong; of a full disk the system says no place."""
+    if isinstance(error, OSError) and error.filename is None and error.strerror:
+        return f"{folder} cannot be written to: {error.strerror}"
+    return str(error)
 
 
 def _digest_of(vocabulary: Vocabulary, *digests: str) -> str:
