@@ -122,6 +122,11 @@ def test_a_button_covers_no_code(
     assert tab.evaluate(COVERED)
 
 
+def test_buttons_of_code_are_no_navigation(tab: Page) -> None:
+    tab.locator(".md-code__nav[role=group]").first.wait_for(state="attached")
+    assert tab.locator(".md-code__nav:not([role=group])").count() == 0
+
+
 def test_ticks_are_remembered_on_their_page(tab: Page, home: str) -> None:
     box = tab.locator(".task-list-item input").nth(1)
     box.check(force=True)

@@ -20,6 +20,9 @@ document$.subscribe(() => {
   /* Material draws annotations and table wrappers after the page has loaded. */
   const mend = () => {
     for (const box of document.querySelectorAll(wide)) reach.observe(box)
+    /* A page has one navigation; the buttons of a block are none. */
+    for (const buttons of document.querySelectorAll(".md-code__nav"))
+      buttons.role = "group"
     for (const link of document.querySelectorAll(nameless))
       link.ariaLabel = `Note ${link.dataset.mdAnnotationId ?? ""}`.trim()
   }
