@@ -10,7 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "mkdocs.yml"
-COPIES = [ROOT / name for name in ("README.md", "CITATION.cff", "pyproject.toml")]
+REPEATING = ("README.md", "CITATION.cff", "pyproject.toml", "docs/index.md")
+COPIES = [ROOT / name for name in REPEATING]
 
 
 def read() -> tuple[str, str]:

@@ -181,7 +181,7 @@ def test_the_address_stands_in_one_place() -> None:
     for file in address.COPIES:
         text = file.read_text("utf-8")
         assert repository in text, file
-        assert site in text, file
+        assert site in text or file.name == "index.md", file
 
 
 def test_an_address_is_changed_everywhere(
@@ -200,7 +200,8 @@ def test_an_address_is_changed_everywhere(
     for file in files:
         text = file.read_text("utf-8")
         assert not any(part in text for part in old), file
-        assert all(part in text for part in new), file
+        assert new[0] in text, file
+        assert new[1] in text or file.name == "index.md", file
 
 
 def test_the_site_is_complete(site: Path) -> None:

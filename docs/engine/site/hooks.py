@@ -96,6 +96,8 @@ def on_pre_build(config: MkDocsConfig) -> None:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
     """Tell the theme where a chapter leads."""
+    repository = Project(_root(config)).repo_url
+    markdown = _TO_COLAB.sub(rf"({_colab(repository)}/\1.ipynb)", markdown)
     in_chapters = Path(page.file.src_uri).parent == Path(CHAPTERS)
     if kind_of(page.meta, in_chapters) == "chapter" or page.meta.get("notebook"):
         project = Project(_root(config))
@@ -161,6 +163,12 @@ def minutes_of(project: Project, path: Path) -> int | None:
 # The branch that the workflow for GitHub Pages pushes docs/notebooks/ to.
 NOTEBOOKS_BRANCH = "notebooks"
 _COLAB = "https://colab.research.google.com/github"
+_TO_COLAB = re.compile(r"\(colab:([\w-]+)\)")  # in a page: [Run it](colab:attention)
+
+
+def _colab(repo_url: str) -> str:
+    repository = repo_url.removeprefix("https://github.com/")
+    return f"{_COLAB}/{repository}/blob/{NOTEBOOKS_BRANCH}"
 
 
 def chapter_links(
@@ -190,8 +198,7 @@ def chapter_links(
     }
     for key, file in files.items():
         links[key] = file if (project.docs / file).is_file() else None
-    repository = project.repo_url.removeprefix("https://github.com/")
-    notebook = f"{_COLAB}/{repository}/blob/{NOTEBOOKS_BRANCH}/{name}.ipynb"
+    notebook = f"{_colab(project.repo_url)}/{name}.ipynb"
     links["colab_url"] = notebook if links["notebook"] else None
     return links
 

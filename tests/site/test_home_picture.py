@@ -1,0 +1,40 @@
+"""The picture of the home shows what the package's model does."""
+
+import importlib.util
+import re
+from types import ModuleType
+
+import pytest
+
+from address import ROOT
+
+
+@pytest.fixture(scope="module")
+def writing() -> ModuleType:
+    """The module that draws it."""
+    file = ROOT / "docs/includes/writing.py"
+    spec = importlib.util.spec_from_file_location("writing", file)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+NUMBER = re.compile(r"\d+\.\d+")
+
+
+def test_lines_are_as_wide_as_the_weights(writing: ModuleType) -> None:
+    new, old = writing.draw(), writing.FILE.read_text("utf-8")
+    assert NUMBER.sub("#", new) == NUMBER.sub("#", old), "run docs/includes/writing.py"
+    pairs = zip(NUMBER.findall(new), NUMBER.findall(old), strict=True)
+    assert all(abs(float(a) - float(b)) < 0.02 for a, b in pairs)
+
+
+def test_the_model_writes_the_date(writing: ModuleType) -> None:
+    written, looks = writing.read()
+    assert written == "1979-05-03"
+    assert looks.shape == (len(written), len(writing.TEXT))
+    best = [writing.TEXT[s] for s in looks.argmax(1)]
+    # What the title says: the year to the year, 05 to the m of mai, the 3 to the 3.
+    assert [int(s) for s in looks.argmax(1)[[1, 2, 3]]] == [13, 14, 15]
+    assert (best[5], best[6], best[9]) == ("m", "m", "3")
