@@ -26,6 +26,7 @@ def read() -> tuple[str, torch.Tensor]:
     """Return what the model writes, and where it looks: (characters, source)."""
     trained = load_pretrained("dates")
     model, vocabulary = trained.model, trained.vocabulary
+    assert vocabulary is not None
     source = vocabulary.encode_batch([TEXT], eos=True)
     ids = [vocabulary.bos_id]
     with torch.no_grad():

@@ -14,7 +14,8 @@ def writing() -> ModuleType:
     """The module that draws it."""
     file = ROOT / "docs/includes/writing.py"
     spec = importlib.util.spec_from_file_location("writing", file)
-    assert spec and spec.loader
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
