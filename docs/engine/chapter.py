@@ -16,7 +16,7 @@ _HINTS = {
     "The question": "what does a programmer want to know, and why does it matter?",
     "The smallest case": "three tokens, by hand, every number printed.",
     "The formula": "the formula, each letter named, and its source.",
-    "See it": "a block that draws a figure, and a link to `../figures/NAME-….svg`.",
+    "See it": "a block that draws a figure; its link, with what is seen and a caption.",
     "The code": "what each piece does, between the pieces.",
     "Check it": "compare with torch, with the twin, or with a closed form.",
     "Break it": "change one thing, and show what goes wrong.",
