@@ -1,6 +1,8 @@
 """The folder of a run: who may write in it, and what is taken away."""
 
 import json
+import os
+import shutil
 import threading
 from pathlib import Path
 
@@ -208,8 +210,21 @@ class TestDiscard:
         assert contents(tmp_path / "run") == before
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+def test_a_name_that_is_not_utf_8_is_refused_before_anything_is_lost(whole, tmp_path):
+    """What safetensors cannot open was called cut off, and to be removed."""
+    path = tmp_path / os.fsdecode(b"r\xff")
+    with pytest.raises(RunError, match="name of a run's folder must be UTF-8; rename"):
+        RunFolder.create(path, small_settings())
+    assert not path.exists()
+    shutil.copytree(whole, path)
+    with pytest.raises(RunError, match="name of a run's folder must be UTF-8; rename"):
+        RunFolder.open(path)
+    shutil.rmtree(path)
+
+
 class TestMoved:
-    @pytest.mark.parametrize("step", [1, 6, 8])
+    @pytest.mark.parametrize("step", [1, 6, 7, 8])
     def test_the_run_stops_and_goes_on_where_it_is_now(self, whole, tmp_path, step):
         path, new = tmp_path / "run", tmp_path / "elsewhere"
         training = begin_or_resume(path, small_settings())

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 
 import pytest
 
@@ -47,6 +48,22 @@ def test_lines_after_the_checkpoint_are_taken_out(tmp_path):
     metrics.write({"step": 5})
     metrics.close()
     assert [line["step"] for line in read_metrics(path)] == [1, 2, 3, 4, 5]
+
+
+def test_nothing_is_written_into_a_file_that_is_gone(tmp_path):
+    """An editor that saves puts another file in its place."""
+    path = tmp_path / "metrics.jsonl"
+    for spoil in (path.unlink, lambda: os.replace(tmp_path / "copy", path)):
+        metrics = Metrics(path, start=0)
+        metrics.write({"step": 1})
+        (tmp_path / "copy").write_bytes(path.read_bytes())
+        spoil()
+        with pytest.raises(OSError, match=r"jsonl was removed or replaced while"):
+            metrics.write({"step": 2})
+        with pytest.raises(OSError, match=r"jsonl was removed or replaced while"):
+            metrics.sync()
+        metrics.close()
+    assert read_metrics(path) == [{"step": 1}]
 
 
 def test_what_is_not_finite_is_null(tmp_path):

@@ -56,9 +56,10 @@ class RunFolder:
 
         Raises:
             RunError: the folder holds something already, another process begins a run
-                there, or it cannot be made.
+                there, it cannot be made, or its name is not UTF-8.
         """
         folder = cls(path)
+        folder._check_name()
         try:
             folder._check_free()
             made = make_folders(folder.path)
@@ -81,6 +82,15 @@ class RunFolder:
                 raise RunError(f"{path} cannot be written to: {why}") from error
             raise
         return folder
+
+    def _check_name(self) -> None:
+        """Raise if safetensors could not read a file in the folder."""
+        try:
+            str(self.path).encode()
+        except UnicodeEncodeError:
+            raise RunError(
+                f"{self.path}: the name of a run's folder must be UTF-8; rename it"
+            ) from None
 
     def _check_free(self) -> None:
         is_folder = self.path.is_dir()
@@ -123,11 +133,12 @@ class RunFolder:
         """Find the run that is in a folder.
 
         Raises:
-            RunError: there is none.
+            RunError: there is none, or the folder's name is not UTF-8.
         """
         folder = cls(path)
         if not folder.config.is_file():
             raise RunError(f"{path} has no run in it: config.json is missing")
+        folder._check_name()
         return folder
 
     def settings(self) -> RunSettings:

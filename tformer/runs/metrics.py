@@ -4,6 +4,7 @@ import json
 import os
 import time
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -56,6 +57,7 @@ class Metrics:
     """
 
     def __init__(self, path: Path, start: int, *, main: bool = True) -> None:
+        self._path = path
         kept = _read_lines(path) if path.exists() else []
         kept = [(line, values) for line, values in kept if values["step"] <= start]
         self._file: IO[str] | None = None
@@ -92,13 +94,36 @@ class Metrics:
         }
 
     def write(self, values: dict[str, Any]) -> None:
-        """Write a line, and let it be seen at once."""
+        """Write a line, and let it be seen at once.
+
+        Raises:
+            OSError: it cannot be written, or the file is no longer at its path: what
+                is written into one that was removed, or that an editor has replaced,
+                would be lost.
+        """
         if self._file is not None:
+            self._check_in_place()
             self._file.write(json.dumps(finite_or_null(values)) + "\n")
 
+    def _check_in_place(self) -> None:
+        with suppress(OSError):
+            if self._file is None or os.path.samestat(
+                os.fstat(self._file.fileno()), self._path.lstat()
+            ):
+                return
+        raise OSError(
+            f"{self._path} was removed or replaced while the run wrote there: the run "
+            "stops. Go on with --resume"
+        )
+
     def sync(self) -> None:
-        """Wait until all lines are on the disk."""
+        """Wait until all lines are on the disk.
+
+        Raises:
+            OSError: as `write`.
+        """
         if self._file is not None:
+            self._check_in_place()
             self._file.flush()
             os.fsync(self._file.fileno())
 

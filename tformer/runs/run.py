@@ -225,10 +225,11 @@ class Run:
             scores = validation_scores(self._unwrapped, self.data, self.device)
         except FloatingPointError as error:
             raise FloatingPointError(f"after step {step}: {error}") from error
+        self.folder.check_in_place()  # it may have taken long
         self._metrics.write({"step": step, **scores})
 
     def _save(self, step: int) -> None:
-        self.folder.check_in_place()  # an evaluation may have taken long
+        self.folder.check_in_place()
         self._metrics.sync()  # no line of a step before the checkpoint can be lost
         facts = {
             "scaler": self.precision.scaler.state_dict(),
