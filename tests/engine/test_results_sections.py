@@ -11,6 +11,7 @@ from engine.results.groups import command, exact, folder_name, grouped
 from engine.results.kept import run_name
 from engine.results.numbers import (
     interval,
+    items,
     listed,
     number,
     span,
@@ -102,6 +103,8 @@ def test_how_numbers_are_written():
     names = {}
     exec("if True:\n" + code, names)
     assert names["x"] == pytest.approx(numbers, rel=1e-4)
+    exec("if True:\n" + items(["a'b", "c"], "y"), names)
+    assert names["y"] == ["a'b", "c"]
 
 
 def test_a_baseline_is_a_group_and_a_name_of_its_own():

@@ -15,7 +15,7 @@ from engine.results.groups import (
     steps,
     task,
 )
-from engine.results.numbers import listed, percent, span, table, wilson
+from engine.results.numbers import items, listed, percent, span, table, wilson
 
 PARTS = {
     "": "nothing: all parts",
@@ -78,11 +78,11 @@ def _picture(groups: Sequence[Group]) -> str:
     ```python
     import matplotlib.pyplot as plt
 
-    names = {names!r}
+{items(names, "names")}
 {listed((round(x, 4) for x in rates), "rates")}
 {listed((round(low, 4) for low, _ in ends), "lows")}
 {listed((round(high, 4) for _, high in ends), "highs")}
-    seeds = {seeds!r}
+{items(seeds, "seeds")}
     errors = [
         [rate - low for rate, low in zip(rates, lows)],
         [high - rate for rate, high in zip(rates, highs)],

@@ -15,7 +15,7 @@ from engine.results.groups import (
     steps,
     task,
 )
-from engine.results.numbers import listed, percent, table, wilson
+from engine.results.numbers import items, listed, percent, table, wilson
 
 TASK = "dates"
 TITLES = {
@@ -90,7 +90,7 @@ def _picture(groups: Sequence[Group]) -> str:
     ```python
     import matplotlib.pyplot as plt
 
-    names = {names!r}
+{items(names, "names")}
 {listed((round(x, 4) for x in rates), "rates")}
 {listed((round(low, 4) for low, _ in ends), "lows")}
 {listed((round(high, 4) for _, high in ends), "highs")}

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+import textwrap
 from collections.abc import Iterable, Sequence
 
 SPACE = "\u00a0"  # a line of a table is not broken here
@@ -78,6 +79,17 @@ def wide(name: str, least: int = 14) -> str:
 def text_cell(text: str) -> str:
     """Write a text that a model read or wrote, in a table: `|` would end the cell."""
     return f"`{text}`".replace("|", "\\|") if text else "(nothing)"
+
+
+def fold(text: str, width: int) -> str:
+    """Break a label of a picture into lines."""
+    return "\n".join(textwrap.wrap(text, width))
+
+
+def items(values: Iterable[object], name: str) -> str:
+    """Write a list of Python with a line an item."""
+    lines = "".join(f"        {value!r},\n" for value in values)
+    return f"    {name} = [\n{lines}    ]"
 
 
 def listed(values: Iterable[float], name: str) -> str:

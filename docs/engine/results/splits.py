@@ -5,13 +5,28 @@ from typing import Any
 
 from engine.results.groups import NAMES, OWN, Group, model, off, steps, task
 from engine.results.models import TITLES
-from engine.results.numbers import MISSING, interval, percent, table, text_cell
+from engine.results.numbers import (
+    MISSING,
+    fold,
+    interval,
+    items,
+    listed,
+    percent,
+    table,
+    text_cell,
+    wilson,
+)
 
 SPLITS = {
     "new-years": "1700 to 1899, 2100 to 2299",
     "new-formats": "new order of the parts",
     "long-texts": "longer texts",
 }
+ALT = (
+    "Points with short lines, a row each for the test and for each harder split: how "
+    "many of the dates each model reads, as the table below says."
+)
+CAPTION = "Lines: the 95 % interval over the dates asked. What is new is at the left."
 SHOWN = 4  # wrong answers of each split
 
 
@@ -31,10 +46,13 @@ def section(groups: Sequence[Group]) -> str:
         "well: years outside 1900 to 2099; day, month and year in an order in which "
         "the locale never writes them, as *1979 mai 3*; or a date written again and "
         "again until the text is longer than any of the training. Each cell has the "
-        "mean over the seeds, and Wilson's 95 % interval over the dates asked.\n\n"
+        "mean over the seeds, and Wilson's 95 % interval over the dates asked; it says "
+        "nothing of another training.\n\n"
     )
     head = ["model", "the test", *SPLITS.values(), "seeds"]
-    return text + table(head, rows, right=range(1, 6)) + _mistakes(asked)
+    return (
+        text + _picture(asked) + table(head, rows, right=range(1, 6)) + _mistakes(asked)
+    )
 
 
 def locales(groups: Sequence[Group]) -> str:
@@ -52,7 +70,7 @@ def locales(groups: Sequence[Group]) -> str:
     lines = [
         [
             f"{NAMES[task(g)]}, {steps(g):,} steps",
-            *(_of(g, each) for each in names),
+            *(_cell(g, each) for each in names),
             str(len(g)),
         ]
         for g in (*without, *whole)
@@ -68,6 +86,50 @@ def locales(groups: Sequence[Group]) -> str:
     return (
         text + table(head, lines, right=range(1, len(names) + 2)) + _mistakes(without)
     )
+
+
+def _picture(groups: Sequence[Group]) -> str:
+    """Draw the rates of the models that were trained, split by split."""
+    lines = []
+    for group in groups:
+        rates = [_rates(group, split) for split in ("", *SPLITS)]
+        if group[0]["result"]["parameters"] and all(found for found, _ in rates):
+            means = [sum(found) / len(found) for found, _ in rates]
+            ends = [wilson(m, n) for m, (_, n) in zip(means, rates, strict=True)]
+            lines += [
+                listed((round(m, 4) for m in means), "rates"),
+                listed((round(low, 4) for low, _ in ends), "lows"),
+                listed((round(high, 4) for _, high in ends), "highs"),
+                f"    models[{_name(group).replace('`', '')!r}] = rates, lows, highs",
+            ]
+    if not lines:
+        return ""
+    numbers, splits = "\n".join(lines), ["the test", *SPLITS.values()]
+    return f"""??? note "The code of this picture, and its numbers"
+
+    ```python
+    import matplotlib.pyplot as plt
+
+{items((fold(name, 18) for name in splits), "splits")}
+    models = {{}}
+{numbers}
+    figure, ax = plt.subplots(figsize=(4.8, 4.4))
+    for i, (name, (rates, lows, highs)) in enumerate(models.items()):
+        places = [split + 0.18 * (i - (len(models) - 1) / 2) for split in range(4)]
+        errors = [
+            [rate - low for rate, low in zip(rates, lows)],
+            [high - rate for rate, high in zip(rates, highs)],
+        ]
+        ax.errorbar(rates, places, xerr=errors, fmt="osD^v"[i], capsize=3, label=name)
+    ax.set_yticks(range(4), splits)
+    ax.invert_yaxis()
+    ax.set(xlabel="exact match", xlim=(-0.02, 1.02))
+    ax.legend(loc="upper center", bbox_to_anchor=(0.3, -0.2))
+    ```
+
+![{ALT}](figures/results-harder.svg "{CAPTION}")
+
+"""
 
 
 def _locales_asked(run: dict[str, Any]) -> list[str]:
@@ -88,33 +150,29 @@ def _count(group: Group) -> int | str:
     return len(group) if group[0]["result"]["parameters"] else MISSING
 
 
+def _rates(group: Group, split: str) -> tuple[list[float], int]:
+    """Return the rate of each seed in a split, or "" for the test, and of how many."""
+    if not split:
+        rates = [run["result"]["test_exact_match"] for run in group]
+        return rates, group[0]["result"]["test_pairs"]
+    found = [run.get("evaluations", {}).get(split) for run in group]
+    asked = [each["result"] for each in found if each]
+    return [each["exact_match"] for each in asked], asked[0]["pairs"] if asked else 0
+
+
 def _cell(group: Group, split: str) -> str:
     """Write the rate of a split, or of the test itself, over its interval."""
-    if split:
-        return _of(group, split)
-    rates = [run["result"]["test_exact_match"] for run in group]
-    return _rate(rates, group[0]["result"]["test_pairs"])
-
-
-def _of(group: Group, split: str) -> str:
-    found = _evaluations(group, split)
-    if not found:
+    rates, count = _rates(group, split)
+    if not rates:
         return MISSING
-    rates = [each["result"]["exact_match"] for each in found]
     seeds = f" ({len(rates)} seed{'s'[: len(rates) != 1]})"
-    note = seeds if len(rates) != len(group) else ""
-    return _rate(rates, found[0]["result"]["pairs"]) + note
+    return _rate(rates, count) + (seeds if len(rates) != len(group) else "")
 
 
 def _rate(rates: Sequence[float], count: int) -> str:
     mean = sum(rates) / len(rates)
     digits = 1 if 0.01 < mean < 0.99 else 2
     return f"{percent(mean, digits)}<br>{interval(mean, count, digits)}"
-
-
-def _evaluations(group: Group, split: str) -> list[dict[str, Any]]:
-    found = (run.get("evaluations", {}).get(split) for run in group)
-    return [each for each in found if each]
 
 
 def _mistakes(groups: Sequence[Group]) -> str:
