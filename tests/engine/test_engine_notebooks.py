@@ -71,7 +71,8 @@ def test_text_is_that_of_a_notebook(chapter: dict[str, Any]) -> None:
 
 def test_code_is_that_of_the_page(chapter: dict[str, Any]) -> None:
     loading, *code = sources(chapter, "code")
-    assert loading.startswith("# tiny, as far as this notebook needs it")
+    assert loading.startswith("#@title Get tiny: the one that is installed, or else")
+    assert len(loading.split("\n")) < 12  # it can be read
     assert code[0].endswith("for value in values]")
     assert "values = [1.0, 2.0]  # (1)\n" in code[1]
     assert code[2].startswith('text = """\n  two lines\n\n"""')
@@ -137,9 +138,15 @@ def test_a_page_without_the_package_has_no_copy_of_it(write: Write) -> None:
 
 def test_only_data_that_the_code_names_is_copied(project: Project) -> None:
     widths = project.root / "tiny" / "data" / "widths.json"
-    assert needed_data(project, ['open(folder / "widths.json")']) == [widths]
-    assert needed_data(project, ['files("tiny") / "data" / name']) == [widths]
-    assert needed_data(project, ["data = 1"]) == []
+    assert needed_data(project, ['open(folder / "widths.json")'], []) == [widths]
+    assert needed_data(project, ['files("tiny") / "data" / name'], []) == [widths]
+    assert needed_data(project, ["data = 1"], []) == []
+    beside = widths.parent / "reading.py"
+    beside.touch()
+    assert needed_data(project, [], [beside]) == [widths]
+    top = project.root / "tiny/__init__.py"
+    top.write_text('NAMES = {"data": "widths.json"}\n', "utf-8")
+    assert needed_data(project, [], [top]) == []
 
 
 def test_boxes_inside_boxes_open_up(write: Write) -> None:

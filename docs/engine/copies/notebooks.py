@@ -44,10 +44,9 @@ def notebook(ran: Ran) -> str:
     about = f"*A copy of <{where}>, with its outputs. Every cell runs here as well.*"
     cells = [_text_cell(about)]
     if ran.modules:
-        sources = [path.read_text("utf-8") for path in ran.modules]
-        sources += [block.fence.code for block in page.blocks]
-        files = [*ran.modules, *needed_data(page.project, sources)]
-        cells.append(_code_cell(loading_cell(page.project, files), []))
+        blocks = [block.fence.code for block in page.blocks]
+        files = [*ran.modules, *needed_data(page.project, blocks, ran.modules)]
+        cells.append(_loading_cell(page.project, files))
     cells += _cells(ran)
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     for count, cell in enumerate(code, 1):
@@ -244,32 +243,29 @@ def _code(span: str) -> str:
     return re.sub(r"^(`+)(?:#!|:::)\w+ ", r"\1", span)
 
 
-_CELL = '''\
-# {package}, as far as this notebook needs it, for where it is not installed.
+_LOADING = """\
+#@title Get {package}: the one that is installed, or else the copy that this cell holds
 try:
     import {package}
 except ImportError:
-    import base64
-    import io
-    import sys
-    import tempfile
-    import zipfile
+    import base64, io, sys, tempfile, zipfile
 
     folder = tempfile.mkdtemp()
     sys.path.insert(0, folder)
-    zipfile.ZipFile(
-        io.BytesIO(
-            base64.b64decode(
-                """
-{copy}
-"""
-            )
-        )
-    ).extractall(folder)'''
+    # {count} files of {url}, zipped: open them with zipfile to see which
+    copy = "{copy}"
+    zipfile.ZipFile(io.BytesIO(base64.b64decode(copy))).extractall(folder)"""
 
 
-def loading_cell(project: Project, files: Iterable[Path]) -> str:
-    """Return a cell that makes the package importable, from a copy of `files`."""
+def _loading_cell(project: Project, files: list[Path]) -> Cell:
+    """Return the first cell: closed, so that a reader sees its title."""
+    cell = _code_cell(loading_code(project, files), [])
+    cell["metadata"] = {"cellView": "form", "jupyter": {"source_hidden": True}}
+    return cell
+
+
+def loading_code(project: Project, files: list[Path]) -> str:
+    """Return code that makes the package importable, from a copy of `files`."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as copy:
         for path in sorted(files):
@@ -278,22 +274,31 @@ def loading_cell(project: Project, files: Iterable[Path]) -> str:
             entry.compress_type = zipfile.ZIP_DEFLATED
             copy.writestr(entry, path.read_bytes())
     text = base64.b64encode(archive.getvalue()).decode("ascii")
-    return _CELL.format(
-        package=project.package, copy="\n".join(textwrap.wrap(text, 88))
+    return _LOADING.format(
+        package=project.package, url=project.repo_url, count=len(files), copy=text
     )
 
 
-def needed_data(project: Project, sources: Iterable[str]) -> list[Path]:
-    """Return the data files of the package that code in `sources` may read.
+def needed_data(
+    project: Project, code: Iterable[str], modules: Iterable[Path]
+) -> list[Path]:
+    """Return the data files of the package that a page may read.
 
-    That is every file whose own name, or the name of whose folder, is written there.
+    That is every file beside a module that the page imports, and every file whose own
+    name, or the name of whose folder, stands in the code of the page or of these
+    modules; the package itself names all its folders, and does not count.
     """
-    code = "\n".join(sources)
-    data = (path for path in project.package_files() if path.suffix != ".py")
     package = project.root / project.package
+    inner = [path for path in modules if path != package / "__init__.py"]
+    text = "\n".join([*code, *(path.read_text("utf-8") for path in inner)])
+    beside = {path.parent for path in inner} - {package}
     return [
         path
-        for path in data
-        if path.name in code
-        or (path.parent != package and f'"{path.parent.name}"' in code)
+        for path in project.package_files()
+        if path.suffix != ".py"
+        and (
+            path.parent in beside
+            or path.name in text
+            or (path.parent != package and f'"{path.parent.name}"' in text)
+        )
     ]
