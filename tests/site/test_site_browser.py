@@ -86,8 +86,10 @@ def test_a_bad_page_is_noticed(browser: Browser, home: str) -> None:
     bad = """() => {
       const article = document.querySelector("article")
       article.insertAdjacentHTML("beforeend",
-        '<p style="width: 3000px">\\\\(x\\\\)</p><img src="gone.svg"><a href="/"></a>' +
-        '<p style="color: #ccc; background: #fff">pale</p>')
+        '<p>\\\\(x\\\\)</p><img src="gone.svg"><a href="/"></a><p>pale</p>')
+      const [wide, pale] = [...article.querySelectorAll(":scope > p")].slice(-2)
+      wide.style.width = "3000px"
+      Object.assign(pale.style, {color: "#ccc", background: "#fff"})
       fetch("https://example.org/").catch(() => {})
       return new Promise((done) => setTimeout(done, 300))
     }"""

@@ -3,21 +3,34 @@ document$.subscribe(() => {
   const search = document.querySelector("[data-md-component=search]")
   search?.setAttribute("aria-label", "Search")
 
+  /* The list of results is a stop for Tab, but not while it is closed. */
+  const results = search?.querySelector(".md-search__output")
+  const open = document.getElementById("__search")
+  const stop = () => results && (results.inert = !open.checked)
+  open?.addEventListener("change", stop)
+  stop()
+
   for (const item of document.querySelectorAll(".task-list-item"))
     item.querySelector("input")?.setAttribute("aria-label", item.textContent.trim())
 
-  /* What scrolls sideways must be reachable by Tab, and then obeys the arrow keys. */
+  /* What scrolls sideways must be reachable by Tab, and then obeys the arrow keys. A box
+     that is out of sight has no layout yet, and is not asked for one. */
   const wide =
     "pre > code, .arithmatex, .md-typeset__scrollwrap, .highlight-ipynb, .figure-box"
   const reach = new ResizeObserver((entries) => {
-    for (const { target } of entries)
-      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0
-      else target.removeAttribute("tabindex")
+    const seen = entries
+      .map(({ target }) => target)
+      .filter((box) => box.checkVisibility({ contentVisibilityAuto: true }))
+    const scrolls = seen.map((box) => box.scrollWidth > box.clientWidth)
+    for (const [n, box] of seen.entries())
+      if (scrolls[n]) box.tabIndex = 0
+      else box.removeAttribute("tabindex")
   })
 
   const nameless = ".md-annotation__index:not([aria-label])"
+  const buttons = "nav.md-code__nav:not([role])"
 
-  /* Material draws annotations and table wrappers after the page has loaded. */
+  /* Material draws annotations, buttons and table wrappers when they come into sight. */
   const mend = () => {
     for (const box of document.querySelectorAll(wide)) reach.observe(box)
     /* A page has one navigation; the buttons of a block are none. */
@@ -25,9 +38,22 @@ document$.subscribe(() => {
       buttons.role = "group"
     for (const link of document.querySelectorAll(nameless))
       link.ariaLabel = `Note ${link.dataset.mdAnnotationId ?? ""}`.trim()
+    for (const group of document.querySelectorAll(buttons)) {
+      group.role = "group" // as a landmark it would need a name of its own
+      group.ariaLabel = "Code"
+    }
+  }
+  let waiting = false
+  const soon = () => {
+    if (waiting) return
+    waiting = true
+    setTimeout(() => {
+      waiting = false
+      mend()
+    }, 50)
   }
   mend()
   const article = document.querySelector("article")
   const all = { childList: true, subtree: true }
-  if (article) new MutationObserver(mend).observe(article, all)
+  if (article) new MutationObserver(soon).observe(article, all)
 })

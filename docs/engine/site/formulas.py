@@ -1,0 +1,124 @@
+"""Formulas are set when the site is built, and read without JavaScript.
+
+MkDocs builds all pages from Markdown first, then puts each into the template. Between
+the two, KaTeX sets the formulas of all pages in one call, except those that it set
+before: they lie in `.cache/formulas.json`.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.pages import Page
+
+from engine.looking import ONE_PAGE
+from engine.site.node import PACKAGES, call
+
+log = logging.getLogger("mkdocs.hooks.formulas")
+
+Formula = tuple[str, bool]  # its LaTeX, and whether it stands in a line of its own
+
+_FORMULA = re.compile(
+    r'<(?P<tag>span|div) class="arithmatex">'
+    r"\s*\\(?:\((?P<inline>.*?)\\\)|\[(?P<display>.*?)\\\])\s*</(?P=tag)>",
+    re.DOTALL,
+)
+_TAG = re.compile(r"(<[^>]+>)")
+_DOLLARS = re.compile(r"\$\$(?P<display>[^$]+)\$\$|\$(?P<inline>[^$\s][^$]*)\$")
+
+_set: dict[Formula, str] = {}  # of this build
+
+
+def on_page_content(html: str, page: Page, **_: Any) -> str:
+    """Note the formulas of a page."""
+    if page.file.src_uri.endswith(".ipynb"):
+        html = with_marks(html)
+    _set.update(dict.fromkeys(formulas_in(html), ""))
+    return html
+
+
+def on_env(env: Any, config: MkDocsConfig, **_: Any) -> Any:
+    """Set the formulas of all pages."""
+    root = Path(config.config_file_path).resolve().parent
+    found = set_formulas(list(_set), root / ".cache" / "formulas.json")
+    _set.update(found)
+    digest = hashlib.sha256("".join(found.values()).encode())
+    config.extra["formulas"] = digest.hexdigest()[:8]
+    return env
+
+
+def on_page_context(context: Any, page: Page, **_: Any) -> Any:
+    """Put them in; the search has seen the page before, with LaTeX."""
+    page.content, wrong = with_formulas(page.content or "", _set)
+    for latex in wrong:
+        log.warning("%s: KaTeX cannot set %s", page.file.src_uri, latex)
+    return context
+
+
+def formulas_in(html: str) -> list[Formula]:
+    """Return the formulas that arithmatex has marked in a page."""
+    return [_formula(match) for match in _FORMULA.finditer(html)]
+
+
+def set_formulas(formulas: list[Formula], cache: Path) -> dict[Formula, str]:
+    """Return the HTML of each formula; call KaTeX, once, for those that are new."""
+    version = json.loads((PACKAGES / "katex/package.json").read_text("utf-8"))[
+        "version"
+    ]
+    known = json.loads(cache.read_text("utf-8")) if cache.is_file() else {}
+    keys = {x: f"{version} {'display' if x[1] else 'inline'} {x[0]}" for x in formulas}
+    new = [formula for formula in formulas if keys[formula] not in known]
+    if new:
+        made = call("formulas.mjs", new)
+        known.update({keys[x]: html for x, html in zip(new, made, strict=True)})
+    if ONE_PAGE not in os.environ:  # what no page has any more is forgotten
+        known = {key: known[key] for key in keys.values()}
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    cache.write_text(json.dumps(known, ensure_ascii=False), "utf-8")
+    return {formula: known[key] for formula, key in keys.items()}
+
+
+def with_formulas(html: str, found: dict[Formula, str]) -> tuple[str, list[str]]:
+    """Return a page with its formulas set, and those that KaTeX refuses."""
+    wrong = []
+
+    def put(match: re.Match[str]) -> str:
+        formula = _formula(match)
+        made = found[formula]
+        if "katex-error" in made:
+            wrong.append(formula[0])
+        return f'<div class="arithmatex">{made}</div>' if formula[1] else made
+
+    return _FORMULA.sub(put, html), wrong
+
+
+def with_marks(html: str) -> str:
+    """Mark the formulas in a notebook's text as arithmatex marks those of a page."""
+    parts, inside, code = _TAG.split(html), 0, 0
+    for n, part in enumerate(parts):
+        if part.startswith("<div"):
+            inside += 1 if inside else "jp-RenderedMarkdown" in part
+        elif part == "</div>":
+            inside -= bool(inside)
+        elif re.match(r"</?(?:code|pre)\b", part):
+            code += -1 if part.startswith("</") else 1
+        elif inside and not code and not part.startswith("<"):
+            parts[n] = _DOLLARS.sub(_mark, part)
+    return "".join(parts)
+
+
+def _mark(match: re.Match[str]) -> str:
+    if match["display"]:
+        return rf'<div class="arithmatex">\[{match["display"]}\]</div>'
+    return rf'<span class="arithmatex">\({match["inline"]}\)</span>'
+
+
+def _formula(match: re.Match[str]) -> Formula:
+    display = match["display"] is not None
+    return unescape(match["display" if display else "inline"]).strip(), display

@@ -1,0 +1,65 @@
+"""A Content-Security-Policy in each page: it runs the site's own files, nothing else.
+
+Material has some short scripts in its pages. Each of them is allowed by the hash of its
+text; a script that somebody else brings into a page does not run.
+"""
+
+import base64
+import hashlib
+import re
+from typing import Any
+
+from mkdocs.plugins import event_priority
+
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' data:",
+    "font-src": "'self'",
+    "connect-src": "'self'",
+    "worker-src": "'self'",
+    "base-uri": "'none'",
+    "form-action": "'self'",
+}
+
+_INLINE = re.compile(
+    r"<(?P<tag>script|style)(?P<attributes>(?:\s[^>]*)?)>(?P<text>.*?)</(?P=tag)>",
+    re.DOTALL,
+)
+_DATA = re.compile(r'\stype="application/(?:ld\+)?json"')
+_FIRST = '<meta charset="utf-8">'
+
+
+@event_priority(-100)  # when nothing changes the page any more
+def on_post_page(output: str, **_: Any) -> str:
+    """Write the policy into a page."""
+    return with_policy(output)
+
+
+@event_priority(-100)
+def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
+    """Write it into pages that are no Markdown: 404.html."""
+    is_page = template_name.endswith(".html")
+    return with_policy(output_content) if is_page else output_content
+
+
+def with_policy(html: str) -> str:
+    """Return a page with the policy that allows what it has inside, and no more."""
+    allowed: dict[str, list[str]] = {"script": [], "style": []}
+    for found in _INLINE.finditer(html):
+        given = found["attributes"]
+        if " src=" not in given and not _DATA.search(given):
+            allowed[found["tag"]].append(digest(found["text"]))
+    policy = dict(POLICY)
+    for tag, hashes in allowed.items():
+        policy[f"{tag}-src"] = " ".join([policy[f"{tag}-src"], *sorted(set(hashes))])
+    text = "; ".join(f"{name} {value}" for name, value in policy.items())
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{text}">'
+    return html.replace(_FIRST, f"{_FIRST}\n      {meta}", 1)
+
+
+def digest(text: str) -> str:
+    """Return the hash by which a policy allows a script or a style."""
+    value = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{value}'"

@@ -1,0 +1,216 @@
+"""What a page loads before the first search, and what may run in it."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+from playwright.sync_api import Browser
+
+from engine.site.bundles import without_styles
+from engine.site.formulas import formulas_in, set_formulas, with_formulas, with_marks
+from engine.site.images import size_of, with_sizes
+from engine.site.policy import digest, with_policy
+from engine.site.tables import without_empty_headings
+from navigation import CHAPTERS, FILES, url
+from serving import compressed
+from test_site_browser import PHONE, opened
+
+HOME, ATTENTION, TRANSFORMER = "", "chapters/attention/", "chapters/transformer/"
+LAB = next(url(file) for file in FILES if file.endswith(".ipynb"))
+KINDS = [HOME, ATTENTION, "api/tformer/nn/attention/", "results/", LAB]
+KILOBYTES, REQUESTS, NODES = 250, 22, 9_500
+
+
+@pytest.mark.parametrize("page", [HOME, ATTENTION, TRANSFORMER])
+def test_a_page_is_light(browser: Browser, home: str, www: Path, page: str) -> None:
+    """Compressed kilobytes and requests on a phone, before a scroll or a search."""
+    with opened(browser, home) as (tab, _):
+        tab.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+        asked: list[str] = []
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(home + page, wait_until="networkidle")
+        paths = [urlsplit(x).path.lstrip("/") for x in asked if x.startswith("http")]
+        files = [www / path for path in dict.fromkeys(paths)]
+        files = [x / "index.html" if x.is_dir() else x for x in files]
+        sizes = {x.name: len(compressed(x)) / 1000 for x in files}
+        assert "sections.json" not in sizes
+        told = sorted(sizes.items(), key=lambda x: -x[1])
+        assert sum(sizes.values()) <= KILOBYTES, told
+        assert len(files) <= REQUESTS, told
+        assert tab.evaluate("document.querySelectorAll('*').length") <= NODES
+        assert tab.evaluate(SHIFT) <= 0.01
+
+
+SHIFT = """() => new Promise((done) => {
+  let sum = 0
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) if (!entry.hadRecentInput) sum += entry.value
+  }).observe({type: "layout-shift", buffered: true})
+  setTimeout(() => done(sum), 300)
+})"""
+
+
+class Head(HTMLParser):
+    """The stylesheets of a page, and its scripts that keep a paint waiting."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.sheets: list[str] = []
+        self.waits: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "link" and given.get("rel") == "stylesheet":
+            self.sheets.append(given["href"] or "")
+        if tag == "script" and "src" in given and "defer" not in given:
+            self.waits.append(given["src"] or "")
+
+
+@pytest.mark.parametrize("page", [HOME, *map(url, CHAPTERS)])
+def test_one_stylesheet_and_no_script_stop_the_first_paint(
+    site: Path, page: str
+) -> None:
+    html = (site / page / "index.html").read_text("utf-8")
+    head = Head(html)
+    assert len(head.sheets) == 1
+    assert not head.waits
+    sheet = urljoin(f"http://site/{page}", head.sheets[0]).removeprefix("http://site/")
+    assert (site / sheet.partition("?")[0]).is_file()
+    assert ("formulas.css" in sheet) == ('class="katex' in html)
+
+
+def test_formulas_are_read_without_javascript(browser: Browser, home: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto(home + ATTENTION)
+    formula = tab.locator("div.arithmatex .katex-html").first
+    box = formula.bounding_box()
+    assert box
+    assert box["height"] > 30  # a fraction, as KaTeX sets it
+    assert tab.locator("annotation").first.text_content()
+    assert not tab.locator(".katex-mathml").first.evaluate("x => x.clientWidth > 1")
+    context.close()
+
+
+@pytest.mark.parametrize("page", KINDS)
+def test_a_page_runs_nothing_but_its_own(
+    browser: Browser, home: str, page: str
+) -> None:
+    """The policy is there, and the page lives with it: scheme, search, copying."""
+    with opened(browser, home, page) as (tab, wrong):
+        meta = tab.locator("meta[http-equiv=Content-Security-Policy]")
+        policy = meta.get_attribute("content") or ""
+        assert "unsafe" not in policy
+        assert "default-src 'none'" in policy
+        tab.locator("form[data-md-component=palette] label:not([hidden])").click()
+        tab.locator("form[data-md-component=palette] label:not([hidden])").click()
+        tab.get_by_role("textbox", name="Search").click()
+        tab.keyboard.type("softmax")
+        tab.locator(".md-search-result__link").first.wait_for()
+        assert not wrong, "\n".join(wrong)
+
+
+def test_a_foreign_script_does_not_run(browser: Browser, home: str) -> None:
+    with opened(browser, home) as (tab, wrong):
+        tab.evaluate(
+            """() => {
+              const script = document.createElement("script")
+              script.textContent = "window.foreign = true"
+              document.head.append(script)
+            }"""
+        )
+        assert tab.evaluate("window.foreign") is None
+        assert any("Content Security Policy" in sentence for sentence in wrong)
+
+
+def test_a_link_inside_a_page_leads_to_its_heading(browser: Browser, home: str) -> None:
+    """Though what lies between is laid out on the way only."""
+    with opened(browser, home, ATTENTION) as (tab, _):
+        tab.locator(".md-sidebar--secondary a[href='#check-it']").click()
+        tab.wait_for_timeout(500)
+        top = tab.evaluate(
+            "document.getElementById('check-it').getBoundingClientRect().top"
+        )
+        assert 0 <= top <= 200
+
+
+def test_glossary_terms_are_reached_by_keyboard(browser: Browser, home: str) -> None:
+    with opened(browser, home, ATTENTION) as (tab, _):
+        term = tab.locator("article abbr").first
+        term.focus()
+        assert tab.evaluate("document.activeElement.tagName") == "ABBR"
+        tab.locator(".md-tooltip2--active, .md-tooltip--active").first.wait_for()
+
+
+def test_the_closed_search_is_no_stop(browser: Browser, home: str) -> None:
+    with opened(browser, home) as (tab, _):
+        assert tab.locator(".md-search__output").get_attribute("inert") is not None
+        tab.get_by_role("textbox", name="Search").click()
+        tab.locator(".md-search__output:not([inert])").wait_for()
+
+
+def test_formulas_are_set_once(tmp_path: Path) -> None:
+    html = r'<p><span class="arithmatex">\(a &lt; b\)</span></p>'
+    html += '<div class="arithmatex">\n\\[\n\\frac{1}{2}\n\\]</div>'
+    formulas = formulas_in(html)
+    assert formulas == [("a < b", False), (r"\frac{1}{2}", True)]
+    cache = tmp_path / "formulas.json"
+    found = set_formulas(formulas, cache)
+    assert set_formulas(formulas, cache) == found
+    page, wrong = with_formulas(html, found)
+    assert "arithmatex" in page
+    assert r"\(" not in page
+    assert '<annotation encoding="application/x-tex">a &lt; b</annotation>' in page
+    assert not wrong
+
+
+def test_a_bad_formula_is_told(tmp_path: Path) -> None:
+    html = r'<span class="arithmatex">\(\frac{1\)</span>'
+    found = set_formulas(formulas_in(html), tmp_path / "formulas.json")
+    assert with_formulas(html, found)[1] == [r"\frac{1"]
+
+
+def test_dollars_of_a_notebook_are_marked() -> None:
+    html = '<div class="x jp-RenderedMarkdown"><p>$a$, <code>$b$</code></p></div><p>$c$'
+    marked = with_marks(html)
+    assert r'<span class="arithmatex">\(a\)</span>' in marked
+    assert "<code>$b$</code></p></div><p>$c$" in marked
+
+
+def test_styles_become_classes() -> None:
+    rules: dict[str, str] = {}
+    html = '<td style="width: 1em;"><b class="x" style="width: 1em">style="no"</b><br/>'
+    page = without_styles(html, rules)
+    ((name, declarations),) = rules.items()
+    assert declarations == "width: 1em"
+    assert page == f'<td class="{name}"><b class="{name} x">style="no"</b><br/>'
+
+
+def test_the_policy_allows_what_the_page_has_inside() -> None:
+    html = '<meta charset="utf-8"><script>a()</script><script src="b.js"></script>'
+    html += '<script type="application/ld+json">{}</script><style>p{}</style>'
+    policy = re.search(r'content="([^"]*)"', with_policy(html))
+    assert policy
+    assert f"script-src 'self' {digest('a()')};" in policy[1]
+    assert f"style-src 'self' {digest('p{}')};" in policy[1]
+    assert digest("a()") == "'sha256-qVpDBgj7bpq5hMAcGp3AOc79J3Y1Z4HvySTwKrWDoy4='"
+
+
+def test_pictures_keep_their_place() -> None:
+    svg = '<?xml version="1.0"?><svg width="72pt" height="36.5pt" viewBox="0 0 72 36">'
+    assert size_of(svg) == (96, 49)
+    html = with_sizes(
+        '<img src="a.svg"> <img alt="" src="b.svg" />', {"b.svg": (1, 2)}.get
+    )
+    assert html == (
+        '<img src="a.svg"> <img alt="" src="b.svg" width="1" height="2" '
+        'loading="lazy" decoding="async">'
+    )
+
+
+def test_the_corner_of_a_table_is_no_heading() -> None:
+    html = '<th style="x"></th><th>a</th><th> </th>'
+    assert without_empty_headings(html) == '<td style="x"></td><th>a</th><td></td>'
