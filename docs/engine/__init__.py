@@ -20,6 +20,6 @@ site/         MkDocs: `hooks`, `lists` (tables of chapters), `api` (about the AP
               pages), `search` (what the search looks through), `code` (folds and
               links), `captions`, `images`, `tables`, `formulas` (set by KaTeX),
               `bundles` (one stylesheet, one script), `policy` (what may run),
-              `node` (calls npm packages)
+              `machines` (robots.txt, llms.txt), `node` (calls npm packages)
 __main__      the command line: `python -m engine --help`
 """

@@ -1,0 +1,88 @@
+"""What machines read: robots.txt, llms.txt, and in each chapter what it teaches.
+
+The chapters, their order and their questions are those of `lists`.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.pages import Page
+
+from engine.project import Project
+from engine.site.lists import Chapter, chapters
+
+_building: dict[str, Any] = {}
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Read the chapters once a build."""
+    project = Project(Path(config.config_file_path).resolve().parent)
+    _building.update(project=project, chapters=chapters(project))
+    return config
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
+    """Write into a chapter what it is, as schema.org says it."""
+    project: Project = _building["project"]
+    listed: list[Chapter] = _building["chapters"]
+    for number, chapter in enumerate(listed, 1):
+        if chapter.file == page.file.src_uri:
+            said = about(chapter, number, project.site_url, config.site_name)
+            data = json.dumps(said, ensure_ascii=False).replace("</", "<\\/")
+            script = f'<script type="application/ld+json">{data}</script>'
+            return output.replace("</head>", f"{script}\n  </head>", 1)
+    return output
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write the two files."""
+    project: Project = _building["project"]
+    site = Path(config.site_dir)
+    robots = f"User-agent: *\nAllow: /\nSitemap: {project.site_url}sitemap.xml\n"
+    (site / "robots.txt").write_text(robots, "utf-8")
+    lines = overview(
+        _building["chapters"],
+        project.site_url,
+        config.site_name,
+        config.site_description or "",
+    )
+    (site / "llms.txt").write_text("\n".join(lines), "utf-8")
+
+
+def about(chapter: Chapter, number: int, home: str, book: str) -> dict[str, Any]:
+    """Return what a chapter is in the words of schema.org.
+
+    Args:
+        chapter: which.
+        number: its place in the book, from 1.
+        home: the address of the site.
+        book: its name.
+    """
+    said = {
+        "@context": "https://schema.org",
+        "@type": ["TechArticle", "LearningResource", "Chapter"],
+        "headline": chapter.title,
+        "name": chapter.title,
+        "position": number,
+        "description": chapter.meta.get("description"),
+        "abstract": chapter.meta.get("question"),
+        "keywords": chapter.meta.get("keywords"),
+        "teaches": chapter.meta.get("goals"),
+        "url": home + chapter.file.removesuffix(".md") + "/",
+        "inLanguage": "en",
+        "isAccessibleForFree": True,
+        "license": "https://opensource.org/license/mit",
+        "isPartOf": {"@type": "Book", "name": book, "url": home},
+    }
+    return {key: value for key, value in said.items() if value is not None}
+
+
+def overview(listed: list[Chapter], home: str, name: str, summary: str) -> list[str]:
+    """Return the lines of llms.txt: the chapters in order, each with its question."""
+    lines = [f"# {name}", "", f"> {summary}", "", "## Chapters", ""]
+    for chapter in listed:
+        url = home + chapter.file.removesuffix(".md") + "/"
+        lines.append(f"- [{chapter.title}]({url}): {chapter.meta.get('question')}")
+    return [*lines, ""]
