@@ -5,6 +5,7 @@ internal: that is what these tests look for. `make nightly` looks for an hour.
 """
 
 import contextlib
+import functools
 import inspect
 import io
 import json
@@ -170,12 +171,18 @@ ASKED = {
 }
 
 
+@functools.cache
+def names_of(run: str) -> list[str]:
+    """List the files of a run, once: a command may add one, and Hypothesis give up."""
+    names = sorted(str(p.relative_to(run)) for p in Path(run).rglob("*") if p.is_file())
+    return [name for name in names if not name.endswith(".svg")]
+
+
 @st.composite
 def faults(draw) -> tuple[str, str, str, Any, bool, list[str]]:
     """Draw a run, a file of it, how it is spoiled, and what is then asked for."""
     run = draw(st.sampled_from(sorted(ASKED)))
-    names = sorted(str(p.relative_to(run)) for p in Path(run).rglob("*") if p.is_file())
-    name = draw(st.sampled_from([n for n in names if not n.endswith(".svg")]))
+    name = draw(st.sampled_from(names_of(run)))
     how = draw(st.sampled_from(["value", "value", "cut", "bytes", "gone", "folder"]))
     what: Any = draw(st.integers(0, 400))
     if how == "bytes":
