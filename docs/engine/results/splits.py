@@ -22,6 +22,7 @@ SPLITS = {
     "new-formats": "new order of the parts",
     "long-texts": "longer texts",
 }
+LANGUAGES = {"da": "Danish", "ko": "Korean", "pt": "Portuguese", "uk": "Ukrainian"}
 ALT = (
     "Points with short lines, a row each for the test and for each harder split: how "
     "many of the dates each model reads, as the table below says."
@@ -80,9 +81,9 @@ def locales(groups: Sequence[Group]) -> str:
         "on 20 locales, and is tested in four others; days of the test are in no "
         "training. Danish has a near relative among the 20, and so has Portuguese; "
         "Ukrainian shares letters with Russian but not the names of its months; "
-        "nothing is like Korean. The second row had all 24 in its training.\n\n"
+        "no other locale has letters of Korean. The second row had all 24 in its training.\n\n"
     )
-    head = ["trained on", *(x.removeprefix("locale-") for x in names), "seeds"]
+    head = ["trained on", *map(_title, names), "seeds"]
     return (
         text + table(head, lines, right=range(1, len(names) + 2)) + _mistakes(without)
     )
@@ -136,6 +137,11 @@ def _locales_asked(run: dict[str, Any]) -> list[str]:
     return [name for name in run.get("evaluations", {}) if name.startswith("locale-")]
 
 
+def _title(split: str) -> str:
+    code = split.removeprefix("locale-")
+    return SPLITS.get(split) or LANGUAGES.get(code, code)
+
+
 def _name(group: Group) -> str:
     trained = group[0]["result"]["parameters"]
     made = f", {steps(group):,} steps" if trained else ""
@@ -184,7 +190,7 @@ def _mistakes(groups: Sequence[Group]) -> str:
         order = [name for name in SPLITS if name in kept] or _locales_asked(run)
         for split in order:
             each = kept[split]
-            title = SPLITS.get(split, split.removeprefix("locale-"))
+            title = _title(split)
             rows += [
                 [
                     title,
