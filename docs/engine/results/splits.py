@@ -81,7 +81,8 @@ def locales(groups: Sequence[Group]) -> str:
         "on 20 locales, and is tested in four others; days of the test are in no "
         "training. Danish has a near relative among the 20, and so has Portuguese; "
         "Ukrainian shares letters with Russian but not the names of its months; "
-        "no other locale has letters of Korean. The second row had all 24 in its training.\n\n"
+        "no other locale has letters of Korean. The second row had all 24 in its "
+        "training.\n\n"
     )
     head = ["trained on", *map(_title, names), "seeds"]
     return (
