@@ -1,5 +1,6 @@
 """Dates with one thing that the training had not: where the models fail, and how."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -183,27 +184,24 @@ def _rate(rates: Sequence[float], count: int) -> str:
 
 
 def _mistakes(groups: Sequence[Group]) -> str:
-    """Show wrong answers of our first model, a few of each split."""
+    """Show wrong answers of our first model, a table for each split."""
     ours = [g for g in groups if model(g[0]) == OWN]
-    rows = []
-    for run in (run for g in ours[:1] for run in g):
-        kept = run.get("evaluations", {})
-        order = [name for name in SPLITS if name in kept] or _locales_asked(run)
-        for split in order:
-            each = kept[split]
-            title = _title(split)
-            rows += [
-                [
-                    title,
-                    text_cell(wrong["source"]),
-                    text_cell(wrong["target"]),
-                    text_cell(wrong["written"]),
-                ]
-                for wrong in each.get("mistakes", [])[:SHOWN]
-            ]
-        break
-    if not rows:
+    if not ours:
         return ""
-    head = ["new", "the text", "right", "written"]
-    name = f"{_name(ours[0])}, seed {ours[0][0]['settings']['seed']}"
-    return f"\nWrong answers of {name}:\n\n" + table(head, rows, right=range(0))
+    run = ours[0][0]
+    kept = run.get("evaluations", {})
+    order = [name for name in SPLITS if name in kept] or _locales_asked(run)
+    head = ["the text", "right", "written"]
+    parts = []
+    for split in order:
+        rows = [
+            [text_cell(wrong[name]) for name in ("source", "target", "written")]
+            for wrong in kept[split].get("mistakes", [])[:SHOWN]
+        ]
+        if rows:
+            parts.append(f"\n{_title(split)}:\n\n{table(head, rows, right=range(0))}")
+    if not parts:
+        return ""
+    name = f"{_name(ours[0])}, seed {run['settings']['seed']}"
+    title = f'???+ note "Wrong answers of {name.replace("`", "")}"\n'
+    return "\n" + title + textwrap.indent("".join(parts), "    ")
