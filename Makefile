@@ -69,7 +69,7 @@ outputs: ready  ## run the chapters, and rewrite the outputs that they show
 chapter: .venv/.packages  ## begin a chapter: make chapter NAME=rms-norm MODULE=tformer/nn/norm.py [AFTER=heads]
 	$(PY) -m engine chapter "$(NAME)" "$(MODULE)" $(if $(AFTER),--after "$(AFTER)")
 
-lists: .venv/.packages  ## write README's table and the links to the next chapter
+lists: .venv/.packages  ## write README's table, the links to the next chapter, the lists of numbers
 	$(PY) -m engine lists
 
 lint: SCHEMA := .venv/bin/check-jsonschema --quiet --builtin-schema vendor.

@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     chapter.add_argument("name", help="of the file: rms-norm")
     chapter.add_argument("module", help="what it teaches: tformer/nn/norm.py")
     chapter.add_argument("--after", help="the chapter before it; else the last")
-    does = "write README's table of chapters, and the links from each to the next"
+    does = "write README's table, the links from chapter to chapter, and their numbers"
     commands.add_parser("lists", help=does, description=does)
     options = parser.parse_args(arguments)
     project = Project.find(Path.cwd())
@@ -58,9 +58,11 @@ def main(arguments: list[str] | None = None) -> int:
         print("\n".join(new))
         return 0
     if options.command == "lists":
+        from engine.pages.numbers import write_numbers
         from engine.site.lists import write_links, write_readme
 
         written = [*write_links(project), *["README.md"] * write_readme(project)]
+        written += write_numbers(project)
         print("\n".join(f"{file}: written" for file in written) or "all as it was")
         return 0
     if options.command == "results":
