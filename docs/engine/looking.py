@@ -22,6 +22,11 @@ ONE_PAGE = "ENGINE_PAGE"  # in the environment: the only page that MkDocs builds
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDTHS = {"wide": 1280, "phone": 390}
 SCHEMES = ("light", "dark")
+_ALL = "* { content-visibility: visible !important }"
+_LOAD = """() => Promise.all([...document.images].map(image => {
+    image.loading = "eager";
+    return image.decode().catch(() => {});
+}))"""
 
 
 def uses(project: Project, pages: list[Page], asked: str) -> list[str]:
@@ -105,9 +110,14 @@ def look(project: Project, page: Path) -> list[str]:
                 context = chromium.new_context(
                     viewport={"width": WIDTHS[width], "height": 900},
                     color_scheme="dark" if scheme == "dark" else "light",
+                    bypass_csp=True,  # for the style below
                 )
                 tab = context.new_page()
                 tab.goto(address + place, wait_until="networkidle")
+                # What is out of sight is not drawn before a reader comes near it.
+                tab.add_style_tag(content=_ALL)
+                tab.evaluate(_LOAD)
+                tab.wait_for_load_state("networkidle")
                 picture = folder / f"{page.stem}-{width}-{scheme}.png"
                 tab.screenshot(path=picture, full_page=True)
                 print(project.relative(picture), flush=True)

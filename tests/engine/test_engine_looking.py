@@ -22,11 +22,11 @@ def test_who_shows_a_file_or_a_definition(project: Project) -> None:
     page, copies = "docs/chapters/scale.md", "docs/downloads/scale"
     assert found(project, "tiny/scale.py") == [
         f"{page}:22: scale",
-        f"{page}:85: scale, Scaler",
-        f"{page}:95: Scaler",
+        f"{page}:99: scale, Scaler",
+        f"{page}:109: Scaler",
         f"{copies}.py",
     ]
-    lines = [f"{page}:85: scale, Scaler", f"{page}:95: Scaler", f"{copies}.py"]
+    lines = [f"{page}:99: scale, Scaler", f"{page}:109: Scaler", f"{copies}.py"]
     assert found(project, "tiny/scale.py:Scaler") == lines
     assert found(project, "tiny/scale.py:root") == []
     # Shown by no page, but the copy needs it.

@@ -58,7 +58,7 @@ def test_workers_share_pages_and_the_count_is_of_all(
 
 
 def test_one_block_can_be_run_alone(project: Project) -> None:
-    code, said = call(project, "docs/chapters/scale.md::line 132", "-v")
+    code, said = call(project, "docs/chapters/scale.md::line 133", "-v")
     assert code == 0, said
     assert "1 passed" in said
 

@@ -250,7 +250,7 @@ def test_turned_labels_side_by_side_do_not_touch(write: Write) -> None:
 
 
 def test_touching_labels_and_missing_captions_fail_once_they_are_asked_for(
-    write: Write, monkeypatch: pytest.MonkeyPatch
+    write: Write,
 ) -> None:
     page = write(
         """
@@ -265,8 +265,6 @@ def test_touching_labels_and_missing_captions_fail_once_they_are_asked_for(
         """,
         "chapters/page.md",
     )
-    monkeypatch.setattr(figures, "CAPTIONS_NEEDED", True)
-    monkeypatch.setattr(figures, "TOUCHING_FAILS", True)
     (problem,) = figures.touching_problems(place_figures(page, run(page)))
     assert re.search(
         r"page.md:8: in the figure page-words.svg, .*“this”.*“that”", problem

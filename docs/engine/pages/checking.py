@@ -180,19 +180,12 @@ def section_problems(page: Page, rendered: Rendered) -> list[str]:
     ]
     there = [name for name in headings if name in SECTIONS]
     wanted = sorted(set(there), key=SECTIONS.index)
-    # TODO: until all chapters show the picture before the code.
-    former = sorted(wanted, key=lambda name: (name == "See it") * 4.5 or _rank(name))
-    wanted = former if there == former else wanted
     for name, expected in zip(there, [*wanted, "nothing more"], strict=False):
         if name != expected:
             problem = f"`## {name}` stands where `## {expected}` belongs"
             problems.append(f"{_heading_place(page, name)}: {problem}")
             break
     return problems
-
-
-def _rank(name: str) -> int:
-    return SECTIONS.index(name)
 
 
 def _heading_place(page: Page, name: str) -> Origin:

@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from engine.run.running import Result
 
 
-# TODO: until the chapters have them all, these are listed by `engine figures` alone.
-CAPTIONS_NEEDED = False
-TOUCHING_FAILS = False
-
 # A phone of 390 pixels shows 358 of a page, and no text below 12 can be read there.
 PHONE, READABLE = 358, 12.0
 PIXELS = 4 / 3  # of CSS in a point
@@ -161,8 +157,7 @@ def image_problems(page: Page, rendered: "Rendered") -> list[str]:
         if place.name != f"{page.name}.svg"
         and not place.name.startswith(f"{page.name}-")
     ]
-    if CAPTIONS_NEEDED:
-        problems += [_no_caption(place) for place in places if not place.caption]
+    problems += [_no_caption(place) for place in places if not place.caption]
     shown: Counter[str] = Counter()
     for image in rendered.images:
         source = image.get("src", "")
@@ -187,7 +182,7 @@ def touching_problems(placed: list[Placed]) -> list[str]:
     return [
         f"{each.place.origin}: in the figure {each.place.name}, {each.touching}"
         for each in placed
-        if each.touching and TOUCHING_FAILS
+        if each.touching
     ]
 
 
