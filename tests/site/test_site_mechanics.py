@@ -27,10 +27,23 @@ COVERED = """() => [...document.querySelectorAll(".highlight pre > code")]
     return over ? [`a button covers: ${name}`] : []
   })"""
 
+# Listings get their buttons when they come near the screen, and are laid out there.
+SCROLLED = """async () => {
+  const style = document.createElement("style")
+  style.textContent = "* { content-visibility: visible !important }"
+  document.head.append(style)
+  for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight / 2) {
+    scrollTo(0, y)
+    await new Promise((done) => setTimeout(done, 60))
+  }
+  scrollTo(0, 0)
+}"""
+
 
 @pytest.fixture
 def tab(browser: Browser, home: str):
     context = browser.new_context(
+        bypass_csp=True,  # tests add styles
         viewport=WIDE,
         color_scheme="light",
         reduced_motion="reduce",
@@ -59,6 +72,7 @@ def test_a_docstring_opens_by_keyboard_and_is_copied_whole(tab: Page) -> None:
     box = block.locator(".fold-box").first
     assert "Args:" not in block.inner_text()
     assert "more lines" in box.get_attribute("aria-label")
+    block.scroll_into_view_if_needed()
     block.locator("[data-md-type=copy]").click()
     copied = tab.evaluate("navigator.clipboard.readText()")
     file = urlsplit(block.locator(".filename a").first.get_attribute("href"))
@@ -114,7 +128,7 @@ def test_a_button_covers_no_code(
 ) -> None:
     tab.set_viewport_size(size)
     tab.goto(home + url(file), wait_until="networkidle")
-    tab.locator(".md-code__nav").first.wait_for(state="attached")
+    tab.evaluate(SCROLLED)
     assert tab.evaluate(COVERED) == []
     tab.add_style_tag(
         content=".md-code__nav { position: absolute !important; right: 0 }"
@@ -123,7 +137,8 @@ def test_a_button_covers_no_code(
 
 
 def test_buttons_of_code_are_no_navigation(tab: Page) -> None:
-    tab.locator(".md-code__nav[role=group]").first.wait_for(state="attached")
+    tab.evaluate(SCROLLED)
+    assert tab.locator(".md-code__nav[role=group]").count() > 5
     assert tab.locator(".md-code__nav:not([role=group])").count() == 0
 
 
