@@ -149,3 +149,21 @@ def test_a_picture_is_drawn_from_the_numbers_beside_it():
     }
     for name in presets - {"pairs"}:
         assert f"curves[{name!r}]" in code
+
+
+def test_the_translation_is_better_than_a_published_one():
+    runs = [k for k in KEPT if k["settings"]["task"] == "pairs" and model(k) == OWN]
+    assert runs
+    for kept in runs:
+        test = kept["evaluations"]["test-beams-5"]
+        assert test["asked"]["files"] == ["test.de", "test.en"]
+        assert test["result"]["bleu"] > 37
+        assert "tok:13a" in test["result"]["signature"]
+        # The length penalty is the one that was best on the validation.
+        validation = [
+            (each["result"]["bleu"], each["asked"]["length_penalty"])
+            for name, each in kept["evaluations"].items()
+            if name.startswith("validation-beams")
+        ]
+        assert len(validation) > 1
+        assert max(validation)[1] == test["asked"]["length_penalty"]

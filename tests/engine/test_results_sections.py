@@ -121,6 +121,19 @@ def test_a_baseline_is_a_group_and_a_name_of_its_own():
     assert len({folder_name(run) for run in runs}) == 4
 
 
+def test_a_run_with_many_settings_has_a_short_name():
+    many = {"d_model": 128, "max_len": 128, "precision": "bf16", "warmup_steps": 250}
+    many |= {"evaluate_examples": 1014, "batch_tokens": 4096, "learning_rate": 0.0015}
+    many |= {"dropout": 0.25, "smoothing": 0.125, "evaluate_every": 700}
+    names = [
+        run_name(result("pairs", files=("a", "b"), seed=3, steps=steps, **many))
+        for steps in (2800, 2801)
+    ]
+    assert len(set(names)) == 2
+    assert all(name.startswith("pairs-") and name.endswith("-3") for name in names)
+    assert max(map(len, names)) <= 60
+
+
 def test_the_interval_is_over_the_test_and_the_span_over_the_seeds():
     (group,) = grouped([result(seed=0, rate=0.4), result(seed=1, rate=0.6)])
     mean, over_test, over_seeds = exact(group)

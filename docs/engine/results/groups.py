@@ -111,6 +111,8 @@ def machines(groups: Sequence[Group]) -> str:
         for run in group:
             m = run["result"]["machine"]
             kernels = f", {m['kernels']}" if "kernels" in m else ""
+            several = m.get("processes", 1)
+            kernels += f", {several} processes" if several > 1 else ""
             line = (
                 f"{m['name']}{kernels}, {m['threads']} of {m['cores']} cores, torch "
                 f"{m['torch']}, Python {m['python']}"

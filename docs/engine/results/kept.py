@@ -1,6 +1,7 @@
 """What is kept of a run: its settings, result, looks and evaluations, in one file."""
 
 import dataclasses
+import hashlib
 import itertools
 import json
 import re
@@ -15,6 +16,7 @@ from tformer.runs.metrics import read_metrics
 from tformer.runs.settings import RunSettings
 
 FILES = "results"
+LONGEST_NAME = 60  # of a file; one with many settings gets a hash of them
 LAST_STEPS = 100  # the loss of the training is their mean
 Kept = dict[str, Any]
 
@@ -83,7 +85,11 @@ def run_name(kept: Kept) -> str:
         words = [word for word in words if word]
     text = "-".join([*filter(None, words), str(settings["seed"])])
     text = re.sub(r"[^\w.]+", "-", text).strip("-").lower()
-    return text if len(text) < 100 else f"{settings['task']}-{settings['seed']}"
+    if len(text) <= LONGEST_NAME:
+        return text
+    told = json.dumps({**changes(settings), "baseline": baseline}, sort_keys=True)
+    digest = hashlib.sha256(told.encode()).hexdigest()[:8]
+    return f"{settings['task']}-{digest}-{settings['seed']}"
 
 
 def changes(settings: Kept) -> Kept:

@@ -57,6 +57,7 @@ def section(groups: Sequence[Group]) -> str:
         + table(["training", *COST], spent, right=range(1, 5))
         + "\nThe training loss counts smoothed labels and dropout; without both, the "
         f"loss on the validation is {run['looks'][-1]['validation_loss']:.2f}.\n"
+        + _processes(run)
         + machines(trained)
         + _examples(run)
     )
@@ -83,6 +84,16 @@ def _bleu(run: dict[str, Any]) -> list[list[str]]:
                 ]
             )
     return sorted(rows)
+
+
+def _processes(run: dict[str, Any]) -> str:
+    count = run["result"]["machine"].get("processes", 1)
+    if count == 1:
+        return ""
+    return (
+        f"\nThe run ended on {count} processes, each with a part of every batch: time "
+        "and speed are those of the first alone.\n"
+    )
 
 
 def _signature(run: dict[str, Any]) -> str:
