@@ -1,0 +1,187 @@
+/**
+ * Checkpoints: a model's weights in safetensors, and beside them a manifest in JSON.
+ *
+ * Twin of tformer/training/checkpoint.py. The weights are held to their manifest, size and
+ * hash, before anything is read from them. A file of safetensors is 8 bytes, the length of
+ * the header; the header, JSON that says where each tensor lies; and the numbers.
+ */
+
+import { Matrix } from "./linear.js";
+
+const FORMATS = ["tformer checkpoint, version 2", "tformer checkpoint, version 3"];
+
+/** What a manifest says, as far as it is read here. `config` has the package's names.
+ * @typedef {object} Manifest
+ * @property {string} format
+ * @property {number} bytes of the weights
+ * @property {string} sha256 of the weights
+ * @property {string} architecture
+ * @property {Record<string, unknown>} config
+ * @property {{characters: string}} vocabulary
+ * @property {{without?: string[], seed?: number, steps?: number}} [settings] of its training
+ * @property {{test_exact_match?: number, parameters?: number}} [result]
+ */
+
+/** A model that cannot be had. The message is a sentence for the reader. */
+export class LoadError extends Error {
+  name = "LoadError";
+}
+
+/** Tensors by name, each float32 whatever it was stored as. */
+export class Tensors {
+  /** @param {Map<string, {shape: number[], data: Float32Array}>} tensors */
+  constructor(tensors) {
+    this.tensors = tensors;
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} rows
+   * @param {number} cols
+   * @returns {Matrix}
+   */
+  matrix(name, rows, cols) {
+    return new Matrix(rows, cols, this.#numbers(name, [rows, cols]));
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} size
+   * @returns {Float32Array}
+   */
+  vector(name, size) {
+    return this.#numbers(name, [size]);
+  }
+
+  /**
+   * @param {string} name
+   * @param {number[]} shape
+   */
+  #numbers(name, shape) {
+    const found = this.tensors.get(name);
+    if (!found) throw new LoadError(`The weights of the model lack ${name}.`);
+    if (String(found.shape) !== String(shape)) {
+      throw new LoadError(`In the weights ${name} is (${found.shape}), but its model has (${shape}).`);
+    }
+    return found.data;
+  }
+}
+
+/**
+ * Fetch a checkpoint, and hold its weights to its manifest.
+ * @param {URL | string} name of both files, without ".json" and ".safetensors"
+ * @param {{signal?: AbortSignal}} [options]
+ * @returns {Promise<{manifest: Manifest, tensors: Tensors}>}
+ * @throws {LoadError} a file is missing, truncated, changed, or of another version
+ */
+export async function loadCheckpoint(name, { signal } = {}) {
+  const [text, weights] = await Promise.all([
+    fetchFile(`${name}.json`, signal),
+    fetchFile(`${name}.safetensors`, signal),
+  ]);
+  const manifest = readManifest(text);
+  if (weights.byteLength < manifest.bytes) {
+    throw new LoadError(
+      `The weights of the model came only in part: ${weights.byteLength} of ${manifest.bytes} bytes.`,
+    );
+  }
+  if (manifest.sha256 !== (await sha256(weights)) || weights.byteLength !== manifest.bytes) {
+    throw new LoadError("The weights of the model are not those that its manifest describes.");
+  }
+  return { manifest, tensors: new Tensors(readSafetensors(weights)) };
+}
+
+/**
+ * @param {string} url
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<ArrayBuffer>}
+ */
+async function fetchFile(url, signal) {
+  const file = url.replace(/.*\//, "");
+  try {
+    const response = await fetch(url, { signal });
+    if (response.ok) return await response.arrayBuffer();
+    throw new LoadError(`The file ${file} of the model is missing (the server says ${response.status}).`);
+  } catch (error) {
+    if (error instanceof LoadError || signal?.aborted) throw error;
+    throw new LoadError(`The file ${file} of the model could not be fetched.`, { cause: error });
+  }
+}
+
+/**
+ * @param {ArrayBuffer} text
+ * @returns {Manifest}
+ */
+function readManifest(text) {
+  let manifest;
+  try {
+    manifest = JSON.parse(new TextDecoder().decode(text));
+  } catch (error) {
+    throw new LoadError("The manifest of the model cannot be read.", { cause: error });
+  }
+  if (!FORMATS.includes(manifest?.format)) {
+    throw new LoadError(
+      `The model is of another version (“${manifest?.format}”) than this page reads (“${FORMATS.at(-1)}”).`,
+    );
+  }
+  return manifest;
+}
+
+/**
+ * @param {ArrayBuffer} bytes
+ * @returns {Promise<string>} in hexadecimal
+ */
+async function sha256(bytes) {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/**
+ * Read a file of safetensors.
+ * @param {ArrayBuffer} file
+ * @returns {Map<string, {shape: number[], data: Float32Array}>}
+ * @throws {LoadError} it is none
+ */
+export function readSafetensors(file) {
+  const tensors = new Map();
+  try {
+    const length = Number(new DataView(file).getBigUint64(0, true));
+    const header = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 8, length)));
+    const numbers = file.slice(8 + length);
+    for (const [name, { dtype, shape, data_offsets: [begin, end] }] of Object.entries(header)) {
+      if (name === "__metadata__") continue;
+      const data = toFloat32(numbers.slice(begin, end), dtype);
+      const size = shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1);
+      if (data.length !== size) throw new RangeError(`${name} has ${data.length} numbers, not ${size}`);
+      tensors.set(name, { shape, data });
+    }
+  } catch (error) {
+    throw new LoadError("The weights of the model cannot be read.", { cause: error });
+  }
+  return tensors;
+}
+
+/**
+ * @param {ArrayBuffer} bytes
+ * @param {string} dtype as safetensors calls it
+ * @returns {Float32Array}
+ */
+function toFloat32(bytes, dtype) {
+  if (dtype === "F32") return new Float32Array(bytes);
+  if (dtype === "F16") return Float32Array.from(new Uint16Array(bytes), float16);
+  throw new RangeError(`numbers of ${dtype} are not read`);
+}
+
+/**
+ * Read the 16 bits of a half: 1 sign, 5 exponent, 10 fraction (IEEE 754).
+ * @param {number} bits
+ * @returns {number}
+ */
+export function float16(bits) {
+  const sign = bits >> 15 ? -1 : 1;
+  const exponent = (bits >> 10) & 0b11111;
+  const fraction = (bits & 0b1111111111) / 1024;
+  if (exponent === 0) return sign * fraction * 2 ** -14; // subnormal
+  if (exponent === 31) return fraction ? NaN : sign * Infinity;
+  return sign * (1 + fraction) * 2 ** (exponent - 15);
+}
