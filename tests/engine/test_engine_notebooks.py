@@ -69,6 +69,25 @@ def test_text_is_that_of_a_notebook(chapter: dict[str, Any]) -> None:
         assert mark not in text, mark
 
 
+def test_what_stands_around_a_live_piece_is_left_out(write: Write) -> None:
+    page = write(
+        """
+        Above.
+
+        <figure class="live" data-live="masks" markdown>
+        ![A mask.](masks.png)
+        </figure>
+
+        Below, with `<figure>` in the text.
+        """
+    )
+    text = "\n".join(sources(make(page), "markdown"))
+    assert "![A mask.]" in text
+    assert "Below, with `<figure>` in the text." in text
+    assert "data-live" not in text
+    assert "</figure>" not in text
+
+
 def test_code_is_that_of_the_page(chapter: dict[str, Any]) -> None:
     loading, *code = sources(chapter, "code")
     assert loading.startswith("#@title Get tiny: the one that is installed, or else")

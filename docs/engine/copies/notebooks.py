@@ -195,6 +195,7 @@ _DISPLAY = re.compile(r"\\[\[\]]")  # either end of it
 _LINK = re.compile(r"(\]\(|^\s*\[[^\]^]+\]:\s+)(<?)([^)\s>]+)")
 _ABBREVIATION = re.compile(r"\*\[.+?\]:")
 _COMMENT = re.compile(r"<!--.*?-->")
+_FIGURE = re.compile(r"\s*</?figure\b")  # around a picture that is live on the site
 _FOOTNOTE = re.compile(r"\[\^([\w-]+)\](:?)")
 _ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]+:\s?")
 # `{ #id .class key="value" }` after a heading, a link, a span or a blank; TeX has
@@ -207,7 +208,7 @@ _ATTRIBUTES = re.compile(
 
 def notebook_markdown(page: Page, line: str) -> str | None:
     """Return a line of the page for a notebook, or None if it has no place there."""
-    if _ABBREVIATION.match(line):
+    if _ABBREVIATION.match(line) or _FIGURE.match(line):
         return None
     pieces = []
     end = 0
