@@ -3,14 +3,17 @@
 import hashlib
 import json
 import re
+import shlex
 from importlib.metadata import version
 from importlib.resources import files
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from tformer import TransformerConfig, load_checkpoint, load_pretrained
 from tformer.generate.translate import translate
+from tformer.nn.positions import sinusoidal_positions
 from tformer.pretrained.__main__ import keep
 from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.run import Run
@@ -34,7 +37,7 @@ def manifest():
 def test_the_manifest_describes_this_file(manifest):
     weights = files("tformer.pretrained").joinpath(manifest["weights"]).read_bytes()
     assert manifest["weights"] == "dates.safetensors"
-    assert manifest["bytes"] == len(weights) < 1_100_000
+    assert manifest["bytes"] == len(weights) < 600_000  # a page fetches it
     assert manifest["sha256"] == hashlib.sha256(weights).hexdigest()
 
 
@@ -48,6 +51,24 @@ def test_the_manifest_describes_this_model(dates, manifest):
     assert next(dates.model.parameters()).dtype == torch.float32
 
 
+def test_the_weights_are_stored_in_half_and_computed_with_in_float32(dates, manifest):
+    stored = load_file(files("tformer.pretrained").joinpath(manifest["weights"]))
+    assert manifest["stored"]["dtype"] == "float16"
+    assert {str(x.dtype) for x in stored.values()} == {"torch.float16"}
+    for name, parameter in dates.model.named_parameters():
+        assert torch.equal(parameter, stored[name].float())
+    # Positions are no weights: they are not rounded.
+    table = dates.model.src_positions.table
+    exact = sinusoidal_positions(*table.shape)
+    assert torch.equal(table, exact.float())
+
+
+def test_the_commands_of_the_manifest_make_its_run(manifest):
+    train, keep_it = map(shlex.split, manifest["repeat"])
+    assert train[:3] == ["tformer", "train", "dates"]
+    assert keep_it == ["python", "-m", "tformer.pretrained", train[-1]]
+
+
 def test_the_model_was_made_by_the_preset_of_the_task(manifest):
     assert RunSettings.from_json(manifest["settings"]) == RunSettings.of("dates")
     assert manifest["result"]["cpu_seconds"] < 600
@@ -55,7 +76,7 @@ def test_the_model_was_made_by_the_preset_of_the_task(manifest):
 
 def test_the_exact_match_of_the_manifest_is_true(dates, manifest):
     """On all 2,000 held-out dates; another Babel may write some in another way."""
-    result = manifest["result"]
+    result = manifest["stored"]
     assert result["test_pairs"] == 2000
     pairs = TASKS["dates"].pairs("test", 2000, 0)
     if version("babel") == manifest["babel"]:
@@ -118,4 +139,12 @@ def test_the_model_of_a_run_is_kept(tmp_path):
     for one, two in zip(
         kept.model.parameters(), trained.model.parameters(), strict=True
     ):
-        assert torch.equal(one, two)
+        assert one.dtype == torch.float16
+        assert torch.equal(one, two.half())
+        assert not torch.equal(one.float(), two)
+    assert manifest["stored"]["test_pairs"] == 7
+    assert manifest["stored"]["test_exact_match"] == 0.0
+    assert 0 < manifest["stored"]["test_token_accuracy"] < 1
+    train, keep_it = map(shlex.split, manifest["repeat"])
+    assert keep_it[-2:] == ["tformer.pretrained", "runs/dates"]
+    assert train[:5] == ["tformer", "train", "dates", "--examples", "90"]

@@ -65,6 +65,19 @@ def test_the_dtype_comes_back(path, dtype):
     assert same(load_checkpoint(path).model, model)
 
 
+def test_a_dtype_can_be_asked_for(path):
+    model = make_model().half()
+    save_checkpoint(path, model)
+    loaded = load_checkpoint(path, dtype=torch.float32).model
+    expected = dict(model.named_parameters())
+    for name, parameter in loaded.named_parameters():
+        assert parameter.dtype == torch.float32
+        assert torch.equal(parameter, expected[name].float())
+    assert loaded.src_positions.table.dtype == torch.float32
+    with pytest.raises(ValueError, match=r"dtype \(torch.float32\) is for a new model"):
+        load_checkpoint(path, model, dtype=torch.float32)
+
+
 def test_vocabulary_and_facts_come_back(path):
     vocabulary = CharacterVocabulary("aé日 \n\"'")
     facts = {"seed": 7, "exact_match": 0.995}

@@ -6,14 +6,21 @@ no code of a model does.
 
 from importlib.resources import as_file, files
 
+import torch
+
 from tformer.training.checkpoint import Checkpoint, load_checkpoint
 
 
 def load_pretrained(name: str) -> Checkpoint:
     """Load a trained model of the package.
 
+    The files hold float16, half the size; the model computes in float32.
+
     Args:
         name: "dates", which writes dates as ISO 8601: see `tformer.tasks.dates`.
+            "dates-without-mask" was trained for the same with the future in sight;
+            `tformer.runs.trained.load_trained` takes the mask out of it again, and
+            this function does not.
 
     Returns:
         The model in `eval()`, its vocabulary, and the manifest, which says how it was
@@ -26,7 +33,7 @@ def load_pretrained(name: str) -> Checkpoint:
     if name not in (names := pretrained_names()):
         raise ValueError(f"name ({name!r}) must be one of {', '.join(names)}")
     with as_file(files(__name__)) as path:
-        return load_checkpoint(path / f"{name}.safetensors")
+        return load_checkpoint(path / f"{name}.safetensors", dtype=torch.float32)
 
 
 def pretrained_names() -> list[str]:

@@ -126,13 +126,19 @@ def save_checkpoint(
     return manifest
 
 
-def load_checkpoint(path: str | Path, model: "Model | None" = None) -> Checkpoint:
+def load_checkpoint(
+    path: str | Path,
+    model: "Model | None" = None,
+    *,
+    dtype: torch.dtype | None = None,
+) -> Checkpoint:
     """Load what `save_checkpoint` wrote, after holding it to its manifest.
 
     Args:
         path: of the weights, ends in ".safetensors".
         model: load into this model, which must have the checkpoint's config; a new
             model on the CPU if not given.
+        dtype: of the new model; that of the file if not given.
 
     Returns:
         The model, its vocabulary and the manifest.
@@ -141,8 +147,11 @@ def load_checkpoint(path: str | Path, model: "Model | None" = None) -> Checkpoin
         FileNotFoundError: a file is missing.
         ImportError: safetensors is not installed.
         ValueError: a file is truncated or changed, is no checkpoint of this kind, or
-            is of another model. The message names the file and what is wrong.
+            is of another model. The message names the file and what is wrong. Or
+            `dtype` is given with a `model`, which has its own.
     """
+    if model is not None and dtype is not None:
+        raise ValueError(f"dtype ({dtype}) is for a new model, and `model` is given")
     weights_path, manifest_path = _paths(path)
     if not weights_path.exists():
         raise FileNotFoundError(f"{weights_path}: no such file")
@@ -163,7 +172,7 @@ def load_checkpoint(path: str | Path, model: "Model | None" = None) -> Checkpoin
         other = [n for n in ours if n in theirs and ours[n] != theirs[n]]
         differences = "; ".join(f"{n} {theirs[n]}, not {ours[n]}" for n in other)
         raise ValueError(f"{weights_path} is of another model: {differences}")
-    model = fill(model, config, weights_path)
+    model = fill(model, config, weights_path, dtype)
     return Checkpoint(model.eval(), vocabulary, manifest)
 
 

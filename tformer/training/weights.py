@@ -87,7 +87,12 @@ def _differences(model: Model, kind: type, ours: dict[str, Tensor]) -> Iterator[
             yield f"{name} is a {what}, which cannot be saved"
 
 
-def fill(model: "Model | None", config: ModelConfig, path: Path) -> Model:
+def fill(
+    model: "Model | None",
+    config: ModelConfig,
+    path: Path,
+    dtype: torch.dtype | None = None,
+) -> Model:
     """Copy weights into a model: all of them, and none that it does not have.
 
     What the config says is held to the header of the file before anything is made of
@@ -97,6 +102,7 @@ def fill(model: "Model | None", config: ModelConfig, path: Path) -> Model:
         model: to be filled; a new one of the config if None.
         config: of the model.
         path: of the weights.
+        dtype: of a new model; that of the file if not given.
 
     Raises:
         ValueError: the file is no safetensors, or of another model.
@@ -115,7 +121,9 @@ def fill(model: "Model | None", config: ModelConfig, path: Path) -> Model:
     _check_header(path, ours, modern_names(header, ours), of_any_type=model is None)
     loaded = require("safetensors.torch").load_file(path)
     saved: dict[str, Tensor] = modern_names(loaded, ours)
-    if model is None:
+    if model is None and dtype is not None:
+        model = _with_few_sinusoids(config).to(dtype)
+    elif model is None:
         dtypes = {tensor.dtype for tensor in saved.values()}
         model = _with_few_sinusoids(config)
         if len(dtypes) == 1:  # saved in half precision, it comes back in it
