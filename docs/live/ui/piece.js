@@ -61,7 +61,8 @@ export class LivePiece extends HTMLElement {
 
   /** The `data-*` attributes of the figure. @returns {DOMStringMap} */
   get options() {
-    return (this.closest("[data-live]") ?? this).dataset;
+    const figure = /** @type {HTMLElement | null} */ (this.closest("[data-live]"));
+    return (figure ?? this).dataset;
   }
 
   /** Whether the reader wants nothing to move. */
