@@ -49,8 +49,8 @@ def section(groups: Sequence[Group]) -> str:
         "\n## Trained without a part { #without }\n\nThe dates again, in "
         f"{min(made):,} steps, with one part left out of the training and of the test. "
         "The test loss is that of the true answer, each character given the true ones "
-        "before it: without the mask the model reads the answer off, its loss says "
-        "that all is well, and what it writes itself is worthless.\n\n"
+        "before it. Without the mask the model reads the answer off its own input, so "
+        "its loss is very low; but no date that it writes by itself is right.\n\n"
     )
     head = ["trained without", "exact match", "95 % interval", "lowest to highest seed"]
     head += ["test loss", "lowest to highest seed", "training loss", "seeds"]

@@ -54,8 +54,8 @@ def section(groups: Sequence[Group]) -> str:
         "another. Nothing was tuned for any of them: the settings are the preset's. "
         "torch's Transformer has the sizes of ours and as many parameters; the GRU "
         "reads in both directions and attends as in Luong et al. 2015. Two rules need "
-        "no training. In fewer steps than the preset's the task is not solved, so that "
-        "a difference can be seen.\n\n"
+        "no training. We took fewer steps than the preset's, so that each model still "
+        "makes mistakes and a difference can be seen.\n\n"
     )
     reached = [[TITLES[model(g[0])], *exact(g), _seeds(g)] for g in chosen]
     head = ["model", "exact match", "95 % interval", "lowest to highest seed", "seeds"]
@@ -122,7 +122,7 @@ def _dateutil(groups: Sequence[Group]) -> str:
                 if 0 < right < asked
             ]
             return (
-                "\ndateutil knows English names alone. Of 24 locales it reads all "
+                "\ndateutil knows English names only. Of 24 locales it reads all "
                 f"dates of {', '.join(whole)}; none of {', '.join(none)}; of the "
                 f"others those whose names look English: {', '.join(some)}.\n"
             )

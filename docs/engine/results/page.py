@@ -25,9 +25,10 @@ hide: [toc]
 # Results
 
 Every number on this page comes out of the folder of a run, and was put here by a
-command. Nobody typed it. Seeds change the first weights, the training data and their
-order; the test is the same for all, and no source of it is in any training. Times are
-those of one CPU thread, as the run itself counted them.
+command. Nobody typed it. The *seed* of a run decides its random numbers: the first
+weights, the training data and their order. The test is the same for all seeds, and no
+source of it is in any training. Times are those of one CPU thread, as the run itself
+counted them.
 """
 
 FOOT = """

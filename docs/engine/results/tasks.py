@@ -43,21 +43,21 @@ def section(groups: Sequence[Group]) -> str:
     ]
     spent = [[NAMES[task(g)], f"{steps(g):,}", *cost(g)] for g in chosen]
     text = (
-        "\n## Tasks { #tasks }\n\nExact match is the fraction of test sources of which "
-        "every character of the answer is right, written greedily; it is the mean over "
-        "the seeds. The 95 % interval is Wilson's, over the sources of the test: what "
-        "another test, drawn alike, would give. The last columns say how the seeds "
-        f"differ. A test of {min(sizes):,} without a mistake is no proof that there "
-        f"are none: up to {allowed:.2f} % may be wrong.\n\n"
+        "\n## Tasks { #tasks }\n\nThe model reads each source of a test and writes an "
+        "answer, greedily. *Exact match* is the fraction of answers that are right in "
+        "every character, as a mean over the seeds. The 95 % interval is Wilson's. It "
+        "says how far the number may be off because the test has few sources. The last "
+        f"columns say how the seeds differ. A test of {min(sizes):,} without a mistake "
+        f"does not prove that there are none: up to {allowed:.2f} % may be wrong.\n\n"
     )
     head = ["task", "exact match", "95 % interval", "lowest to highest seed"]
     head += ["test sources", "seeds"]
     other = (
-        "\nWhat it took, for one seed: the loss over the last steps of the training, "
-        "in nats a token; the target tokens that one processor trained on in a second "
-        "of its time; and that time, with the looks at the validation. The mean is "
-        "over the seeds for which it was recorded; a dash means that the runs were "
-        "kept before it was.\n\n"
+        "\nWhat one training took: the loss over its last steps, in nats a token; the "
+        "target tokens that one processor trained on in a second of its time; and the "
+        "processor's time, with the evaluations on the validation. Each number is the "
+        "mean over the seeds for which it was recorded. A dash means that these runs "
+        "are older than the record.\n\n"
     )
     return (
         text

@@ -67,11 +67,12 @@ def _words(groups: Sequence[Group]) -> str:
         "the training, the rest for validation. The second column is nanoGPT's own "
         "recipe, its model and loop written anew in plain torch; ours has a higher "
         f"learning rate. The readme says {README} for its recipe, the mean loss of 20 "
-        "random batches of the validation text. That is a draw: both columns were "
-        "measured so too, ten times for each seed, and in brackets stand the lowest "
-        "and the highest draw. The first row is no draw: all of the validation text, "
-        "cut into windows side by side; there the brackets hold the lowest and the "
-        "highest seed. Losses are in nats a character.\n\n"
+        "random batches of the validation text. Such a mean depends on which batches "
+        "are drawn. We measured both columns so too, ten times for each seed; the "
+        "lowest and the highest draw stand in brackets. The first row needs no draw: "
+        "it takes all of the validation text, cut into windows side by side. There "
+        "the brackets hold the lowest and the highest seed. Losses are in nats a "
+        "character.\n\n"
     )
 
 

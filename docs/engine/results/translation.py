@@ -35,10 +35,11 @@ def section(groups: Sequence[Group]) -> str:
         f"{s['d_model']}, a vocabulary of {s['vocab_size']:,} byte pairs for both "
         f"languages, learned from the training alone; {steps(trained[0]):,} steps, "
         f"{len(trained[0])} seed{'s'[: len(trained[0]) != 1]}. This task is not solved "
-        "by any model. What was chosen was chosen on the validation. BLEU is "
-        "sacreBLEU's, on the texts as they are, upper case and punctuation included; ± "
-        "is half of its 95 % interval, from 1,000 resamples of the sentences. Another "
-        "seed would differ too.\n\n"
+        "by any model. All choices were made on the validation texts. *BLEU* scores a "
+        "translation by the words and groups of words that it shares with that of a "
+        "person, from 0 to 100. It is sacreBLEU's, on the texts as they are, upper "
+        "case and punctuation included; ± is half of its 95 % interval, from 1,000 "
+        "resamples of the sentences. Another seed would differ too.\n\n"
     )
     told = (
         "\nA tutorial that many have read (B. Trevett, pytorch-seq2seq, part 6) "
