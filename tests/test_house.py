@@ -114,9 +114,8 @@ def test_a_folder_says_what_lives_there_and_what_may_not(folder):
 
 def test_the_tests_have_the_folders_of_the_package():
     folders = {path.parent.name for path in TESTS.glob("*/*.py")}
-    assert folders - {"support", "engine", "site", "benchmarks", "baselines"} == set(
-        FOLDERS
-    )
+    others = {"support", "engine", "site", "live", "benchmarks", "baselines"}
+    assert folders - others == set(FOLDERS)
 
 
 def test_what_a_function_returns_never_depends_on_an_argument():
@@ -128,3 +127,33 @@ def test_what_a_function_returns_never_depends_on_an_argument():
     ]
     rule = "what a function returns never depends on an argument; use record_weights"
     assert not found, f"{', '.join(found)}: {rule}"
+
+
+LIVE = PACKAGE.parent / "docs" / "live" / "engine"
+ENGINE = sorted(path.name for path in LIVE.glob("*.js"))
+
+
+@pytest.mark.parametrize("name", ENGINE)
+def test_the_engine_of_the_page_names_its_twin_in_the_package(name):
+    """The header of each file says "Twin of tformer/nn/norm.py": there it is read."""
+    text = (LIVE / name).read_text("utf-8")
+    header = text[: text.index("*/")]
+    twins = re.search(r"Twin of ((?:tformer/)?[\w/]+\.py(?: and [\w/]+\.py)*)", header)
+    assert twins, f"{name} names no twin"
+    first, *others = twins[1].split(" and ")
+    folder = (PACKAGE.parent / first).parent
+    for path in (PACKAGE.parent / first, *(folder / other for other in others)):
+        assert path.is_file(), path
+
+
+def test_the_engine_of_the_page_has_a_file_for_each_part_of_the_transformer():
+    """Each file of tformer/nn has its twin, but checks and the cache."""
+    parts = {path.stem.replace("_", "-") for path in (PACKAGE / "nn").glob("*.py")}
+    left_out = {"--init--", "attention-checks", "cache"}
+    assert parts - left_out <= {name.removesuffix(".js") for name in ENGINE}
+
+
+def test_the_engine_of_the_page_stands_on_nothing_else():
+    for name in ENGINE:
+        for asked in re.findall(r"from \"([^\"]+)\"", (LIVE / name).read_text("utf-8")):
+            assert re.fullmatch(r"\./[\w-]+\.js", asked), f"{name} imports {asked}"

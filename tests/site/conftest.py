@@ -1,8 +1,7 @@
-"""The site, built once for all tests and workers, served, and opened in a browser."""
+"""The site, built once for all tests and workers, and served."""
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,16 +9,9 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from playwright.sync_api import Browser, sync_playwright
 
 from address import ROOT, read
 from serving import served
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
-    "--disable-background-networking --disable-component-update --disable-sync"
-)
 
 
 def build(target: Path) -> None:
@@ -82,18 +74,3 @@ def home(www: Path) -> Iterator[str]:
     """The address of the home page, served from this machine."""
     with served(www) as address:
         yield address + f"{base()}/".lstrip("/")
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """A Chromium of this machine."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        message = f"no browser to look at the site with: none of {', '.join(BROWSERS)}"
-        if "CI" in os.environ:
-            pytest.fail(message)
-        pytest.skip(message)
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=FLAGS.split())
-        yield chromium
-        chromium.close()

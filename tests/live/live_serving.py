@@ -1,0 +1,138 @@
+"""A small site for live pieces, quick to serve: no page is built.
+
+It serves what the built site has: docs/live and the models under /live/, Material's
+style and the site's own, and pages made here around a piece, with the site's policy.
+"""
+
+import functools
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import material
+
+from engine.project import Project
+from engine.site.live import models, quoted, with_pieces
+from engine.site.policy import with_policy
+
+ROOT = Path(__file__).parents[2]
+MATERIAL = Path(material.__file__).parent / "templates" / "assets" / "stylesheets"
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+}
+PAGE = """<!doctype html>
+<html lang="en" class="no-js">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width,initial-scale=1">
+    <title>A page with a live piece</title>
+    <link rel="icon" href="/assets/favicon.svg">
+{styles}
+  </head>
+  <body dir="ltr" data-md-color-scheme="{scheme}" data-md-color-primary="indigo"
+        data-md-color-accent="indigo">
+    <main class="md-main"><div class="md-main__inner md-grid">
+      <div class="md-content"><article class="md-content__inner md-typeset">
+<h1>A page</h1>
+{body}
+      </article></div>
+    </div></main>
+  </body>
+</html>
+"""
+
+
+class LiveSite:
+    """What is served. `changed` has the files that a test wants otherwise.
+
+    `changed["/live/engine/norm.js"] = text` serves another text; None serves nothing.
+    """
+
+    def __init__(self) -> None:
+        self.address = ""
+        self.changed: dict[str, str | bytes | None] = {}
+        self.pages: dict[str, str] = {}
+
+    def page(self, body: str, scheme: str = "default", *, eval_: bool = False) -> str:
+        """Make a page around a piece of HTML; return its address.
+
+        Args:
+            body: the piece.
+            scheme: "default" or "slate", as Material calls light and dark.
+            eval_: let the policy allow `eval`, by which Playwright runs what a test
+                evaluates in Firefox.
+        """
+        styles = [f"/material/{p.name}" for p in sorted(MATERIAL.glob("*.css"))]
+        own = (ROOT / "docs/assets/css").glob("*.css")
+        styles += [f"/assets/css/{path.name}" for path in sorted(own)]
+        links = "\n".join(f'    <link rel="stylesheet" href="{x}">' for x in styles)
+        html = PAGE.format(styles=links, scheme=scheme, body=body)
+        name = f"/page-{len(self.pages)}/"
+        html = with_policy(with_pieces(html, name[1:]))
+        if eval_:
+            html = html.replace("script-src 'self'", "script-src 'self' 'unsafe-eval'")
+        self.pages[name] = html
+        return self.address + name
+
+    def read(self, path: str) -> bytes | None:
+        """Return what stands at a path of the site."""
+        if path in self.changed:
+            content = self.changed[path]
+            return content.encode() if isinstance(content, str) else content
+        if path in self.pages:
+            return self.pages[path].encode()
+        if path == "/live/source.json":
+            return json.dumps(quoted(Project(ROOT))).encode()
+        if path.startswith("/live/models/"):
+            at = {p.name: p for p in models(Project(ROOT))}.get(Path(path).name)
+        elif path.startswith("/material/"):
+            at = MATERIAL / Path(path).name
+        else:
+            at = (ROOT / "docs" / path[1:]).resolve()
+            at = at if at.is_relative_to(ROOT / "docs") else None
+        return at.read_bytes() if at and at.is_file() else None
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers, and says nothing."""
+
+    protocol_version = "HTTP/1.1"
+
+    def __init__(self, site: LiveSite, *args: object) -> None:
+        self.site = site
+        super().__init__(*args)  # type: ignore[arg-type]
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        content = self.site.read(path)
+        kind = TYPES.get(Path(path).suffix, "application/octet-stream")
+        self.send_response(404 if content is None else 200)
+        self.send_header("Content-Type", TYPES[".html"] if path[-1] == "/" else kind)
+        self.send_header("Content-Length", str(len(content or b"")))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(content or b"")
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def served(site: LiveSite) -> Iterator[LiveSite]:
+    """Serve a site from this machine; its address is set."""
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Handler, site)
+    ) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        site.address = f"http://127.0.0.1:{server.server_port}"
+        yield site
+        server.shutdown()
