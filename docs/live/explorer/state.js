@@ -1,0 +1,156 @@
+/**
+ * What the reader has set, and how it stands in the address: `#text=3+mai+1979&off=…`.
+ *
+ * The part of an address after # is never sent to a server. Whatever it holds is checked:
+ * a value that is not possible is left out, and the rest counts.
+ */
+
+/**
+ * @typedef {Object} State
+ * @property {string} text        what the model reads
+ * @property {number | null} step tokens written so far; null: all
+ * @property {string} head        "decoder.layers.1.cross_attn:2", counted from 0
+ * @property {string} token       the token that is followed: "target:5", "source:3"
+ * @property {string} stage       the open part of its path: "decoder.layers.1.cross_attn"
+ * @property {string[]} off       heads that are switched off, sorted
+ * @property {number} scale       factor of the scores, beside 1/√d_k
+ * @property {number} positions   factor of the positional encoding
+ * @property {boolean} causal     the causal mask is on
+ * @property {number} temperature 0: the likeliest token
+ * @property {number} topK        only so many tokens are drawn from; 0: all
+ * @property {number} seed        of the draw
+ * @property {string} model       name of the weights
+ * @property {number} tour        the step of the tour, from 1; 0: no tour
+ */
+
+/** @typedef {{encoderLayers: number, decoderLayers: number, heads: number}} Sizes */
+
+export const TRAINED = "dates";
+export const WITHOUT_MASK = "dates-without-causal-mask";
+
+/** @type {Readonly<State>} */
+export const START = Object.freeze({
+  text: "jeudi 3 mai 1979",
+  step: null,
+  head: "decoder.layers.1.cross_attn:2",
+  token: "target:6",
+  stage: "decoder.layers.1.cross_attn",
+  off: [],
+  scale: 1,
+  positions: 1,
+  causal: true,
+  temperature: 0,
+  topK: 0,
+  seed: 0,
+  model: TRAINED,
+  tour: 0,
+});
+
+/** The ranges of what is a number: [least, largest, step]. */
+export const RANGES = /** @type {const} */ ({
+  scale: [0, 4, 0.25],
+  positions: [0, 2, 0.1],
+  temperature: [0, 3, 0.1],
+  topK: [0, 20, 1],
+  seed: [0, 9999, 1],
+  tour: [0, 8, 1],
+  step: [0, 99, 1],
+});
+
+/** The longest text that is kept from an address. */
+const LONGEST = 300;
+
+/**
+ * Name every head of a model, in the order in which they are drawn.
+ * @param {Sizes} sizes
+ * @returns {string[]}
+ */
+export function headNames(sizes) {
+  const names = [];
+  for (const attention of attentionNames(sizes))
+    for (let head = 0; head < sizes.heads; head++) names.push(`${attention}:${head}`);
+  return names;
+}
+
+/**
+ * Name every attention of a model, as the package does.
+ * @param {Sizes} sizes
+ */
+export function attentionNames({ encoderLayers, decoderLayers }) {
+  const layers = (/** @type {number} */ n) => [...Array(n).keys()];
+  return [
+    ...layers(encoderLayers).map((n) => `encoder.layers.${n}.self_attn`),
+    ...layers(decoderLayers).map((n) => `decoder.layers.${n}.self_attn`),
+    ...layers(decoderLayers).map((n) => `decoder.layers.${n}.cross_attn`),
+  ];
+}
+
+/**
+ * Read the state from the part of an address after #.
+ * @param {string} hash with or without the #
+ * @param {Sizes} sizes of the model
+ * @returns {State}
+ */
+export function read(hash, sizes) {
+  const given = new URLSearchParams(hash.replace(/^#/, ""));
+  /** @type {State} */
+  const state = { ...START, off: [] };
+  const text = given.get("text");
+  if (text !== null) state.text = [...text].slice(0, LONGEST).join("");
+
+  const heads = headNames(sizes);
+  const head = given.get("head");
+  if (head !== null && heads.includes(head)) state.head = head;
+  state.off = heads.filter((name) => (given.get("off") ?? "").split(",").includes(name));
+
+  const token = given.get("token");
+  if (token !== null && /^(source|target):\d{1,3}$/.test(token)) state.token = token;
+  const stage = given.get("stage");
+  if (stage !== null && /^[a-z_.0-9]{1,60}$/.test(stage)) state.stage = stage;
+  if (given.get("causal") === "0") state.causal = false;
+  if (given.get("model") === WITHOUT_MASK) state.model = WITHOUT_MASK;
+
+  for (const name of /** @type {(keyof typeof RANGES)[]} */ (Object.keys(RANGES))) {
+    const value = number(given.get(name), RANGES[name]);
+    if (value !== null) state[name] = value;
+  }
+  return state;
+}
+
+/**
+ * Write the state as an address has it: only what differs from the start.
+ * @param {State} state
+ * @returns {string} beginning with #, or empty
+ */
+export function write(state) {
+  const kept = new URLSearchParams();
+  for (const [name, value] of Object.entries(state)) {
+    const usual = START[/** @type {keyof State} */ (name)];
+    if (value === usual || value === null) continue;
+    if (Array.isArray(value)) {
+      if (value.length) kept.set(name, value.join(","));
+    } else kept.set(name, typeof value === "boolean" ? (value ? "1" : "0") : `${value}`);
+  }
+  const text = kept.toString().replaceAll("%3A", ":").replaceAll("%2C", ",");
+  return text && `#${text}`;
+}
+
+/**
+ * Say whether the model runs as it was trained, and takes the likeliest token.
+ * @param {State} state
+ */
+export function isUnbroken(state) {
+  const { off, scale, positions, causal, temperature, model } = state;
+  const changed = off.length || scale !== 1 || positions !== 1 || !causal;
+  return !changed && temperature === 0 && model === TRAINED;
+}
+
+/**
+ * @param {string | null} text
+ * @param {readonly [number, number, number]} range
+ */
+function number(text, [least, largest, step]) {
+  if (text === null || !/^\d+(\.\d+)?$/.test(text)) return null;
+  const value = Math.round(Number(text) / step) * step;
+  return value >= least && value <= largest ? Number(value.toFixed(2)) : null;
+}
