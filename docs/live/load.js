@@ -3,6 +3,8 @@
 // gets the element <live-masks> of pieces/masks.js when the reader comes near it. The
 // static picture stays until the first live one is drawn, and wherever that fails.
 
+import { loadStyle } from "./ui/piece.js";
+
 const NEAR = "600px";
 
 const watcher = new IntersectionObserver((entries) => {
@@ -26,6 +28,9 @@ async function enliven(figure) {
     piece.remove();
     throw /** @type {CustomEvent} */ (event).detail;
   });
-  await import(`./pieces/${name}.js`);
+  await Promise.all([
+    import(`./pieces/${name}.js`),
+    loadStyle(new URL("live.css", import.meta.url)),
+  ]);
   figure.append(piece);
 }

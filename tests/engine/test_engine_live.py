@@ -23,13 +23,11 @@ PIECE = '<figure class="live" data-live="masks"></figure>'
     ("url", "folder"),
     [("", "live/"), ("live/", ""), ("chapters/masks/", "../../live/")],
 )
-def test_a_page_with_a_piece_loads_one_style_and_one_module(
-    url: str, folder: str
-) -> None:
+def test_a_page_with_a_piece_loads_one_module(url: str, folder: str) -> None:
     html = with_pieces(PAGE.format(PIECE), url)
     found = re.findall(r'(?:href|src)="([^"]*)"', html.partition("</head>")[0])
-    assert found == [f"{folder}live.css", f"{folder}load.js"]
-    assert '<script type="module" src=' in html
+    assert found == [f"{folder}load.js"]
+    assert '<script defer type="module" src=' in html
 
 
 def test_the_policy_lets_the_module_run_and_gets_no_hash_for_it() -> None:

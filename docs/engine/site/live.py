@@ -1,7 +1,8 @@
 """Live pieces: what the pages that have one get, and the files that pieces read.
 
-A page with `data-live` gets one stylesheet and one module; no other page does. The site
-gets the trained models, `live/models/`, and the lines of the package that pieces quote,
+A page with `data-live` gets one module, which loads all else when a reader comes near;
+no other page does, and nothing keeps the first paint waiting. The site gets the trained
+models, `live/models/`, and the lines of the package that pieces quote,
 `live/source.json`: which these are stands in docs/live/quotes.json.
 """
 
@@ -18,7 +19,7 @@ from mkdocs.structure.pages import Page
 from engine.definitions import NoDefinition, find_nodes
 from engine.project import Project
 
-STYLE, SCRIPT = "live/live.css", "live/load.js"
+SCRIPT = "live/load.js"
 QUOTES, SOURCE = "live/quotes.json", "live/source.json"
 MODELS = ("pretrained", "dates*")  # the folder in the package, and which of its files
 _SIGN = ' data-live="'
@@ -58,11 +59,8 @@ def with_pieces(html: str, url: str) -> str:
     if _SIGN not in html:
         return html
     folder = posixpath.dirname(f"/{url}")
-    style, script = (posixpath.relpath(f"/{x}", folder) for x in (STYLE, SCRIPT))
-    loaded = (
-        f'<link rel="stylesheet" href="{style}">'
-        f'<script type="module" src="{script}"></script>'
-    )
+    script = posixpath.relpath(f"/{SCRIPT}", folder)
+    loaded = f'<script defer type="module" src="{script}"></script>'
     return html.replace("</head>", f"{loaded}</head>", 1)
 
 
