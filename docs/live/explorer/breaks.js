@@ -95,7 +95,7 @@ export function breaks({ sizes, headDim, change }) {
       ])) if (control.value !== value) control.value = value;
       causal.value = state.causal && state.model === TRAINED;
       causal.input.disabled = state.model !== TRAINED;
-      model.value = state.model;
+      model.value = state.model === TRAINED ? TRAINED : WITHOUT_MASK;
       set(reset, { disabled: !broken });
       for (const control of [again, topK.input]) set(control, { disabled: state.temperature === 0 });
       const off = state.off.map(spoken);
