@@ -53,7 +53,7 @@ export function slider({ label, min, max, value, step = 1, format = String, on }
 
 /**
  * @template {string} V
- * @typedef {{element: HTMLElement, value: V}} Choice
+ * @typedef {{element: HTMLElement, value: V | ""}} Choice "" takes none
  */
 
 /**
