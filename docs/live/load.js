@@ -1,7 +1,8 @@
 // The one script that pages load. A figure such as
 //   <figure class="live" data-live="masks"> … the static picture … </figure>
 // gets the element <live-masks> of pieces/masks.js when the reader comes near it. The
-// static picture stays until the first live one is drawn, and wherever that fails.
+// static picture stays until the first live one is drawn, and wherever that fails. With
+// `data-keep` it stays above the piece: where the text speaks of it.
 
 import { loadStyle } from "./ui/piece.js";
 
