@@ -1,4 +1,4 @@
-"""Files that no kill can spoil: written beside the old ones, then renamed."""
+"""Files that stay whole if the process is killed: written beside, then renamed."""
 
 import errno
 import hashlib

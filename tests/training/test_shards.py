@@ -60,11 +60,11 @@ def saved(tmp_path) -> Path:
 
 
 @pytest.mark.parametrize("steps", [0, 2])
-@pytest.mark.parametrize("road", ["shards", "full"])
-def test_goes_on_bit_for_bit(tmp_path, road, steps):
+@pytest.mark.parametrize("form", ["shards", "full"])
+def test_goes_on_bit_for_bit(tmp_path, form, steps):
     model, optimizer = trained(steps)
     other, other_optimizer = fresh()
-    if road == "full":
+    if form == "full":
         load_full_state(other, full_state(model, optimizer), other_optimizer)
     else:
         save_shards(tmp_path / "saved", model, optimizer)

@@ -1,4 +1,4 @@
-"""The guard at the door of the command line: a sentence on stderr, and an exit code."""
+"""Errors of the command line: a sentence on stderr, and an exit code."""
 
 import errno
 import io

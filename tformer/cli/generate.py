@@ -31,10 +31,11 @@ def generate(
         int | None, typer.Option(min=1, help="Of the k likeliest.")
     ] = None,
     top_p: Annotated[
-        float | None, typer.Option(help="Of the fewest whose shares sum to p.")
+        float | None, typer.Option(help="Of the fewest whose probabilities sum to p.")
     ] = None,
     min_p: Annotated[
-        float | None, typer.Option(help="Of those with p of the likeliest's share.")
+        float | None,
+        typer.Option(help="Of those at least p times as probable as the likeliest."),
     ] = None,
     stop: Annotated[
         list[str] | None, typer.Option(help="End after this character, or other token.")

@@ -18,9 +18,10 @@ def mask_tokens(
 ) -> tuple[Tensor, Tensor]:
     """Hide tokens for BERT to guess: of those asked, 80 % are masked, 10 % changed.
 
-    Devlin et al. 2019, section 3.1. The remaining 10 % stay as they are, so that the
-    model must doubt every token. Each token is asked by its own chance, so a short text
-    may by luck have none; BERT's code asks for 15 % of the text, and at least one.
+    Devlin et al. 2019, section 3.1. The remaining 10 % stay as they are, so that
+    vectors of visible tokens are trained too. Each token is asked by its own chance, so
+    a short text may by luck have none; BERT's code asks for 15 % of the text, and at
+    least one.
 
     Args:
         ids: (B, S) or any other shape.

@@ -118,7 +118,7 @@ def split_by_position(text: Text, *, validation: float = 0.1) -> tuple[Text, Tex
 
     Args:
         text: a string, or its ids: list, tensor, array or memory map.
-        validation: which share is the end, in (0, 1).
+        validation: the fraction of the text that is its end, in (0, 1).
 
     Returns:
         The two parts; of arrays and tensors views.

@@ -77,7 +77,7 @@ def masked_batches(
         special_ids: never hidden, and never put in place of a token.
         seed: of places and masks, at least 0.
         start: leave out so many batches.
-        probability: the share of tokens that are asked for.
+        probability: of asking for a token.
 
     Yields:
         Batches of ids (B, C).

@@ -48,8 +48,8 @@ def to_torch(module: EncoderDecoder) -> nn.Transformer: ...
 def to_torch(module: nn.Module) -> nn.Module:
     """Make torch's module from ours, with `batch_first=True`: the same numbers.
 
-    torch has no grouped queries: each shared key/value head is copied to every head
-    that reads it. The result is exact, but as large as attention without groups.
+    torch has no grouped-query attention: each shared key/value head is copied to every
+    head that reads it. The result is exact, but as large as attention without groups.
 
     Args:
         module: `MultiHeadAttention`, `EncoderLayer`, `Encoder`, `DecoderLayer`,

@@ -142,7 +142,7 @@ class Transformer(nn.Module):
         """Score what follows tgt, ids (B, T), given the memory (B, S, D): (B, T, V).
 
         With a `cache` of `new_cache`, tgt is only what is new since the last call: its
-        positions start at cache.length. `tgt_key_mask` speaks of all so far.
+        positions start at cache.length. `tgt_key_mask` covers all so far.
         """
         start = 0 if cache is None else cache.length
         x = self.embed_target(tgt, start=start)  # (B, T, D)

@@ -92,7 +92,7 @@ class DecoderLayer(nn.Module):
             memory_mask: bool, of such a shape to (B, H, T, S), target to source.
             is_causal: hide later positions of the target.
             cache: what came before x, and the memory's keys and values. The target's
-                mask then speaks of all its keys, old and new.
+                mask then covers all its keys, old and new.
 
         Returns:
             (B, T, D).

@@ -53,7 +53,7 @@ class RecordedWeights(Mapping[nn.Module, Tensor]):
 def record_weights(model: nn.Module) -> Iterator[RecordedWeights]:
     """Keep the weights of every attention of a model while the block runs.
 
-    Attention is computed by the formula meanwhile, as torch's kernel never holds the
+    Attention is computed by the formula meanwhile, as torch's kernel returns no
     weights. They are what `attention_weights` returns: before dropout, and with
     gradients where these are on.
 

@@ -97,7 +97,7 @@ def stored_scores(model: nn.Module, settings: RunSettings) -> dict[str, Any]:
 
 @torch.no_grad()
 def token_accuracy(model: nn.Module, data: RunData) -> float:
-    """Compute the share of right tokens, with the true ones before each given."""
+    """Compute the fraction of right tokens, with the true ones before each given."""
     right = asked = 0
     for batch in data.test:
         real = batch.targets != data.vocabulary.pad_id  # (B, T)

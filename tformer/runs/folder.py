@@ -1,4 +1,4 @@
-"""The folder of a run: what lies where, and writing that no kill can spoil."""
+"""The folder of a run: what lies where, and files that stay whole after a crash."""
 
 import dataclasses
 import os

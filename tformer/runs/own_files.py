@@ -87,9 +87,9 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
     )
 
 
-def _beginning(file: str, share: float = 0.9) -> Iterator[str]:
+def _beginning(file: str, fraction: float = 0.9) -> Iterator[str]:
     """Read what is trained on: pieces of words are not learned from the test."""
-    left = int(share * Path(file).stat().st_size)
+    left = int(fraction * Path(file).stat().st_size)
     for piece in read_pieces(file):
         data = piece.encode()
         yield data[:left].decode(errors="ignore")

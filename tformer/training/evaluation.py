@@ -78,7 +78,7 @@ def exact_match(
     *,
     max_len: int,
 ) -> float:
-    """Compute the share of sources whose target the model writes without any mistake.
+    """Compute the fraction of sources whose target the model writes without mistake.
 
     Args:
         model: the Transformer.

@@ -76,9 +76,10 @@ def train_step(
     """Step against the gradient of the batch's mean loss.
 
     A batch too large for the memory goes through in parts, and the gradients add up.
-    Each part counts by its share of the batch's tokens: the mean of the parts' means
-    is not the mean, where one part holds more padding. So the step is the same in any
-    number of parts, and on any number of processes, each of which takes its rows.
+    Each part is weighted by its fraction of the batch's tokens, since the mean of the
+    parts' means is not the mean where one part holds more padding. So the step is the
+    same in any number of parts, and on any number of processes, each of which takes its
+    rows.
 
     Args:
         model: the model.
@@ -103,10 +104,10 @@ def train_step(
     tokens = batch.num_tokens(pad_id)
     optimizer.zero_grad(set_to_none=True)
     losses = []
-    for part, share in (parts := _parts(batch, accumulate, pad_id)):
+    for part, fraction in (parts := _parts(batch, accumulate, pad_id)):
         with syncing(model, part is parts[-1][0]):
             with precision.autocast():
-                losses.append(batch_loss(model, part, smoothing=smoothing) * share)
+                losses.append(batch_loss(model, part, smoothing=smoothing) * fraction)
             # Processes average their gradients, and we want the sum.
             scaled = scaler.scale(losses[-1] * num_processes())
             scaled.backward()  # type: ignore[no-untyped-call]
@@ -131,10 +132,10 @@ def train_step(
 def _parts(
     batch: Batch, accumulate: int, pad_id: int | None
 ) -> list[tuple[Batch, float]]:
-    """Cut this process's rows of a batch into parts, each with its share of tokens.
+    """Cut this process's rows into parts, each with its fraction of the batch's tokens.
 
     All processes make as many passes, as each waits for the others. If the rows do not
-    go round, one that has none computes a row whose share is nothing.
+    go round, one that has none computes a row with the weight 0.
     """
     rows, processes, rank = len(batch), num_processes(), process_rank()
     own = batch.split(min(rows, processes))

@@ -14,7 +14,7 @@ def adamw(
     """Make AdamW (arXiv:1711.05101) with the paper's β₁ = 0.9, β₂ = 0.98, ε = 10⁻⁹.
 
     Vaswani et al. 2017, section 5.3. The paper has Adam, without decay. Here matrices
-    decay, and biases and the norms' gains do not: nothing is won by pulling them to 0.
+    decay, and biases and the norms' gains do not: a gain of 0 would switch a norm off.
 
     Args:
         model: whose parameters to train.

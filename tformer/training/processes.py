@@ -1,6 +1,6 @@
-"""One training in several processes: which share is mine, and what do all say together.
+"""One training in several processes: their number, this one's rank, sums over all.
 
-Without `torch.distributed` set up, there is one process, and all of it is mine.
+Without `torch.distributed` set up, there is one process.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ def num_processes() -> int:
 
 
 def process_rank() -> int:
-    """Tell which of them this is; the first is 0, and speaks for all."""
+    """Tell which of them this is; the first is 0, which prints and writes."""
     return dist.get_rank() if num_processes() > 1 else 0
 
 
