@@ -156,7 +156,7 @@ def test_greedy_can_miss_what_a_beam_finds():
 
 
 class Scripted(GPT):
-    """Says the same shares whatever it reads."""
+    """Gives the same probabilities whatever it reads."""
 
     def forward(self, ids, *, cache=None, last_only=False):
         super().forward(ids, cache=cache)  # fills the cache

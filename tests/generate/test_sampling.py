@@ -1,4 +1,4 @@
-"""Filters by hand, and draws counted against the shares that they should have."""
+"""Filters by hand, and draws counted against their probabilities."""
 
 import math
 

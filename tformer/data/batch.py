@@ -1,4 +1,4 @@
-"""Batches: what one step of a training reads, and what it has to say.
+"""Batches: what one step of a training reads, and what it has to predict.
 
 B rows · S length of the longest source · T length of the longest target · C context
 """
@@ -29,7 +29,7 @@ class Batch(ABC):
     @property
     @abstractmethod
     def targets(self) -> Tensor:
-        """What it has to say; padding where nothing is asked."""
+        """What it has to predict; padding where nothing is asked."""
 
     def __post_init__(self) -> None:
         (name, first), *others = self._tensors().items()
@@ -87,7 +87,7 @@ class PairBatch(Batch):
     """Sources and their targets, filled up with padding, for an encoder-decoder.
 
     The target holds the start token, the text and the end token. The decoder reads
-    `tgt[:, :-1]` and has to say `tgt[:, 1:]`: at each position the next token.
+    `tgt[:, :-1]` and has to predict `tgt[:, 1:]`: at each position the next token.
     """
 
     src: Tensor  # int64 (B, S)

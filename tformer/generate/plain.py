@@ -1,4 +1,4 @@
-"""The loop that writes, without conveniences: what every way of decoding grows from.
+"""The loop that writes, without conveniences; the other ways of decoding extend it.
 
 B batch · S length of a source · P of a prompt · T of what is written
 """

@@ -52,7 +52,7 @@ def from_torch(module: nn.Module) -> nn.Module:
     Dtype, device, training mode, dropout and what is frozen stay as they are. Ours
     expects its inputs batch first, also where `module` does not. Masks differ too: see
     `attn_mask_from_torch` and `key_mask_from_torch`. Where a query may attend to
-    nothing ours gives zeros and torch's, in most of its paths, NaN.
+    nothing ours gives zeros and torch's, in most of its code paths, NaN.
 
     Args:
         module: `nn.MultiheadAttention`, `nn.TransformerEncoderLayer`,

@@ -1,4 +1,4 @@
-"""Ctrl-C, and what a machine sends that wants its place back: stop after this step."""
+"""Ctrl-C, and SIGTERM as a scheduler sends it: stop after this step."""
 
 import signal
 import threading

@@ -1,4 +1,4 @@
-"""Checkpoints of a training: from any of them it goes on as if never stopped."""
+"""Checkpoints of a training: from any of them it resumes with the same numbers."""
 
 import os
 import re

@@ -102,7 +102,7 @@ def date_examples(
     split: str = "train",
     locales: Sequence[str] = LOCALES,
 ) -> list[DateExample]:
-    """Draw examples: the days of a split in random order, each in a random dress.
+    """Draw examples: the days of a split in random order, as some locale writes each.
 
     Locale and pattern are drawn evenly. Of the texts 15 % are in lower case and 10 % in
     upper case, as people write them too.

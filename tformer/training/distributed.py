@@ -127,7 +127,7 @@ def running(
                 "names the first that failed. Start again from the last checkpoint"
             ) from error
         raise
-    # Not after an error: to say goodbye to a process that is gone may take for ever.
+    # Not after an error: to take leave of a process that is gone may hang.
     teardown()
 
 

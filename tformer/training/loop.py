@@ -45,7 +45,7 @@ def batch_loss(model: nn.Module, batch: Batch, *, smoothing: float = 0.0) -> Ten
 
     Args:
         model: a Transformer, GPT or BERT, as it is or wrapped for several processes.
-        batch: what the model reads, `batch.inputs`, and has to say, `batch.targets`.
+        batch: what the model reads, `batch.inputs`, and must predict, `batch.targets`.
         smoothing: of the labels, in [0, 1).
 
     Returns:
