@@ -8,11 +8,12 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from playwright.sync_api import Browser
 
-from engine.site.bundles import without_styles
+from engine.site.bundles import WITH_FORMULAS, without_styles
+from engine.site.code import joined
 from engine.site.formulas import formulas_in, set_formulas, with_formulas, with_marks
 from engine.site.images import size_of, with_sizes
 from engine.site.policy import digest, with_policy
-from engine.site.tables import without_empty_headings
+from engine.site.tables import with_marked_code, without_empty_headings
 from navigation import CHAPTERS, FILES, url
 from serving import compressed
 from test_site_browser import PHONE, opened
@@ -214,3 +215,28 @@ def test_pictures_keep_their_place() -> None:
 def test_the_corner_of_a_table_is_no_heading() -> None:
     html = '<th style="x"></th><th>a</th><th> </th>'
     assert without_empty_headings(html) == '<td style="x"></td><th>a</th><td></td>'
+
+
+def test_a_cell_with_code_or_a_formula_is_marked() -> None:
+    html = "<td>a</td><td><code>b</code></td>"
+    html += '<td style="x"><span class="arithmatex">c</span></td>'
+    marked = html.replace("<td><code>", '<td class="with-code"><code>')
+    marked = marked.replace('style="x">', 'style="x" class="with-code">')
+    assert with_marked_code(html) == marked
+
+
+def test_a_block_is_marked_if_its_output_follows_it_directly() -> None:
+    block = '<div class="language-python highlight"><pre>a</pre></div>'
+    output = '<div class="language-text output highlight"><pre>b</pre></div>'
+    marked = block.replace("language-python", "printing language-python")
+    assert joined(f"{block}\n{block}\n{output}") == f"{block}\n{marked}\n{output}"
+    notes = f"{block}<ol><li>a note</li></ol>{output}"
+    assert joined(notes) == notes
+    assert joined(f"{output}{output}{block}").count("printing") == 1
+
+
+def test_a_start_does_not_style_the_whole_page_again(site: Path) -> None:
+    """Material's script changes the root and the body: nothing may depend on it."""
+    assert "data-md-color-switching" not in (site / WITH_FORMULAS).read_text("utf-8")
+    head = (site / "index.html").read_text("utf-8").split("</head>")[0]
+    assert 'root.classList.replace("no-js", "js")' in head

@@ -27,6 +27,9 @@ KATEX = "assets/katex/katex.min.css"
 _ELEMENT = re.compile(r"<[a-zA-Z][^<>]*?\sstyle=\"[^<>]*>")
 _STYLE = re.compile(r'\sstyle="(?P<declarations>[^"]*)"')
 _CLASS = re.compile(r'(?<=\sclass=")')
+# Material marks the body while it sets the colours, and this rule for all that is in it
+# makes a browser style the whole page twice at each start.
+_SWITCHING = re.compile(r"\[data-md-color-switching\][^{}]*\{[^{}]*\}")
 _FROM_KATEX = re.compile(r"url\((?=fonts/)")
 
 _sources: dict[str, list[str]] = {}  # what is bundled, from docs/
@@ -139,7 +142,8 @@ def _styles(config: MkDocsConfig, formulas: bool) -> str:
     """Return Material's styles, KaTeX's if they are asked for, and the site's own."""
     folder = package_files("material") / "templates" / "assets" / "stylesheets"
     theme = [x for x in folder.iterdir() if re.fullmatch(r"\w+\.\w+\.min\.css", x.name)]
-    parts = [x.read_text("utf-8") for x in sorted(theme, key=lambda x: x.name)]
+    texts = [x.read_text("utf-8") for x in sorted(theme, key=lambda x: x.name)]
+    parts = [_SWITCHING.sub("", text) for text in texts]
     if formulas:
         parts.append(_FROM_KATEX.sub("url(../katex/", _read(config, KATEX)))
     parts += [_read(config, path) for path in _sources["css"]]

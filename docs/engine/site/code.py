@@ -26,6 +26,8 @@ _BLOCK = re.compile(
     r"(?P<open><pre>.*?<code>)(?P<code>.*?)(?P<close></code></pre>)",
     re.DOTALL,
 )
+_HIGHLIGHT = '<div class="language-'
+_OUTPUT = re.compile(rf'{_HIGHLIGHT}\w+ output highlight">')
 _TAG = re.compile(r"<[^>]*>")
 QUOTES = '"""'
 
@@ -50,6 +52,7 @@ def on_page_content(html: str, page: SitePage, config: MkDocsConfig, **_: Any) -
     """MkDocs: fold docstrings, and link each block of the package."""
     root = Path(config.config_file_path).resolve().parent
     path = Path(config.docs_dir, page.file.src_uri)
+    html = joined(html)
     if 'class="filename"' not in html or path.suffix != ".md" or not path.is_file():
         return html
     project = Project(root)
@@ -59,6 +62,18 @@ def on_page_content(html: str, page: SitePage, config: MkDocsConfig, **_: Any) -
         return html  # which the engine tells
     tests = functools.partial(covering, project)
     return linked(html, pieces, project.repo_url, tests)
+
+
+def joined(html: str) -> str:
+    """Mark the blocks whose output follows: the two stand together, as one."""
+    for output in reversed([*_OUTPUT.finditer(html)]):
+        start = html.rfind(_HIGHLIGHT, 0, output.start())
+        between = html[start : output.start()]
+        ends = between.count("<div") == between.count("</div>")
+        if start >= 0 and ends and between.rstrip().endswith("</div>"):
+            mark = start + len('<div class="')
+            html = f"{html[:mark]}printing {html[mark:]}"
+    return html
 
 
 def embedded(page: Page) -> dict[str, Embedded]:
