@@ -4,22 +4,25 @@ project       where the pages are, and what mkdocs.yml says
 definitions   what `--8<-- "file.py:Class.method"` stands for, by the syntax tree
 pages/        a page as it is written and as the site shows it: `blocks` (lines with
               their origin, fenced code), `reading`, `checking` (what is wrong),
-              `listing` (in the navigation, and finished), `minutes` (to read it)
+              `languages` (of fences), `listing` (in the navigation, and finished),
+              `minutes` (to read it)
 run/          `compiling` (code that keeps file and line), `running` (blocks in order,
               in one `__main__`), `outputs` (shown against printed), `figures` (their
               places), `style`, `fonts`, `touching` (labels that do), `cache` (what a
               page left behind), `working` (pages in processes of their own)
-copies/       `notebooks`; one-file copies: `modules` (statements of one), `copying`
-              (which a copy takes), `standalone` (the file); `alone` runs them
+copies/       `notebooks`, those of `labs`, `as_markdown`; one-file copies: `modules`
+              (statements of one), `copying` (which a copy takes), `standalone` (the
+              file); `alone` runs notebooks and copies where the package is not
 making        figures, notebooks, downloads and outputs, of the pages that changed
 chapter       a new chapter, with its place in the navigation and the link to it
 looking       who shows a piece of code; one page served, or taken pictures of
 results       what runs of training reached, and the page about it
 plugin        pytest: pages as tests
-site/         MkDocs: `hooks`, `lists` (tables of chapters), `api` (about the API
-              pages), `search` (what the search looks through), `code` (folds and
+site/         MkDocs: `hooks`, `labs`, `lists` (tables of chapters), `api` (about the
+              API pages), `search` (what the search looks through), `code` (folds and
               links), `captions`, `images`, `tables`, `formulas` (set by KaTeX),
               `bundles` (one stylesheet, one script), `policy` (what may run),
-              `machines` (robots.txt, llms.txt), `node` (calls npm packages)
+              `machines` (robots.txt, llms.txt, Markdown), `feed`, `cards` (what a
+              shared link shows) and their `drawing`, `node` (calls npm packages)
 __main__      the command line: `python -m engine --help`
 """

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from mkdocs.utils.yaml import get_yaml_loader, yaml_load
 
 PACKAGE = "tformer"  # `package` under `extra` in mkdocs.yml names another one
 ENGINE = Path(__file__).parent
+PACKAGES = Path(sys.prefix) / "npm" / "node_modules"  # docs/npm/install.py fills it
 
 # GitHub shows these; they are no part of the site, but their Python runs as well.
 OTHER_PAGES = ("README.md", ".github/CONTRIBUTING.md")

@@ -1,5 +1,6 @@
 """Only pages that changed are run again, each in a process of its own."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from engine.__main__ import main
 from engine.project import ENGINE, Project
 from engine.run.cache import STATES, Cache
+from engine.run.working import preloaded, work
 from small_project import Write
 
 Engine = Callable[..., "Done"]
@@ -229,6 +231,15 @@ def test_the_last_states_of_a_page_are_kept(
     page.write_text(text.replace('"x"', "'0'"), "utf-8")
     engine("generate", "docs/index.md")
     assert counting() == STATES + 2
+
+
+def test_what_pages_share_is_there(write: Write) -> None:
+    page = write("# A page about tiny")
+    (page.project.root / "tiny" / "more.py").write_text("import torch", "utf-8")
+    names = preloaded(Project(page.project.root), [page])
+    assert names[0] == work.__module__  # where a new process begins
+    assert names[1:] == ["matplotlib.pyplot", "torch"]
+    assert all(importlib.util.find_spec(name) for name in names)
 
 
 def test_a_run_that_dies_is_a_failure_of_its_page(

@@ -5,12 +5,15 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from engine.copies.alone import problem_of
 from engine.project import ENGINE, Project
 from engine.run.cache import STATES
-from engine.site.hooks import chapter_links, mend_links, take_styles
+from engine.site.hooks import chapter_links
+from engine.site.labs import mend_links, take_styles
 
 LAB = {
     "cells": [
@@ -20,7 +23,15 @@ LAB = {
             "metadata": {},
             "source": "# Lab\n\n[chapter](../chapters/scale.md#the-question) "
             "and [nothing](gone.md) and [away](https://example.org/x.md)",
-        }
+        },
+        {
+            "cell_type": "code",
+            "id": "b",
+            "metadata": {},
+            "source": "from tiny.scale import scale\n\nprint(scale([1.0], 4.0))",
+            "outputs": [],
+            "execution_count": None,
+        },
     ],
     "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
     "nbformat": 4,
@@ -49,11 +60,14 @@ def site(project: Project) -> Project:
     """Add the hooks and a lab to the small project."""
     config = project.root / "mkdocs.yml"
     labs = 'plugins:\n  - mkdocs-jupyter: {include: ["labs/*.ipynb"]}\n'
-    text = config.read_text("utf-8") + f"hooks: [{ENGINE}/site/hooks.py]\n{labs}"
+    text = (
+        config.read_text("utf-8")
+        + f"hooks: [{ENGINE}/site/hooks.py, {ENGINE}/site/labs.py]\n{labs}"
+    )
     config.write_text(text, "utf-8")
     (project.docs / "labs").mkdir()
     lab = json.dumps(LAB)
-    (project.docs / "labs" / "lab.ipynb").write_text(lab, "utf-8")
+    lab_of(project).write_text(lab, "utf-8")
     theme = project.root / "theme" / "partials"
     theme.mkdir(parents=True)
     shown = (
@@ -63,6 +77,10 @@ def site(project: Project) -> Project:
     text = text.replace("  font: false", "  font: false\n  custom_dir: theme")
     config.write_text(text, "utf-8")
     return Project(project.root)
+
+
+def lab_of(site: Project) -> Path:
+    return site.docs / "labs" / "lab.ipynb"
 
 
 def test_a_build_makes_links_and_mends(site: Project) -> None:
@@ -86,6 +104,13 @@ def test_a_build_makes_links_and_mends(site: Project) -> None:
     assert len(lab) < 100_000
     assert not re.search(r"<script[^>]*>[^<]*https?://(?!www.w3.org|example.org)", lab)
     assert (site.root / "site/assets/css/jupyter.css").stat().st_size > 100_000
+    taken = site.root / "site/labs/lab/lab.ipynb"
+    assert problem_of("tiny", taken) is None
+    assert "tiny cannot be imported" in (problem_of("tiny", lab_of(site)) or "")
+    assert (
+        "](https://example.org/tiny/chapters/scale/#the-question)"
+        in taken.read_text("utf-8")
+    )
     # One cache of labs per state of the package.
     (first,) = (site.root / ".cache" / "mkdocs-jupyter").iterdir()
     (site.root / "tiny" / "checks.py").write_text("def check_positive(x): return x\n")

@@ -45,6 +45,17 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is changed, to what, and w
         "must begin with scal",
     ),
     "a figure without words": (ALT, "![]", "scale-line.svg has no alternative text"),
+    "a language misspelt": (
+        "``` {.python .annotate",
+        "``` {.pytho .annotate",
+        ':33: ``` {.pytho .annotate hl_lines="1"}: the language `pytho` is unknown: '
+        "write python",
+    ),
+    "a language absent": (
+        "```{.text .output}\n    14",
+        "```\n    14",
+        "names no language",
+    ),
     "a wide line": (
         "values = [1.0,",
         f"values = [1.{'0' * 94},",

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from engine.pages.reading import render
+from engine.project import PACKAGES
 from engine.run import figures, fonts
 from engine.run.figures import image_problems, place_figures, report, size_of
 from engine.run.style import COLOURS, INK, MAPS, PAPER, schemed
@@ -119,6 +120,12 @@ def test_a_heat_map_has_its_own_colours_in_each_scheme(write: Write, how: str) -
 def test_pictures_in_other_colours_stay_as_they_are(write: Write) -> None:
     svg = run(write(HEAT.format(how='cmap="viridis"')))[0].figures[0]
     assert schemed(svg).count("<image") == 1
+
+
+@pytest.mark.skipif(not PACKAGES.is_dir(), reason="`make` installs npm's packages")
+def test_the_fonts_are_where_npm_puts_them() -> None:
+    assert fonts.installed()
+    assert fonts.families() == [fonts.FAMILY, fonts.FALLBACK]
 
 
 @pytest.mark.skipif(not fonts.installed(), reason="`make` installs the site's fonts")

@@ -46,7 +46,7 @@ def notebook(ran: Ran) -> str:
     if ran.modules:
         blocks = [block.fence.code for block in page.blocks]
         files = [*ran.modules, *needed_data(page.project, blocks, ran.modules)]
-        cells.append(_loading_cell(page.project, files))
+        cells.append(loading_cell(page.project, files))
     cells += _cells(ran)
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     for count, cell in enumerate(code, 1):
@@ -220,13 +220,18 @@ def notebook_markdown(page: Page, line: str) -> str | None:
 
 def absolute(page: Page, target: str) -> str:
     """Return a link of the page as it works anywhere."""
+    return link_from(page.project, page.path, target)
+
+
+def link_from(project: Project, file: Path, target: str) -> str:
+    """Return a link in a file of docs/ as it works anywhere."""
     if re.match(r"[a-z][a-z0-9+.-]*:", target):
         return target
     path, hash_, anchor = target.partition("#")
     if not path:
-        return page.project.page_url(page.path) + hash_ + anchor
-    file = posixpath.normpath(posixpath.join(page.path.parent.as_posix(), path))
-    return page.project.page_url(Path(file)) + hash_ + anchor
+        return project.page_url(file) + hash_ + anchor
+    there = posixpath.normpath(posixpath.join(file.parent.as_posix(), path))
+    return project.page_url(Path(there)) + hash_ + anchor
 
 
 def _prose(page: Page, text: str) -> str:
@@ -258,7 +263,7 @@ except ImportError:
     zipfile.ZipFile(io.BytesIO(base64.b64decode(copy))).extractall(folder)"""
 
 
-def _loading_cell(project: Project, files: list[Path]) -> Cell:
+def loading_cell(project: Project, files: list[Path]) -> Cell:
     """Return the first cell: closed, so that a reader sees its title."""
     cell = _code_cell(loading_code(project, files), [])
     cell["metadata"] = {"cellView": "form", "jupyter": {"source_hidden": True}}

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from engine.pages.blocks import PYTHON, SESSIONS, Origin, PageError, squeeze
+from engine.pages.languages import language_problems
 from engine.pages.listing import todo_problems, unlisted_problem
 from engine.pages.reading import KINDS, Page, Rendered, render
 from engine.project import Project
@@ -130,8 +131,8 @@ def header_problems(page: Page) -> list[str]:
 
 
 def text_problems(page: Page) -> list[str]:
-    """Return links to files that are not there, and code that a phone cannot show."""
-    problems = []
+    """Return dead links, fences in no known language, code that a phone cannot show."""
+    problems = language_problems(page)
     for line in page.prose():
         if line.origin.file == page.path:
             for link in _LINK.finditer(re.sub(r"(`+).+?\1", "", line)):

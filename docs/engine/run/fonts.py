@@ -1,8 +1,9 @@
 """The site's font in its figures: for matplotlib's measuring, and inside each SVG.
 
 An image cannot use the fonts of the page around it. So each figure carries the few
-glyphs that it shows, 5 to 15 KB. Where the site's fonts are not installed, figures fall
-back to those of matplotlib.
+glyphs that it shows, 5 to 15 KB. The fonts are read whole, as npm has them: the files
+that the site serves are cut down. Where they are not installed, figures fall back to
+those of matplotlib.
 """
 
 import base64
@@ -16,23 +17,23 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.project import ENGINE
+from engine.project import ENGINE, PACKAGES
 
 FAMILY = "Source Sans 3"
 FALLBACK = "DejaVu Sans"  # comes with matplotlib, and has the arrows and Greek letters
-FOLDER = ENGINE.parent / "assets" / "fonts"
+FOLDER = PACKAGES / "@fontsource-variable"
 CACHE = ENGINE.parents[1] / ".cache" / "fonts"
 # What matplotlib may ask for: style, weight, the name of the style, the file.
 FACES = (
-    ("normal", 400, "Regular", "source-sans-3-latin-wght-normal.woff2"),
-    ("normal", 600, "SemiBold", "source-sans-3-latin-wght-normal.woff2"),
-    ("italic", 400, "Italic", "source-sans-3-latin-wght-italic.woff2"),
+    ("normal", 400, "Regular", "source-sans-3/files/source-sans-3-latin-wght-normal"),
+    ("normal", 600, "SemiBold", "source-sans-3/files/source-sans-3-latin-wght-normal"),
+    ("italic", 400, "Italic", "source-sans-3/files/source-sans-3-latin-wght-italic"),
 )
 
 
 def installed() -> bool:
     """Whether the site's fonts are there; `make` puts them there."""
-    return all((FOLDER / file).is_file() for *_, file in FACES)
+    return all((FOLDER / f"{file}.woff2").is_file() for *_, file in FACES)
 
 
 @functools.cache
@@ -139,22 +140,35 @@ def _subset(path: str, signs: str) -> bytes:
 
 @functools.cache
 def _faces() -> tuple[str, ...]:
-    """Return the fonts as matplotlib reads them; made once for each state of them."""
-    made = []
-    for slant, weight, name, file in FACES:
-        source = FOLDER / file
-        digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
-        path = CACHE / f"{digest}-{slant}-{weight}.ttf"
-        if not path.is_file():
-            CACHE.mkdir(parents=True, exist_ok=True)
-            half = path.with_name(f".{path.name}.{os.getpid()}")
-            _unpack(source, weight, name, half)
-            half.replace(path)
-        made.append(str(path))
-    return tuple(made)
+    """Return the fonts as matplotlib reads them."""
+    return tuple(
+        str(as_truetype(file, weight, (FAMILY, name)))
+        for _, weight, name, file in FACES
+    )
 
 
-def _unpack(source: Path, weight: int, name: str, target: Path) -> None:
+def as_truetype(file: str, weight: int, name: tuple[str, str]) -> Path:
+    """Return one weight of a variable web font as a file that every program reads.
+
+    It is made once for each state of the font.
+
+    Args:
+        file: of `@fontsource-variable`, without its suffix.
+        weight: from 200 to 900.
+        name: the family and the style, as the file shall call itself.
+    """
+    source = FOLDER / f"{file}.woff2"
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
+    path = CACHE / f"{digest}-{weight}.ttf"
+    if not path.is_file():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        half = path.with_name(f".{path.name}.{os.getpid()}")
+        _unpack(source, weight, name, half)
+        half.replace(path)
+    return path
+
+
+def _unpack(source: Path, weight: int, name: tuple[str, str], target: Path) -> None:
     """Write one weight of a variable web font as TrueType."""
     from fontTools.ttLib import TTFont
     from fontTools.varLib import instancer  # type: ignore[import-untyped]
@@ -167,10 +181,10 @@ def _unpack(source: Path, weight: int, name: str, target: Path) -> None:
     table = font["name"]
     table.names = []
     names: Iterable[tuple[int, str]] = [
-        (1, FAMILY),
-        (2, name),
-        (4, f"{FAMILY} {name}"),
-        (6, f"{FAMILY}-{name}".replace(" ", "")),
+        (1, name[0]),
+        (2, name[1]),
+        (4, f"{name[0]} {name[1]}"),
+        (6, f"{name[0]}-{name[1]}".replace(" ", "")),
     ]
     for number, text in names:
         table.setName(text, number, 3, 1, 0x409)

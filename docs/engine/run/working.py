@@ -204,10 +204,15 @@ def _context(
         for page in pages
         if page.has_python and not (cached and cache.results(page) is not None)
     ]
-    preload = ["engine.worker"]
-    if to_run:
-        preload.append("matplotlib.pyplot")
-        if project.needs_torch and any(project.package in page.text for page in to_run):
-            preload.append("torch")
-    context.set_forkserver_preload(preload)
+    context.set_forkserver_preload(preloaded(project, to_run))
     return context
+
+
+def preloaded(project: Project, to_run: list[Page]) -> list[str]:
+    """Name the modules that all pages share; Python says nothing of one not there."""
+    names = [__name__]
+    if to_run:
+        names.append("matplotlib.pyplot")
+        if project.needs_torch and any(project.package in page.text for page in to_run):
+            names.append("torch")
+    return names

@@ -18,7 +18,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.pages import Page
 
 from engine.looking import ONE_PAGE
-from engine.site.node import PACKAGES, call
+from engine.project import PACKAGES
+from engine.site.node import call
 
 log = logging.getLogger("mkdocs.hooks.formulas")
 

@@ -1,14 +1,11 @@
-"""MkDocs hooks: make the generated files first, link them, and mend the labs' pages."""
+"""MkDocs hooks: make the generated files first, and link them."""
 
-import hashlib
 import logging
 import os
-import posixpath
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -26,12 +23,9 @@ from engine.pages.minutes import minutes
 from engine.pages.reading import CHAPTERS, kind_of
 from engine.pages.reading import Page as Source
 from engine.project import Project
-from engine.run.cache import STATES, digest_of
 
 log = logging.getLogger("mkdocs.hooks.engine")
 
-SHARED_STYLE = "assets/css/jupyter.css"
-_styles: dict[str, str] = {}  # of each lab
 _COMMENT = re.compile(r"<!--[-\s]*pytest.*?-->\n?", re.DOTALL)
 
 
@@ -40,17 +34,9 @@ def _root(config: MkDocsConfig) -> Path:
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Give the labs a cache per state of the package, which mkdocs-jupyter ignores."""
-    project = Project(_root(config))
-    if "mkdocs-jupyter" in config.plugins:
-        state = hashlib.sha256()
-        for path in project.package_files():
-            state.update(digest_of(path, meaning=True).encode())
-        folder = project.root / ".cache" / "mkdocs-jupyter" / state.hexdigest()[:16]
-        labs: Any = config.plugins["mkdocs-jupyter"]
-        labs.config["cache_dir"] = str(folder)
+    """Let links lead nowhere where one page alone is built."""
     wanted = one_page(config)
-    if wanted is not None:  # links to the pages that are left out lead nowhere
+    if wanted is not None:
         for options in (config.validation.nav, config.validation.links):
             options.update(dict.fromkeys(options, logging.DEBUG))
     return config
@@ -109,36 +95,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
     return markdown
 
 
-def on_page_content(html: str, page: Page, files: Files, **_: Any) -> str:
-    """Drop the comments that speak to pytest; mend the pages of labs."""
-    if not page.file.src_uri.endswith(".ipynb"):
-        return _COMMENT.sub("", html)
-
-    def find(path: str) -> str | None:
-        file = files.get_file_from_path(path)
-        return file.url_relative_to(page.file) if file else None
-
-    html, lost = mend_links(html, page.file.src_uri, find)
-    for link in lost:
-        log.warning("%s links to %s, which is not there", page.file.src_uri, link)
-    html, _styles[page.file.src_uri] = take_styles(html)
-    up = "../" * page.file.url.count("/")
-    return f'<link rel="stylesheet" href="{up}{SHARED_STYLE}">\n{html}'
-
-
-def on_post_build(config: MkDocsConfig) -> None:
-    """Write the style that all labs share; forget labs of an older package."""
-    if _styles:
-        path = Path(config.site_dir, SHARED_STYLE)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(max(_styles.values(), key=len), "utf-8")
-    if "mkdocs-jupyter" in config.plugins:
-        labs: Any = config.plugins["mkdocs-jupyter"]
-        current = Path(labs.config["cache_dir"])
-        folders = sorted(current.parent.glob("*/"), key=lambda x: x.stat().st_mtime)
-        for folder in folders[:-STATES]:
-            if folder != current:
-                shutil.rmtree(folder)
+def on_page_content(html: str, page: Page, **_: Any) -> str:
+    """Drop the comments that speak to pytest."""
+    return html if page.file.src_uri.endswith(".ipynb") else _COMMENT.sub("", html)
 
 
 def on_serve(
@@ -201,49 +160,3 @@ def chapter_links(
     notebook = f"{_colab(project.repo_url)}/{name}.ipynb"
     links["colab_url"] = notebook if links["notebook"] else None
     return links
-
-
-_LINK = re.compile(
-    r'href="(?P<path>(?![a-z][a-z0-9+.-]*:|[#/])[^"#]+)(?P<anchor>#[^"]*)?"'
-)
-_STYLE = re.compile(r"<style[^>]*>(?P<css>.*?)</style>", re.DOTALL)
-# For MathJax and Mermaid, which would be loaded from elsewhere; the site has KaTeX.
-_SCRIPT = re.compile(
-    r'<script (?:src=""|type="text/x-mathjax-config"|type="module").*?</script>',
-    re.DOTALL,
-)
-
-
-def take_styles(html: str) -> tuple[str, str]:
-    """Return a page without its styles (590 KB, the same in every lab), and these."""
-    css = "\n".join(style["css"] for style in _STYLE.finditer(html))
-    return _SCRIPT.sub("", _STYLE.sub("", html)), css
-
-
-def mend_links(
-    html: str, source: str, find: Callable[[str], str | None]
-) -> tuple[str, list[str]]:
-    """Turn links to sources into links to pages, as MkDocs does in Markdown.
-
-    Args:
-        html: the page.
-        source: its file in docs/, from which its links start.
-        find: gives the link to a file in docs/ from this page, if there is one.
-
-    Returns:
-        The page, and the links that lead nowhere.
-    """
-    lost = []
-
-    def link(match: re.Match[str]) -> str:
-        path, anchor = match["path"], match["anchor"] or ""
-        if not path.endswith((".md", ".ipynb")):
-            return match[0]
-        file = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
-        url = find(file)
-        if url is None:
-            lost.append(path)
-            return match[0]
-        return f'href="{url}{anchor}"'
-
-    return _LINK.sub(link, html), lost

@@ -1,8 +1,10 @@
-"""What machines read: robots.txt, llms.txt, and in each chapter what it teaches.
+"""What machines read: robots.txt, llms.txt, and each chapter as Markdown.
 
-The chapters, their order and their questions are those of `lists`.
+A chapter also says what it teaches, in its head. The chapters, their order and their
+questions are those of `lists`.
 """
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,13 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.pages import Page
 
+from engine.copies.as_markdown import as_markdown
+from engine.pages.blocks import PageError
+from engine.pages.reading import Page as Source
 from engine.project import Project
-from engine.site.lists import Chapter, chapters
+from engine.site.lists import ORDER, Chapter, chapters, order
+
+MARKDOWN = "index.md"  # beside the index.html of a chapter
 
 _building: dict[str, Any] = {}
 
@@ -24,7 +31,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
-    """Write into a chapter what it is, as schema.org says it."""
+    """Write into a chapter what it is, as schema.org says it, and its other form."""
     project: Project = _building["project"]
     listed: list[Chapter] = _building["chapters"]
     for number, chapter in enumerate(listed, 1):
@@ -32,12 +39,13 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig, **_: Any) -> str
             said = about(chapter, number, project.site_url, config.site_name)
             data = json.dumps(said, ensure_ascii=False).replace("</", "<\\/")
             script = f'<script type="application/ld+json">{data}</script>'
-            return output.replace("</head>", f"{script}\n  </head>", 1)
+            other = f'<link rel="alternate" type="text/markdown" href="{MARKDOWN}">'
+            return output.replace("</head>", f"{other}\n  {script}\n  </head>", 1)
     return output
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write the two files."""
+    """Write the files."""
     project: Project = _building["project"]
     site = Path(config.site_dir)
     robots = f"User-agent: *\nAllow: /\nSitemap: {project.site_url}sitemap.xml\n"
@@ -49,6 +57,13 @@ def on_post_build(config: MkDocsConfig) -> None:
         config.site_description or "",
     )
     (site / "llms.txt").write_text("\n".join(lines), "utf-8")
+    lists = {ORDER: order(project)}
+    for chapter in _building["chapters"]:
+        path = site / chapter.file.removesuffix(".md") / MARKDOWN
+        if path.parent.is_dir():  # not where one page alone is built
+            with contextlib.suppress(PageError):  # which the engine tells
+                page = Source(project, project.docs / chapter.file)
+                path.write_text(as_markdown(page, lists), "utf-8")
 
 
 def about(chapter: Chapter, number: int, home: str, book: str) -> dict[str, Any]:
@@ -81,8 +96,10 @@ def about(chapter: Chapter, number: int, home: str, book: str) -> dict[str, Any]
 
 def overview(listed: list[Chapter], home: str, name: str, summary: str) -> list[str]:
     """Return the lines of llms.txt: the chapters in order, each with its question."""
-    lines = [f"# {name}", "", f"> {summary}", "", "## Chapters", ""]
+    lines = [f"# {name}", "", f"> {summary}", ""]
+    lines += [f"Each chapter is Markdown here; without `{MARKDOWN}` it is a page.", ""]
+    lines += ["## Chapters", ""]
     for chapter in listed:
-        url = home + chapter.file.removesuffix(".md") + "/"
+        url = f"{home}{chapter.file.removesuffix('.md')}/{MARKDOWN}"
         lines.append(f"- [{chapter.title}]({url}): {chapter.meta.get('question')}")
     return [*lines, ""]

