@@ -3,6 +3,7 @@
 import re
 
 from engine.run.figures import place_figures, repeated_names, themed
+from engine.run.shortening import shortened
 from small_project import Write, run
 
 DRAW = """
@@ -27,6 +28,22 @@ def test_a_drawing_gives_the_same_bytes_and_no_black(write: Write) -> None:
     assert "currentColor" in first
     assert "<metadata" not in first
     assert not re.search(r"<g id=\"patch_1\">\s*<path[^>]*fill: #ffffff", first)
+
+
+def test_a_drawing_is_written_in_few_signs() -> None:
+    long = """<g id="patch_3">
+    <path d="M 1.234567 -8.999999
+L 162.523711 0.5
+z
+" style="opacity: 0.123456"/>
+   </g>
+   <g id="text_1">
+    <text style="font: 9px" transform="translate(1.987654 2) rotate(9)">1.23456</text>
+   </g>"""
+    assert shortened(long) == (
+        '<path d="M 1.23 -8.99 L 162.52 0.5 z " style="opacity: 0.123456"/>\n'
+        '<text style="font: 9px" transform="translate(1.98 2) rotate(9)">1.23456</text>'
+    )
 
 
 def test_the_ink_follows_the_scheme_and_the_figure_has_a_name() -> None:

@@ -4,6 +4,7 @@ import ast
 import base64
 import io
 import json
+import lzma
 import posixpath
 import re
 import textwrap
@@ -254,13 +255,13 @@ _LOADING = """\
 try:
     import {package}
 except ImportError:
-    import base64, io, sys, tempfile, zipfile
-
+    import base64, io, lzma, sys, tempfile, zipfile
     folder = tempfile.mkdtemp()
     sys.path.insert(0, folder)
-    # {count} files of {url}, zipped: open them with zipfile to see which
+    # {count} files of {url}, compressed: look for them in the folder
     copy = "{copy}"
-    zipfile.ZipFile(io.BytesIO(base64.b64decode(copy))).extractall(folder)"""
+    copy = io.BytesIO(lzma.decompress(base64.b64decode(copy)))
+    zipfile.ZipFile(copy).extractall(folder)"""
 
 
 def loading_cell(project: Project, files: list[Path]) -> Cell:
@@ -273,13 +274,13 @@ def loading_cell(project: Project, files: list[Path]) -> Cell:
 def loading_code(project: Project, files: list[Path]) -> str:
     """Return code that makes the package importable, from a copy of `files`."""
     archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as copy:
+    with zipfile.ZipFile(archive, "w") as copy:
         for path in sorted(files):
             # No date: the same files give the same notebook.
             entry = zipfile.ZipInfo(project.relative(path))
-            entry.compress_type = zipfile.ZIP_DEFLATED
             copy.writestr(entry, path.read_bytes())
-    text = base64.b64encode(archive.getvalue()).decode("ascii")
+    # All files together are half of what they are one by one.
+    text = base64.b64encode(lzma.compress(archive.getvalue(), preset=9)).decode()
     return _LOADING.format(
         package=project.package, url=project.repo_url, count=len(files), copy=text
     )

@@ -28,7 +28,7 @@ from engine.run.fonts import installed
 _RUNNING = (
     *("pages/blocks", "pages/reading"),
     *("run/compiling", "run/running", "run/figures", "run/style", "run/touching"),
-    "run/fonts",
+    *("run/fonts", "run/shortening"),
 )
 _USERS = ("__main__", "hooks", "looking", "plugin")  # and the folder results
 STATES = 8  # of the results of a page

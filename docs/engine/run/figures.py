@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from engine.pages.blocks import Origin, PageError
 from engine.pages.reading import Page
+from engine.run.shortening import shortened
 from engine.run.style import SIZE, schemed
 from engine.run.touching import touching_labels
 
@@ -59,10 +60,8 @@ def _bare(svg: str) -> str:
         r"<metadata>.*?</metadata>\s*", "", svg[svg.index("<svg") :], flags=re.S
     )
     svg = re.sub(r"#000000\b", "currentColor", svg)
-    svg = re.sub(r"[ \t]+$", "", svg, flags=re.M)
-    return svg.replace(
-        "<svg ", '<svg class="figure" role="img" fill="currentColor" ', 1
-    )
+    root = '<svg class="figure" role="img" fill="currentColor" '
+    return shortened(svg.replace("<svg ", root, 1))
 
 
 @dataclass(frozen=True)
