@@ -12,6 +12,7 @@ from engine.results.groups import (
     model,
     off,
     rate,
+    seeds_told,
     steps,
     task,
 )
@@ -23,7 +24,7 @@ PARTS = {
     "scale": "the scale, 1/√d_k",
     "positions": "the positions",
 }
-CAPTION = "Bars: the mean, with its 95 % interval over the test. Dots: the seeds."
+CAPTION = "Bars: the mean, with its 95 % interval over the test. Dots: the seeds, "
 ALT = "Bars of the exact match of the dates, each trained without one part: "
 
 
@@ -95,6 +96,6 @@ def _picture(groups: Sequence[Group]) -> str:
     ax.set(xlabel="exact match", xlim=(-0.02, 1.02))
     ```
 
-![{ALT}{told}.](figures/results-without.svg "{CAPTION}")
+![{ALT}{told}.](figures/results-without.svg "{CAPTION}{seeds_told(groups)}.")
 
 """

@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Sequence
 
-from engine.results.groups import Group, task
+from engine.results.groups import Group, seeds_told, task
 from engine.results.numbers import listed
 from engine.results.tasks import presets
 
@@ -11,7 +11,7 @@ ALT = (
     "Curves that rise from 0 to 1, one a task, each in a narrow band: the fraction of "
     "right answers in the validation, against the step of the training."
 )
-CAPTION = "Lines: the mean over the seeds. Bands: from the lowest seed to the highest."
+CAPTION = "Bands: from the lowest seed to the highest. Lines: the mean of the seeds, "
 
 
 def section(groups: Sequence[Group]) -> str:
@@ -54,5 +54,5 @@ Exact match on the validation, while the training goes on:
     ax.legend(loc="lower right")
     ```
 
-![{ALT}](figures/results-curves.svg "{CAPTION}")
+![{ALT}](figures/results-curves.svg "{CAPTION}{seeds_told(presets(groups))}.")
 """

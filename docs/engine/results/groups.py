@@ -61,6 +61,14 @@ def rate(group: Group) -> float:
     return statistics.mean(run["result"]["test_exact_match"] for run in group)
 
 
+def seeds_told(groups: Sequence[Group], names: Sequence[str] = ()) -> str:
+    """Say how many seeds each group has: `3 of each`, or by name."""
+    counts = [len(g) for g in groups]
+    if len(set(counts)) == 1 or not names:
+        return f"{counts[0]} of each" if len(set(counts)) == 1 else "as the table says"
+    return ", ".join(f"{x} {n}" for x, n in zip(names, counts, strict=True))
+
+
 def exact(group: Group) -> list[str]:
     """Write the exact match: its mean, its interval over the test, its span."""
     rates = [run["result"]["test_exact_match"] for run in group]

@@ -12,6 +12,7 @@ from engine.results.groups import (
     model,
     off,
     rate,
+    seeds_told,
     steps,
     task,
 )
@@ -25,7 +26,7 @@ TITLES = {
     "dateutil": "dateutil's parser",
     "copy-source": "copy the source",
 }
-CAPTION = "Thin lines: the 95 % interval over the test."
+CAPTION = "Thin lines: the 95 % interval over the test. Seeds: "
 ALT = (
     "Bars of the exact match of five ways to read a date, each with its 95 % interval: "
 )
@@ -84,6 +85,8 @@ def _picture(groups: Sequence[Group]) -> str:
     told = ", ".join(
         f"{name} {percent(x, 1)}" for name, x in zip(names, rates, strict=True)
     )
+    trained = [g for g in groups if g[0]["result"]["parameters"]]
+    seeds = seeds_told(trained, names[: len(trained)])
     return f"""
 ??? note "The code of this picture, and its numbers"
 
@@ -104,7 +107,7 @@ def _picture(groups: Sequence[Group]) -> str:
     ax.set(xlabel="exact match", xlim=(0, 1.02))
     ```
 
-![{ALT}{told}.](figures/results-models.svg "{CAPTION}")
+![{ALT}{told}.](figures/results-models.svg "{CAPTION}{seeds}.")
 
 """
 

@@ -28,7 +28,10 @@ ALT = (
     "Points with short lines, a row each for the test and for each harder split: how "
     "many of the dates each model reads, as the table below says."
 )
-CAPTION = "Lines: the 95 % interval over the dates asked. What is new is at the left."
+CAPTION = (
+    "Lines: the 95 % interval over the dates asked. What is new is at the left. The "
+    "seeds of each point stand in the table."
+)
 SHOWN = 4  # wrong answers of each split
 
 

@@ -1,12 +1,16 @@
 """A translation, measured by BLEU."""
 
+import difflib
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from engine.results.groups import COST, OWN, Group, cost, machines, model, steps, task
-from engine.results.numbers import MISSING, table, text_cell
+from engine.results.models import TITLES
+from engine.results.numbers import MISSING, table
 
 SHOWN = 6
+TEXTS = {"test": "test of 2016", "val": "validation"}  # what a file is called for
 # What a tutorial that many have read publishes for the same data: B. Trevett,
 # pytorch-seq2seq, 6 - Attention is All You Need. Words in lower case, cut by spaCy.
 TUTORIAL = {"Transformer": 36.09, "convolutional": 33.3, "GRU with attention": 28.2}
@@ -25,6 +29,7 @@ def section(groups: Sequence[Group]) -> str:
         for run in g
         for row in _bleu(run)
     ]
+    rows.sort(key=lambda row: row[1] == TEXTS["val"])
     run = trained[0][0]
     s = run["settings"]
     published = "; ".join(f"{name} {bleu:g}" for name, bleu in TUTORIAL.items())
@@ -52,7 +57,7 @@ def section(groups: Sequence[Group]) -> str:
     ]
     return (
         text
-        + table(["text", "written by", "BLEU", "±"], rows, right=range(2, 4))
+        + table(["written by", "text", "BLEU", "±", "seed"], rows, right=range(2, 5))
         + f"\nSignature: `{_signature(run)}`.\n"
         + told
         + table(["training", *COST], spent, right=range(1, 5))
@@ -65,26 +70,24 @@ def section(groups: Sequence[Group]) -> str:
 
 
 def _bleu(run: dict[str, Any]) -> list[list[str]]:
-    rows = []
+    """Return a row for each text that a run translated, and each way of writing."""
+    found = []
     for each in run.get("evaluations", {}).values():
-        if "bleu" in each["result"]:
-            asked, result = each["asked"], each["result"]
-            beams = asked.get("beams", 1)
-            how = "greedy" if beams == 1 else f"beams: {beams}"
+        if "bleu" not in each["result"]:
+            continue
+        asked, result = each["asked"], each["result"]
+        stem = asked["files"][0].partition(".")[0]
+        beams, half = asked.get("beams", 1), result.get("bleu_interval")
+        how, seed = TITLES[model(run)], MISSING
+        if model(run) == OWN:
+            how += ", greedy" if beams == 1 else f", {beams} beams"
             if beams > 1:
                 how += f", length penalty {asked['length_penalty']:g}"
-            if model(run) != OWN:
-                how = model(run)
-            half = result.get("bleu_interval")
-            rows.append(
-                [
-                    " → ".join(asked["files"]),
-                    how,
-                    f"{result['bleu']:.1f}",
-                    MISSING if half is None else f"{half:.1f}",
-                ]
-            )
-    return sorted(rows)
+            seed = str(run["settings"]["seed"])
+        told = MISSING if half is None else f"{half:.1f}"
+        row = [how, TEXTS.get(stem, stem), f"{result['bleu']:.1f}", told, seed]
+        found.append((beams, row))
+    return [row for _, row in sorted(found)]
 
 
 def _processes(run: dict[str, Any]) -> str:
@@ -107,17 +110,33 @@ def _examples(run: dict[str, Any]) -> str:
     """Show what it writes where that is not what a person wrote."""
     for name, each in run.get("evaluations", {}).items():
         if name.startswith("test") and each.get("mistakes"):
-            rows = [
-                [
-                    text_cell(m["source"]),
-                    text_cell(m["target"]),
-                    text_cell(m["written"]),
-                ]
+            shown = [
+                f"- *{_plain(m['source'])}*<br>\n"
+                f"  A person: {_plain(m['target'])}<br>\n"
+                f"  The model: {_marked(m['target'], m['written'])}"
                 for m in each["mistakes"][:SHOWN]
             ]
-            head = ["German", "a person", "the model"]
             return (
                 "\nThe first sentences of the test where it does not write what the "
-                "person did:\n\n" + table(head, rows, right=range(0))
+                "person did. Its other words are in bold.\n\n"
+                + "\n".join(shown)
+                + "\n"
             )
     return ""
+
+
+def _plain(text: str) -> str:
+    """Write a text of a file so that Markdown takes it as it is."""
+    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", text) or "(nothing)"
+
+
+def _marked(right: str, written: str) -> str:
+    """Write a text, with the words in bold that another has not."""
+    there, words = right.split(), written.split()
+    match = difflib.SequenceMatcher(None, there, words, autojunk=False)
+    parts = []
+    for kind, _, _, first, last in match.get_opcodes():
+        text = _plain(" ".join(words[first:last])) if first < last else ""
+        if text:
+            parts.append(text if kind == "equal" else f"**{text}**")
+    return " ".join(parts) or "(nothing)"

@@ -97,7 +97,7 @@ def about(chapter: Chapter, number: int, home: str, book: str) -> dict[str, Any]
 def overview(listed: list[Chapter], home: str, name: str, summary: str) -> list[str]:
     """Return the lines of llms.txt: the chapters in order, each with its question."""
     lines = [f"# {name}", "", f"> {summary}", ""]
-    lines += [f"Each chapter is Markdown here; without `{MARKDOWN}` it is a page.", ""]
+    lines += [f"These links lead to Markdown; without `{MARKDOWN}`, to the page.", ""]
     lines += ["## Chapters", ""]
     for chapter in listed:
         url = f"{home}{chapter.file.removesuffix('.md')}/{MARKDOWN}"

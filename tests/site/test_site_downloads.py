@@ -1,0 +1,76 @@
+"""What readers take away: it runs where tformer cannot be imported, and it is small."""
+
+import base64
+import io
+import json
+import lzma
+import re
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from engine.copies.alone import problem_of
+from navigation import CHAPTERS, FILES, front_matter, url
+
+NAMES = [Path(file).stem for file in CHAPTERS]
+LABS = [file for file in FILES if file.endswith(".ipynb")]
+KILOBYTES = 300
+
+
+def brought(notebook: Path) -> list[str]:
+    """The files that the first cell of a notebook unpacks."""
+    cells = json.loads(notebook.read_text("utf-8"))["cells"]
+    code = ["".join(x["source"]) for x in cells if x["cell_type"] == "code"]
+    copy = re.search(r'copy = "([^"]*)"', code[0])
+    if not copy:
+        return []
+    archive = lzma.decompress(base64.b64decode(copy[1]))
+    return ZipFile(io.BytesIO(archive)).namelist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_runs_alone(site: Path, name: str) -> None:
+    notebook = site / "notebooks" / f"{name}.ipynb"
+    assert problem_of("tformer", notebook) is None
+
+
+@pytest.mark.parametrize("file", LABS)
+def test_a_lab_runs_alone(site: Path, file: str) -> None:
+    lab = site / url(file) / Path(file).name
+    assert problem_of("tformer", lab) is None
+    text = json.loads(lab.read_text("utf-8"))
+    code = [cell for cell in text["cells"] if cell["cell_type"] == "code"]
+    assert "".join(code[0]["source"]).startswith("#@title Get tformer")
+    assert len(lab.read_bytes()) <= KILOBYTES * 1000
+    # Without its first cell it would need the package.
+    text["cells"].remove(code[0])
+    lab = lab.with_name("without.ipynb")
+    lab.write_text(json.dumps(text), "utf-8")
+    try:
+        assert "tformer cannot be imported here" in (problem_of("tformer", lab) or "")
+    finally:
+        lab.unlink()
+
+
+def test_one_file_copies_run_alone(site: Path) -> None:
+    files = sorted((site / "downloads").glob("*.py"))
+    offering = [x for x in CHAPTERS if front_matter(x).get("copy") != []]
+    assert {x.stem.removesuffix("_numpy") for x in files} <= set(NAMES)
+    assert len(files) >= len(offering) - 1
+    problems = [problem_of("tformer", file) for file in files]
+    assert not any(problems), problems
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_is_small_where_it_needs_no_model(site: Path, name: str) -> None:
+    notebook = site / "notebooks" / f"{name}.ipynb"
+    code = "".join(
+        "".join(cell["source"])
+        for cell in json.loads(notebook.read_text("utf-8"))["cells"][2:]
+        if cell["cell_type"] == "code"
+    )
+    weights = [x for x in brought(notebook) if x.endswith(".safetensors")]
+    assert all(Path(file).stem in code for file in weights), weights
+    if not weights:
+        assert notebook.stat().st_size <= KILOBYTES * 1000
