@@ -16,9 +16,9 @@ AUDIT = """async ([without, rules]) => {
   const part = without ? {exclude: [[without]]} : document
   const options = {resultTypes: ["violations"], preload: false}
   if (rules) options.runOnly = rules
+  else options.rules = {"target-size": {enabled: true}}
   const found = await axe.run(part, options)
-  return found.violations
-    .filter((rule) => ["serious", "critical"].includes(rule.impact))
+  return found.violations // of any impact
     .flatMap((rule) => rule.nodes.map((node) =>
       `${rule.id}: ${node.target} ${node.any[0]?.message ?? node.failureSummary}`))
 }"""

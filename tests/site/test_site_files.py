@@ -56,6 +56,7 @@ def check_links(www: Path, start: str) -> list[dict[str, str]]:
         *(NODE, PACKAGES / "linkinator" / "build" / "src" / "cli.js"),
         *(start, "--server-root", www, "--recurse", "--check-css"),
         *("--check-fragments", "--format", "JSON"),
+        *("--concurrency", "10", "--retry-errors"),  # where the machine is busy
         *("--skip", r"^https?://(?!localhost|127\.0\.0\.1)"),
     ]
     done = subprocess.run(command, cwd=www, capture_output=True, text=True)

@@ -118,9 +118,7 @@ def _examples(run: dict[str, Any]) -> str:
             ]
             return (
                 "\nThe first sentences of the test where it does not write what the "
-                "person did. Its other words are in bold.\n\n"
-                + "\n".join(shown)
-                + "\n"
+                "person did. Its other words are in bold.\n\n" + "\n".join(shown) + "\n"
             )
     return ""
 
