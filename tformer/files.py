@@ -59,6 +59,16 @@ def check_has_end(path: Path) -> None:
         raise OSError(errno.EINVAL, "is not a regular file", str(path))
 
 
+def unchanged(path: Path, seen: os.stat_result) -> bool:
+    """Tell whether a file is the one that was seen, and was not written to since."""
+    try:
+        now = path.stat()
+    except OSError:
+        return False
+    names = ("st_dev", "st_ino", "st_size", "st_mtime_ns")
+    return all(getattr(now, name) == getattr(seen, name) for name in names)
+
+
 def write_json_beside(path: Path, values: Mapping[str, Any]) -> Path:
     """Write an object under the name `beside(path)`, and wait until it is there.
 

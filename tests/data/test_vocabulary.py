@@ -74,3 +74,10 @@ def test_many_characters_that_occur_twice_are_named_at_once():
     with pytest.raises(ValueError, match="must differ"):
         CharacterVocabulary(many)
     assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize("characters", [["a", "b"], ("a", "bc"), b"ab", None])
+def test_characters_are_one_text(characters):
+    """A list would work, and could not be read again where it was saved."""
+    with pytest.raises(TypeError, match="characters must be a str, not"):
+        CharacterVocabulary(characters)

@@ -351,3 +351,66 @@ def test_a_missing_safetensors_is_named(path, monkeypatch):
         ImportError, match=r"safetensors: pip install 'tformer\[train\]'"
     ):
         save_checkpoint(path, make_model())
+
+
+class LowerCase(CharacterVocabulary):
+    def encode(self, text, **options):
+        return super().encode(text.lower(), **options)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"vocabulary": LowerCase("abc")},  # which would come back as another
+        {"vocabulary": CharacterVocabulary("a\ud800")},
+        {"facts": {"odd": object()}},
+        {"facts": {"name": "\udce9"}},
+    ],
+)
+def test_what_could_not_be_read_again_replaces_nothing(path, given):
+    save_checkpoint(path, make_model(0), vocabulary=CharacterVocabulary("ab"))
+    with pytest.raises((TypeError, ValueError)):
+        save_checkpoint(path, make_model(1), **given)
+    loaded = load_checkpoint(path)
+    assert same(loaded.model, make_model(0))
+    assert loaded.vocabulary.characters == "ab"
+    assert len(list(path.parent.iterdir())) == 2
+
+
+def test_the_manifest_is_read_before_anything_is_replaced(path, monkeypatch):
+    save_checkpoint(path, make_model(0))
+    with monkeypatch.context() as patch:
+        write = tformer.training.checkpoint.write_json_beside
+        patch.setattr(
+            "tformer.training.checkpoint.write_json_beside",
+            lambda path, values: write(path, {**values, "bytes": 5}),
+        )
+        with pytest.raises(ValueError, match=r"model\.json\.new was changed"):
+            save_checkpoint(path, make_model(1))
+    assert same(load_checkpoint(path).model, make_model(0))
+    assert len(list(path.parent.iterdir())) == 2
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_weights_that_change_between_hash_and_reading_are_refused(
+    path, monkeypatch, in_place
+):
+    """As if a training ended while its older model was loaded."""
+    save_checkpoint(path, make_model(0))
+    save_checkpoint(path.with_name("other.safetensors"), make_model(1))
+    other = path.with_name("other.safetensors")
+    read = tformer.training.checkpoint._matching_manifest
+
+    def then_another(*paths):
+        found = read(*paths)
+        if in_place:
+            path.write_bytes(other.read_bytes())
+        else:
+            os.replace(other, path)
+        return found
+
+    monkeypatch.setattr("tformer.training.checkpoint._matching_manifest", then_another)
+    model = make_model(2)
+    with pytest.raises(ValueError, match="was replaced while it was read"):
+        load_checkpoint(path, model)
+    assert same(model, make_model(2))

@@ -13,11 +13,12 @@ def vocabulary_to_json(vocabulary: Vocabulary) -> dict[str, Any]:
     """Turn a vocabulary into what JSON can hold.
 
     Raises:
-        TypeError: it is a vocabulary of another kind.
+        TypeError: it is a vocabulary of another kind; one that inherits from ours too,
+            as it would come back as ours.
     """
-    if isinstance(vocabulary, CharacterVocabulary):
+    if type(vocabulary) is CharacterVocabulary:
         return {"characters": vocabulary.characters}
-    if isinstance(vocabulary, BytePairVocabulary):
+    if type(vocabulary) is BytePairVocabulary:
         return {"byte_pairs": vocabulary.to_json()}
     raise TypeError(f"a {type(vocabulary).__name__} cannot be saved as JSON")
 

@@ -18,6 +18,7 @@ class CharacterVocabulary:
         characters: the characters, each once; the first gets id 3.
 
     Raises:
+        TypeError: `characters` is not a str.
         ValueError: a character occurs twice.
 
     Example:
@@ -33,6 +34,10 @@ class CharacterVocabulary:
     eos_id = 2
 
     def __init__(self, characters: str) -> None:
+        if not isinstance(characters, str):  # a list could not be saved
+            raise TypeError(
+                f"characters must be a str, not {type(characters).__name__}"
+            )
         self.characters = characters
         self._id_of = {c: i for i, c in enumerate(characters, start=3)}
         if len(self._id_of) < len(characters):

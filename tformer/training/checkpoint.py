@@ -24,10 +24,11 @@ from tformer.files import (
     read_json,
     sealed,
     sha256_of,
+    unchanged,
     wait_for_disk,
     write_json_beside,
 )
-from tformer.models.by_name import Model, make_config
+from tformer.models.by_name import Model, ModelConfig, make_config
 from tformer.training.weights import fill, loadable
 
 KIND = "tformer checkpoint"
@@ -76,10 +77,13 @@ def save_checkpoint(
         FileExistsError: the file in the manifest's place is no manifest.
         ImportError: safetensors is not installed.
         OSError: the files cannot be written.
+        TypeError: the vocabulary is of another kind than tformer's, or a fact is
+            nothing that JSON could hold.
         ValueError: the model could not be loaded again: it is no Transformer, GPT or
             BERT, or has other parameters than its config says, as one with
             parametrizations has; `path` does not end in ".safetensors"; or a fact has
-            a name that the manifest uses itself. Then nothing is written.
+            a name that the manifest uses itself, or could not be read again. Then
+            nothing is written.
     """
     weights_path, manifest_path = _paths(path)
     new_weights, new_manifest = beside(weights_path), beside(manifest_path)
@@ -114,6 +118,7 @@ def save_checkpoint(
         new_weights.chmod(0o644)  # safetensors lets only the owner read
         wait_for_disk(new_weights)
         write_json_beside(manifest_path, manifest)
+        _contents(_read_manifest(new_manifest), new_manifest)  # it can be read again
     except BaseException as error:
         new_weights.unlink(missing_ok=True)
         new_manifest.unlink(missing_ok=True)
@@ -159,21 +164,36 @@ def load_checkpoint(
         raise FileNotFoundError(
             f"{manifest_path}: no such file; it says what the weights beside it are of"
         )
+    seen = weights_path.stat()
     manifest, _ = _matching_manifest(weights_path, manifest_path)
-    try:
-        config = make_config(manifest["architecture"], manifest["config"])
-        saved = manifest["vocabulary"]
-        vocabulary = None if saved is None else vocabulary_from_json(saved)
-    except (TypeError, ValueError) as error:  # changed by hand
-        raise ValueError(f"{manifest_path}: {error}") from error
+    config, vocabulary = _contents(manifest, manifest_path)
     if model is not None and model.config != config:
         ours = {"architecture": type(model).__name__} | dataclasses.asdict(model.config)
         theirs = {"architecture": manifest["architecture"]} | manifest["config"]
         other = [n for n in ours if n in theirs and ours[n] != theirs[n]]
         differences = "; ".join(f"{n} {theirs[n]}, not {ours[n]}" for n in other)
         raise ValueError(f"{weights_path} is of another model: {differences}")
-    model = fill(model, config, weights_path, dtype)
+
+    def check() -> None:  # between the hash and the weights another save may come
+        if not unchanged(weights_path, seen):
+            raise ValueError(
+                f"{weights_path} was replaced while it was read: load it again"
+            )
+
+    model = fill(model, config, weights_path, dtype, check)
     return Checkpoint(model.eval(), vocabulary, manifest)
+
+
+def _contents(
+    manifest: dict[str, Any], path: Path
+) -> tuple[ModelConfig, Vocabulary | None]:
+    """Make what a manifest describes."""
+    try:
+        config = make_config(manifest["architecture"], manifest["config"])
+        saved = manifest["vocabulary"]
+        return config, None if saved is None else vocabulary_from_json(saved)
+    except (TypeError, ValueError) as error:  # changed by hand
+        raise ValueError(f"{path}: {error}") from error
 
 
 def _matching_manifest(

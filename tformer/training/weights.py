@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -92,6 +92,7 @@ def fill(
     config: ModelConfig,
     path: Path,
     dtype: torch.dtype | None = None,
+    check: Callable[[], object] = lambda: None,
 ) -> Model:
     """Copy weights into a model: all of them, and none that it does not have.
 
@@ -103,6 +104,8 @@ def fill(
         config: of the model.
         path: of the weights.
         dtype: of a new model; that of the file if not given.
+        check: is called when the file was read, before the model is changed; it may
+            raise.
 
     Raises:
         ValueError: the file is no safetensors, or of another model.
@@ -121,6 +124,7 @@ def fill(
     _check_header(path, ours, modern_names(header, ours), of_any_type=model is None)
     loaded = require("safetensors.torch").load_file(path)
     saved: dict[str, Tensor] = modern_names(loaded, ours)
+    check()
     if model is None and dtype is not None:
         model = _with_few_sinusoids(config).to(dtype)
     elif model is None:
