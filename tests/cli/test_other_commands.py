@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from unittest.mock import Mock
 
 import pytest
 
@@ -270,3 +271,13 @@ def test_without_its_packages_it_says_what_to_install(tformer, monkeypatch):
         said.err
         == "error: this needs the package typer: pip install 'tformer[train]'\n"
     )
+
+
+def test_each_text_gets_one_line_whatever_the_model_writes(tformer, monkeypatch):
+    """Pieces of words can write line ends; line n would not be of text n any more."""
+    written = ["a\nb", "c\r\nd", "\re\n"]
+    monkeypatch.setattr(
+        "tformer.cli.translate.translate_texts", Mock(return_value=written)
+    )
+    said = tformer("translate", "dates", "1", "2", "3")
+    assert said == (0, "a b\nc d\n e \n", "")

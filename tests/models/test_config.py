@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from tformer import TransformerConfig
+from tformer import BERTConfig, GPTConfig, TransformerConfig
 
 
 def test_the_papers_models():
@@ -98,6 +98,16 @@ def test_good_values(changes):
 def test_sizes_are_whole_numbers(raises, name):
     with raises(TypeError, f"{name} must be an int, not float"):
         TransformerConfig(**{name: 8.0})
+
+
+@pytest.mark.parametrize("kind", [TransformerConfig, GPTConfig, BERTConfig])
+@pytest.mark.parametrize("value", ["false", 0, 1, None, 0.0, []])
+def test_flags_are_true_or_false(raises, kind, value):
+    """Whoever writes "false" would get true."""
+    names = {"norm_first", "bias", "tie_embeddings"}
+    for name in names & set(kind.__dataclass_fields__):
+        with raises(TypeError, f"{name} must be a bool, not {type(value).__name__}"):
+            kind(**{name: value})
 
 
 @pytest.mark.parametrize("pad_id", [1.0, True, "0"])

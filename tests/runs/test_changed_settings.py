@@ -17,7 +17,7 @@ from small_run import (
     what_counts,
 )
 from tformer.files import SEAL, sealed
-from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
 from tformer.runs.unchanged import MAY_CHANGE
@@ -205,3 +205,47 @@ def test_pairs_may_lie_elsewhere(tmp_path):
         go_on(tmp_path / "run")
     change(tmp_path / "run", files=moved)
     assert go_on(tmp_path / "run")["steps"] == 6
+
+
+class TestDone:
+    """A run that is done, and whose checkpoints were removed to make room."""
+
+    @pytest.fixture
+    def done(self, tmp_path) -> Path:
+        path = tmp_path / "run"
+        train_here(path, small_settings(steps=9))
+        shutil.rmtree(path / "checkpoints")
+        return path
+
+    def test_it_is_not_trained_anew(self, done):
+        names = ("metrics.jsonl", "model.safetensors", "result.json")
+        before = [(done / name).read_bytes() for name in names]
+        assert go_on(done) == read_kept_json(done / "result.json")
+        assert [(done / name).read_bytes() for name in names] == before
+
+    def test_nor_with_other_settings_in_its_place(self, done):
+        before = (done / "model.safetensors").read_bytes()
+        change(done, d_model=20)
+        with pytest.raises(RunError, match=r"d_model 20, but model.safetensors was ma"):
+            go_on(done)
+        assert (done / "model.safetensors").read_bytes() == before
+
+    def test_nor_where_its_result_is_gone(self, done):
+        (done / "result.json").unlink()
+        before = (done / "metrics.jsonl").read_bytes()
+        with pytest.raises(RunError, match="has a model, and no checkpoint to go on"):
+            go_on(done)
+        assert (done / "metrics.jsonl").read_bytes() == before
+
+    def test_nor_where_its_manifest_was_changed(self, done):
+        manifest = done / "model.json"
+        manifest.write_text(manifest.read_text().replace('"seed": 0', '"seed": 1'))
+        change(done, seed=1)
+        with pytest.raises(RunError, match=r"model.json was changed"):
+            go_on(done)
+
+    def test_with_checkpoints_that_are_not_of_the_last_step_it_goes_on(self, tmp_path):
+        path = tmp_path / "run"
+        train_here(path, small_settings(steps=9))
+        shutil.rmtree(path / "checkpoints/step-00000009")
+        assert go_on(path) == read_kept_json(path / "result.json")

@@ -1,15 +1,20 @@
 """What is kept of an evaluation, and where it may not be kept."""
 
+import contextlib
+import functools
 import json
+import multiprocessing
 import os
+from pathlib import Path
 
+import filelock
 import pytest
 import torch
 from typer.testing import CliRunner
 
 from tformer.cli.app import app
 from tformer.runs.evaluations import save_evaluation, saved_evaluations
-from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
 
@@ -83,3 +88,93 @@ def test_a_folder_that_is_a_file_is_named(tmp_path):
         save_evaluation(
             folder, "x", asked={}, result={}, mistakes=[], device=torch.device("cpu")
         )
+
+
+def test_every_bit_of_the_numbers_counts(run):
+    """Those of an evaluation, and of the result: a change is refused."""
+    evaluate(run, "--count", "2", "--save", "bits")
+    for path in (run / "evaluations/bits.json", run / "result.json"):
+        whole, values = path.read_bytes(), read_kept_json(path)
+        for place in range(8 * len(whole)):
+            data = bytearray(whole)
+            data[place // 8] ^= 1 << place % 8
+            path.write_bytes(data)
+            with contextlib.suppress(RunError):
+                found = read_kept_json(path)
+                assert values.items() <= found.items()
+        path.write_bytes(whole)
+    assert evaluate_info(run).exit_code == 0
+    path.write_bytes(whole.replace(b'"test_pairs": 7', b'"test_pairs": 8'))
+    done = evaluate_info(run)
+    path.write_bytes(whole)
+    assert "result.json was changed" in str(done.exception)
+
+
+def evaluate_info(run):
+    return CliRunner().invoke(app, ["info", str(run)])
+
+
+def test_info_says_which_setting_was_changed(run):
+    config = run / "config.json"
+    text = config.read_text()
+    config.write_text(text.replace('"seed": 5', '"seed": 4'))
+    with pytest.warns(
+        UserWarning, match=r"config.json has seed 4, but step-00000003 w"
+    ):
+        assert evaluate_info(run).exit_code == 0
+    config.write_text(text)
+
+
+def save_often(run: Path, name: str, number: int) -> None:
+    for _ in range(40):
+        save_evaluation(
+            RunFolder(run),
+            name,
+            asked={},
+            result={"number": [number] * 5000},
+            mistakes=[],
+            device=torch.device("cpu"),
+        )
+
+
+def test_two_that_write_one_name_wait_for_each_other(tmp_path):
+    processes = [
+        multiprocessing.get_context("fork").Process(
+            target=save_often, args=(tmp_path, "same", number)
+        )
+        for number in (1, 2)
+    ]
+    for process in processes:
+        process.start()
+    while any(process.is_alive() for process in processes):
+        if found := saved_evaluations(RunFolder(tmp_path)):
+            numbers = found["same"]["result"]["number"]
+            assert numbers in ([1] * 5000, [2] * 5000)
+    assert [process.exitcode for process in processes] == [0, 0]
+
+
+def test_one_that_waits_too_long_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("tformer.runs.evaluations.PATIENCE", 0)
+    save = functools.partial(
+        *(save_evaluation, RunFolder(tmp_path), "same"),
+        asked={},
+        result={},
+        mistakes=[],
+        device=torch.device("cpu"),
+    )
+    save()
+    with (
+        filelock.FileLock(tmp_path / "evaluations/lock"),
+        pytest.raises(RunError, match=r"same.json cannot be written: another process"),
+    ):
+        save()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows makes links for few")
+def test_nor_a_link_in_the_place_of_the_lock(tmp_path):
+    (tmp_path / "evaluations").mkdir()
+    (tmp_path / "evaluations/lock").symlink_to(tmp_path / "victim")
+    kept = {"asked": {}, "result": {}, "mistakes": [], "device": torch.device("cpu")}
+    with pytest.raises(RunError, match="lock is a link"):
+        save_evaluation(RunFolder(tmp_path), "mine", **kept)
+    assert not (tmp_path / "victim").exists()

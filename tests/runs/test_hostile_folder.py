@@ -179,7 +179,7 @@ class TestValues:
 
     def test_a_run_goes_on_after_a_time_that_is_none(self, stopped):
         path = stopped / "metrics.jsonl"
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        lines = read_metrics(path)
         path.write_text(
             "".join(f"{json.dumps({**x, 'seconds': None})}\n" for x in lines)
         )
@@ -227,9 +227,12 @@ class TestSizes:
 
 
 def test_names_of_checkpoints_are_numbers(tmp_path):
-    from tformer.runs.state import saved_states
+    from tformer.runs.state import refusal, saved_states
 
     for name in ("step-100000000", "step-99999999", "step-٣", "step-1x"):
         (tmp_path / name).mkdir()
     names = [path.name for path in saved_states(Path(tmp_path))]
     assert names == ["step-99999999", "step-100000000"]
+    said = str(refusal(tmp_path / "step-100000000", ValueError("it is damaged")))
+    assert "Remove it to go on from step-99999999, the one before it" in said
+    assert "Remove" not in str(refusal(tmp_path / "step-99999999", ValueError()))

@@ -81,3 +81,25 @@ def test_a_result_is_json_where_a_number_is_none(tmp_path, monkeypatch):
 
     text = (tmp_path / "run/result.json").read_text()
     assert json.loads(text, parse_constant=no_json)["test_loss"] is None
+
+
+def test_nor_a_checkpoint_of_finite_weights_that_overflow(tmp_path):
+    """Between two evaluations: the next loss would be infinite, so nobody goes on."""
+    path = tmp_path / "run"
+    settings = small_settings(keep=1, evaluate_every=30)
+    run = begin_or_resume(path, settings)
+
+    def explode(report):
+        if report.step == 9:
+            with torch.no_grad():
+                for parameter in run.model.parameters():
+                    parameter.fill_(1e30)
+
+    run.callback = explode
+    with pytest.raises(
+        FloatingPointError, match=r"after step 9: the loss of the validation's first"
+    ):
+        run.train()
+    (state,) = (path / "checkpoints").iterdir()
+    assert state.name == "step-00000006"
+    assert train_here(path, settings)["steps"] == 37

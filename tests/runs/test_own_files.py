@@ -1,9 +1,13 @@
 """The data of a run on somebody's own files: nothing is learned from the test."""
 
+import os
+
 import pytest
 
+from small_run import begin_or_resume, small_text_settings, train_here
 from tformer.data.bpe import BytePairVocabulary
 from tformer.data.text_files import PIECE_BYTES
+from tformer.runs import own_files
 from tformer.runs.folder import RunError
 from tformer.runs.own_files import own_pairs_data, text_data
 from tformer.runs.settings import RunSettings
@@ -99,3 +103,54 @@ def test_a_full_disk_is_named_with_its_place(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not list(tmp_path.rglob("*.new"))
     text_data(settings, tmp_path)
+
+
+def parallel(tmp_path) -> tuple[str, str]:
+    lines = "".join(f"{a} {b}\n" for a in "abcdefghijklmnop" for b in "abcdefgh")
+    files = [tmp_path / name for name in ("one", "two")]
+    for file in files:
+        file.write_text(lines)
+    return str(files[0]), str(files[1])
+
+
+def test_pairs_that_change_while_they_are_read_are_refused(tmp_path, monkeypatch):
+    """Else the hash would be of others than those that the run learns from."""
+    files = parallel(tmp_path)
+    settings = RunSettings.of("pairs", files=files, max_len=9)
+    check = own_files.check_pairs
+
+    def change(*args, **options):
+        (tmp_path / "two").write_text((tmp_path / "one").read_text().upper())
+        return check(*args, **options)
+
+    monkeypatch.setattr(own_files, "check_pairs", change)
+    with pytest.raises(RunError, match=r"two has changed while it was read"):
+        own_pairs_data(settings, tmp_path)
+
+
+@pytest.mark.parametrize("model", ["gpt", "bert"])
+@pytest.mark.parametrize("quietly", [False, True])
+def test_ids_that_change_while_the_run_reads_them_end_it(tmp_path, model, quietly):
+    """At the next checkpoint; if even the file's time is as before, at the end."""
+    path, settings = tmp_path / "run", small_text_settings(tmp_path, model=model)
+    run = begin_or_resume(path, settings)
+    tokens = path / "data/tokens.bin"
+    data, times = tokens.read_bytes(), tokens.stat()
+
+    def change(report):
+        if report.step == 5:
+            with tokens.open("r+b") as file:
+                file.write(data[2:4])
+            if quietly:
+                os.utime(tokens, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    run.callback = change
+    wrong = "its sha256 is" if quietly else "while the run read it"
+    with pytest.raises(RunError, match=f"tokens.bin was changed.* {wrong}"):
+        run.train()
+    saved = [state.name for state in (path / "checkpoints").iterdir()]
+    assert ("step-00000008" in saved) == quietly
+    assert not (path / "result.json").exists()
+    tokens.write_bytes(data)
+    if not quietly:
+        assert train_here(path, settings)["steps"] == 12

@@ -22,7 +22,7 @@ from small_run import (
     what_counts,
 )
 from tformer import load_checkpoint
-from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.run import Run, Stopped
 from tformer.runs.settings import RunSettings
 from tformer.tasks import TASKS
@@ -81,7 +81,7 @@ def test_the_result_is_that_of_the_saved_model(whole):
 def test_a_run_that_is_done_is_not_trained_again(whole):
     before = (whole / "metrics.jsonl").read_bytes()
     result = train_here(whole, small_settings())
-    assert result == json.loads((whole / "result.json").read_text())
+    assert result == read_kept_json(whole / "result.json")
     assert (whole / "metrics.jsonl").read_bytes() == before
 
 
@@ -279,6 +279,12 @@ def test_every_setting_reaches_the_training(whole, tmp_path, changes):
     train_here(tmp_path / "run", small_settings(**changes))
     ours, theirs = what_counts(tmp_path / "run"), what_counts(whole)
     assert ours != theirs
+
+
+@pytest.mark.parametrize("name", ["bias", "norm_first", "compile"])
+def test_flags_are_true_or_false(name):
+    with pytest.raises(TypeError, match=rf"{name} \('no'\) must be a bool"):
+        RunSettings.of("copy", **{name: "no"})
 
 
 def test_settings_begin_with_the_preset_of_their_task():

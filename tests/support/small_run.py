@@ -8,6 +8,7 @@ import torch
 
 from tformer.files import SEAL, sealed
 from tformer.runs.folder import RunFolder
+from tformer.runs.metrics import read_metrics
 from tformer.runs.run import Run, Stopped
 from tformer.runs.settings import RunSettings
 
@@ -75,5 +76,5 @@ def forget_settings(path: Path) -> None:
 
 def what_counts(path: Path) -> list[dict]:
     """All metrics but the times."""
-    lines = [json.loads(line) for line in (path / "metrics.jsonl").open()]
+    lines = read_metrics(path / "metrics.jsonl")
     return [{k: v for k, v in x.items() if "seconds" not in k} for x in lines]

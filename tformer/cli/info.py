@@ -2,6 +2,7 @@
 
 import dataclasses
 import shlex
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -10,11 +11,12 @@ import typer
 
 import tformer
 from tformer.pretrained import pretrained_names
-from tformer.runs.folder import RunError, RunFolder, read_own_json
+from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
 from tformer.runs.settings import PRESETS, RunSettings
 from tformer.runs.state import saved_states
 from tformer.runs.trained import load_trained
+from tformer.runs.unchanged import check_unchanged
 from tformer.tasks import TASKS
 
 
@@ -82,6 +84,10 @@ def _settings(settings: RunSettings) -> None:
 
 def _run(folder: RunFolder) -> None:
     settings = folder.settings()
+    try:
+        check_unchanged(folder, settings)
+    except RunError as error:  # to look is allowed
+        warnings.warn(str(error), stacklevel=1)
     typer.echo(f"run {folder.path}: {' '.join((settings.task, *settings.files))}")
     _settings(settings)
     made = [x for x in _metrics(folder) if "loss" in x]
@@ -89,7 +95,7 @@ def _run(folder: RunFolder) -> None:
     states = ", ".join(path.name for path in saved_states(folder.checkpoints))
     typer.echo(f"checkpoints: {states or 'none'}")
     if folder.result.exists():
-        for name, value in read_own_json(folder.result).items():
+        for name, value in read_kept_json(folder.result).items():
             typer.echo(f"  {name} {value}")
     else:
         path = shlex.quote(str(folder.path))

@@ -66,7 +66,12 @@ def translate(
             max_len=max_len or longest_target(trained),
             decode=decoder(beams, length_penalty),
         ):
-            typer.echo(written)
+            typer.echo(_one_line(written))
+
+
+def _one_line(text: str) -> str:
+    """Make spaces of line ends, which pieces of words can write: one text, one line."""
+    return text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ")
 
 
 def _lines(file: Path | None) -> list[str]:

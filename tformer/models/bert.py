@@ -44,7 +44,7 @@ class BERTConfig:
             is asked.
 
     Raises:
-        TypeError: a size is not an int.
+        TypeError: a size is not an int, or a flag not a bool.
         ValueError: a value is out of its range.
     """
 

@@ -19,18 +19,21 @@ _SIZES = (
     "num_segments",
 )
 _OPTIONAL_SIZES = ("num_kv_heads", "d_ff", "tgt_vocab_size")
+_FLAGS = ("norm_first", "bias", "tie_embeddings")
 
 
 def check_model(config: Any) -> None:
     """Check the fields that the configurations of all models share.
 
     Raises:
-        TypeError: a size or `pad_id` is not an int.
+        TypeError: a size or `pad_id` is not an int, or a flag not a bool.
         ValueError: a value is out of its range.
     """
     for name, size in vars(config).items():
         if name in _SIZES or (name in _OPTIONAL_SIZES and size is not None):
             check_positive(**{name: size})
+        if name in _FLAGS and not isinstance(size, bool):  # "false" would be true
+            raise TypeError(f"{name} must be a bool, not {type(size).__name__}")
     check_divisible(d_model=config.d_model, num_heads=config.num_heads)
     if config.num_kv_heads is not None:
         check_divisible(num_heads=config.num_heads, num_kv_heads=config.num_kv_heads)
@@ -79,7 +82,7 @@ class TransformerConfig:
         pad_id: the token that fills up short sources; None if there is none.
 
     Raises:
-        TypeError: a size is not an int.
+        TypeError: a size is not an int, or a flag not a bool.
         ValueError: a value is out of its range.
     """
 

@@ -41,7 +41,7 @@ class GPTConfig:
             none. It is in the future of the text: no mask need hide it.
 
     Raises:
-        TypeError: a size is not an int.
+        TypeError: a size is not an int, or a flag not a bool.
         ValueError: a value is out of its range.
     """
 

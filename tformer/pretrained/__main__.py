@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from tformer.runs.data import task_data
-from tformer.runs.folder import RunError, read_own_json
+from tformer.runs.folder import RunError, read_kept_json
 from tformer.runs.metrics import read_metrics
 from tformer.runs.run_data import RunData
 from tformer.runs.scores import test_scores
@@ -49,7 +49,7 @@ def keep(run: Path, folder: Path) -> dict[str, Any]:
     round_weights(trained.model)
     facts = {
         "settings": trained.manifest["settings"],
-        "result": read_own_json(trained.folder.result),
+        "result": read_kept_json(trained.folder.result),
         "validation": [line for line in lines if "validation_loss" in line],
         "babel": version("babel"),
         "stored": stored_scores(trained.model, trained.settings),

@@ -6,11 +6,13 @@ from typing import Any
 
 import torch
 
-from tformer.files import write_json
-from tformer.runs.folder import RunError, RunFolder, read_own_json
+from tformer.checks import require
+from tformer.files import sealed, write_json
+from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.machine import describe_machine
 
 FOLDER = "evaluations"
+PATIENCE = 60  # seconds to wait for others that write there; each takes a moment
 
 
 def check_name(name: str) -> None:
@@ -52,12 +54,17 @@ def save_evaluation(
         RunError: it cannot be written, or the folder of evaluations is a link.
     """
     check_name(name)
-    folder.check_own(FOLDER)
+    folder.check_own(FOLDER, f"{FOLDER}/lock")
     path = folder.path / FOLDER / f"{name}.json"
-    kept = {"asked": asked, "result": result, "mistakes": mistakes}
+    kept: dict[str, Any] = {"asked": asked, "result": result, "mistakes": mistakes}
+    kept["machine"] = describe_machine(device)
+    filelock = require("filelock")
     try:
         path.parent.mkdir(exist_ok=True)
-        write_json(path, {**kept, "machine": describe_machine(device)})
+        with filelock.FileLock(path.parent / "lock", timeout=PATIENCE):
+            write_json(path, sealed(kept))
+    except filelock.Timeout as error:
+        raise RunError(f"{path} cannot be written: another process does") from error
     except OSError as error:
         raise RunError(f"{path} cannot be written: {error.strerror}") from error
     return path
@@ -67,7 +74,7 @@ def saved_evaluations(folder: RunFolder) -> dict[str, dict[str, Any]]:
     """Read the evaluations of a run, by name.
 
     Raises:
-        RunError: a file is damaged.
+        RunError: a file is damaged or changed.
     """
     files = sorted((folder.path / FOLDER).glob("*.json"))
-    return {file.stem: read_own_json(file, asked=dict, result=dict) for file in files}
+    return {file.stem: read_kept_json(file, asked=dict, result=dict) for file in files}

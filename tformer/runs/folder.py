@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tformer.checks import require
-from tformer.files import beside, read_json, write_json
+from tformer.files import SEAL, beside, check_sealed, read_json, write_json
 from tformer.runs.settings import RunSettings
 
 
@@ -259,6 +259,29 @@ def read_own_json(path: Path, **types: type) -> dict[str, Any]:
         raise RunError(f"{path}: {error.strerror}") from error
     except ValueError as error:
         raise RunError(str(error)) from error
+
+
+def read_kept_json(path: Path, **types: type) -> dict[str, Any]:
+    """Read numbers that a run keeps, which are sealed, but in older versions.
+
+    Args:
+        path: of the file.
+        **types: what it must hold.
+
+    Returns:
+        The object, without its seal.
+
+    Raises:
+        RunError: as `read_own_json`; or the file was changed.
+    """
+    values = read_own_json(path, **types)
+    if SEAL in values:
+        try:
+            check_sealed(path, values)
+        except ValueError as error:
+            raise RunError(str(error)) from error
+        del values[SEAL]
+    return values
 
 
 def remove_folder(path: Path) -> None:

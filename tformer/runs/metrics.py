@@ -1,9 +1,14 @@
-"""The numbers of a run as they come: a line of JSON for each."""
+"""The numbers of a run as they come: a line of JSON for each.
+
+Each line ends with a CRC-32 of what is before it, by which damage is seen. Lines of
+older versions have none.
+"""
 
 import json
 import os
 import time
 import warnings
+import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -20,27 +25,44 @@ from tformer.files import (
 def read_metrics(path: str | Path) -> list[dict[str, Any]]:
     """Read the lines, without those that are torn, as by a kill, or damaged.
 
+    Of damaged ones a warning says how many there are.
+
     Raises:
         FileNotFoundError: there is no such file.
         OSError: it cannot be read.
     """
-    return [values for _, values in _read_lines(Path(path))]
+    lines, damaged = _read_lines(Path(path))
+    if damaged:
+        _warn_of_damage(path, damaged)
+    return [values for _, values in lines]
 
 
-def _read_lines(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
-    """Read the lines, each as it was written and what it says."""
+def _read_lines(path: Path) -> tuple[list[tuple[bytes, dict[str, Any]]], int]:
+    """Read the lines, each as it was written and what it says; count damaged ones."""
     check_has_end(path)
-    lines: list[tuple[bytes, dict[str, Any]]] = []
-    for line in path.read_bytes().split(b"\n")[:-1]:  # the last has no end
-        try:
-            values = json.loads(line)
-            if type(values["step"]) is not int:
-                continue
-        # No such object, or 10,000 brackets, each in the other.
-        except (ValueError, TypeError, KeyError, RecursionError):
-            continue
-        lines.append((line + b"\n", values))
-    return lines
+    whole = path.read_bytes().split(b"\n")[:-1]  # the last has no end
+    lines = [(line + b"\n", v) for line in whole if (v := _read_line(line)) is not None]
+    return lines, len(whole) - len(lines)
+
+
+def _warn_of_damage(path: Path | str, lines: int) -> None:
+    warnings.warn(f"{path}: damaged lines ({lines}) are left out", stacklevel=3)
+
+
+def _read_line(line: bytes) -> dict[str, Any] | None:
+    """Read what a line says; None if it is damaged."""
+    said, mark, crc = line.rpartition(CRC)
+    try:
+        values: dict[str, Any] = json.loads(said + b"}" if mark else line)
+        if type(values["step"]) is not int:
+            return None
+    # No such object, or 10,000 brackets, each in the other.
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return values if not mark or crc == b"%d}" % zlib.crc32(said) else None
+
+
+CRC = b', "crc32": '
 
 
 class Metrics:
@@ -58,7 +80,7 @@ class Metrics:
 
     def __init__(self, path: Path, start: int, *, main: bool = True) -> None:
         self._path = path
-        kept = _read_lines(path) if path.exists() else []
+        kept, damaged = _read_lines(path) if path.exists() else ([], 0)
         kept = [(line, values) for line, values in kept if values["step"] <= start]
         self._file: IO[str] | None = None
         if main:
@@ -69,6 +91,8 @@ class Metrics:
                     "removed or damaged, and are missing in the drawings too",
                     stacklevel=2,
                 )
+            elif damaged:
+                _warn_of_damage(path, damaged)
             new = beside(path)
             with open_new(new) as file:
                 file.writelines(line for line, _ in kept)
@@ -103,7 +127,9 @@ class Metrics:
         """
         if self._file is not None:
             self._check_in_place()
-            self._file.write(json.dumps(finite_or_null(values)) + "\n")
+            said = json.dumps(finite_or_null(values))[:-1]
+            crc = zlib.crc32(said.encode())
+            self._file.write(f"{said}{CRC.decode()}{crc}}}\n")
 
     def _check_in_place(self) -> None:
         with suppress(OSError):

@@ -2,7 +2,7 @@
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from tformer.data.text_files import read_pieces, split_by_position
 from tformer.data.token_stream import open_token_stream, write_token_stream
 from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
 from tformer.data.windows import masked_batches, text_batches
-from tformer.files import sha256_of, write_json
+from tformer.files import sha256_of, unchanged, write_json
 from tformer.runs.folder import RunError, read_own_json
 from tformer.runs.run_data import RunData, pairs_data
 from tformer.runs.settings import RunSettings
@@ -34,7 +34,9 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
     """Read a text: its first 90 % to train on, the rest to validate and test with.
 
     The run keeps the text as ids, in a file that is mapped and not loaded, so that it
-    may be larger than memory, and is no longer needed once the run has begun.
+    may be larger than memory, and is no longer needed once the run has begun. The ids
+    are held to their hash when a run goes on and when it ends; at each checkpoint the
+    time of the last change is looked at.
 
     Args:
         settings: of the run.
@@ -59,6 +61,7 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
             _keep(vocabulary, folder)
             write_token_stream(s.files[0], tokens, vocabulary)
         wait_for_all()
+        seen = tokens.stat()
         vocabulary = _kept(folder)
         digest = read_own_json(header, sha256=str)["sha256"]
         train, rest = split_by_position(open_token_stream(tokens, vocabulary))
@@ -70,8 +73,18 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
     except (OSError, ValueError) as error:
         raise RunError(_said(error, folder)) from error
     digest = _digest_of(vocabulary, digest)
+
+    def check(whole: bool) -> None:
+        try:
+            if not unchanged(tokens, seen):
+                raise RunError(f"{tokens} was changed while the run read it")
+            if whole and process_rank() == 0:
+                open_token_stream(tokens, verify=True)
+        except (OSError, ValueError) as error:
+            raise RunError(str(error)) from error
+
     if s.model == "bert":
-        return _masked_data(s, vocabulary, train, rest, digest)
+        return _masked_data(s, vocabulary, train, rest, digest, check)
     test = windows_in_order(rest, s.max_len, s.test_examples)
     rows = (row for batch in test for row in batch.targets.tolist())
     return RunData(
@@ -84,6 +97,7 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
         test=test,
         test_bytes=sum(map(vocabulary.num_bytes, rows)),
         digest=digest,
+        check=check,
     )
 
 
@@ -109,7 +123,12 @@ def windows_in_order(stream: Any, context: int, most: int) -> list[TextBatch]:
 
 
 def _masked_data(
-    s: RunSettings, vocabulary: Vocabulary, train: Any, rest: Any, digest: str
+    s: RunSettings,
+    vocabulary: Vocabulary,
+    train: Any,
+    rest: Any,
+    digest: str,
+    check: Callable[[bool], object],
 ) -> RunData:
     return RunData(
         vocabulary=vocabulary,
@@ -125,6 +144,7 @@ def _masked_data(
         validation=hidden_windows(rest, vocabulary, s.max_len, s.evaluate_examples),
         test=hidden_windows(rest, vocabulary, s.max_len, s.test_examples),
         digest=digest,
+        check=check,
     )
 
 
@@ -153,7 +173,8 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
     """Read two parallel files, or two of each split.
 
     Of two files a hash of each source says in which split it is. Of six the splits are
-    what the files say.
+    what the files say. All are read once, into memory: what is done to them later
+    changes nothing in this process.
 
     Args:
         settings: of the run.
@@ -163,11 +184,12 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
         The data.
 
     Raises:
-        RunError: a file is missing, faulty, or has changed since the run began; a line
-            is too long for the model; or there are too few.
+        RunError: a file is missing, faulty, or has changed since the run began or
+            while it was read; a line is too long for the model; or there are too few.
     """
     s = settings
     try:
+        digests = [sha256_of(file) for file in s.files]
         parts = [
             (names, read_pairs(*names))
             for names in zip(s.files[::2], s.files[1::2], strict=True)
@@ -183,12 +205,15 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
         for (source_path, target_path), pairs in parts:
             names = {"source_path": source_path, "target_path": target_path}
             check_pairs(vocabulary, pairs, max_len=s.max_len, **names)
+        for file, digest in zip(s.files, digests, strict=True):
+            if sha256_of(file) != digest:
+                raise RunError(f"{file} has changed while it was read")
     except (OSError, ValueError) as error:
         raise RunError(_said(error, folder)) from error
     validation = splits["validation"][: s.evaluate_examples]
     test = splits["test"][: s.test_examples]
     drawn = {"train": splits["train"], "validation": validation, "test": test}
-    digest = _digest_of(vocabulary, *map(sha256_of, s.files))
+    digest = _digest_of(vocabulary, *digests)
     return pairs_data(s, vocabulary, drawn, max_target_len=s.max_len, digest=digest)
 
 
@@ -210,8 +235,10 @@ def _splits(
 
 def _said(error: OSError | ValueError, folder: Path) -> str:
     """Say what went wrong; of a full disk the system says no place."""
-    if isinstance(error, OSError) and error.filename is None and error.strerror:
-        return f"{folder} cannot be written to: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        if error.filename is None:
+            return f"{folder} cannot be written to: {error.strerror}"
+        return f"{error.filename}: {error.strerror[:1].lower()}{error.strerror[1:]}"
     return str(error)
 
 

@@ -10,15 +10,15 @@ import torch
 from torch import nn
 
 from tformer.data.batches import Batch
-from tformer.files import finite_or_null, write_json
+from tformer.files import finite_or_null, sealed, write_json
 from tformer.runs.build import build_model, build_optimizer, build_schedule
 from tformer.runs.data import run_data
 from tformer.runs.drawings import draw_curves, draw_if_possible, draw_result
-from tformer.runs.folder import RunFolder, read_own_json
+from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.machine import describe_machine
 from tformer.runs.metrics import Metrics
 from tformer.runs.run_data import RunData
-from tformer.runs.scores import test_scores, validation_scores
+from tformer.runs.scores import check_useful, test_scores, validation_scores
 from tformer.runs.signals import stop_signals
 from tformer.runs.sizes import check_sizes
 from tformer.runs.state import (
@@ -108,8 +108,7 @@ class Run:
     def _prepare(self) -> None:
         self.settings = self.folder.settings()
         saved = saved_states(self.folder.checkpoints)
-        if saved:
-            check_unchanged(self.folder, saved[-1], self.settings)
+        check_unchanged(self.folder, self.settings)
         self.data: RunData = run_data(self.settings, self.folder.path)
         if saved:
             check_sizes(saved[-1], self.settings.num_layers, self._new_model)
@@ -144,14 +143,23 @@ class Run:
             FloatingPointError: the loss, that of the validation or a weight is not
                 finite; the message says at which step and why. The last checkpoint
                 is from before.
-            RunError: the folder cannot be read or written, is in use, or was moved.
+            RunError: the folder cannot be read or written, is in use, or was moved; it
+                has a model already, and no checkpoint to go on from; or what is read
+                of the data was changed.
             Stopped: Ctrl-C or SIGTERM came; a checkpoint was made first.
         """
         with self._locked():
             start = self._restore()
             s = self.settings
-            if start == s.steps and (result := self._result()) is not None:
+            # A run that is done needs its checkpoints no more.
+            done = start == s.steps or (not start and self.folder.model.exists())
+            if done and (result := self._result()) is not None:
                 return result
+            if not start and self.folder.model.exists():
+                raise RunError(
+                    f"{self.folder.path} has a model, and no checkpoint to go on from: "
+                    "it is not trained anew in its place. Begin another run"
+                )
             self._stop = False
             self._metrics = Metrics(self.folder.metrics, start, main=self._main)
             with stop_signals(self.stop):
@@ -175,7 +183,7 @@ class Run:
         """Read what came of it, if that is there already, and not of a shorter run."""
         if not (self.folder.result.exists() and self.folder.model.exists()):
             return None
-        result = read_own_json(self.folder.result)
+        result = read_kept_json(self.folder.result)
         return result if result.get("steps") == self.settings.steps else None
 
     def _restore(self) -> int:
@@ -208,12 +216,15 @@ class Run:
         if self.callback is not None:
             self.callback(report)
         last = step == s.steps
-        if step % s.evaluate_every == 0 or last:
+        evaluated = step % s.evaluate_every == 0 or last
+        if evaluated:
             self._evaluate(step)
         # All processes stop at the same step, whichever was asked to.
         stop = torch.tensor(float(self._stop), device=self.device)
         stop_now = sum_over_processes(stop).item() > 0
         if step % s.save_every == 0 or stop_now or last:
+            if not evaluated:
+                self._check_useful(step)
             self._save(step)
         if stop_now and not last:
             if self._main:
@@ -221,15 +232,18 @@ class Run:
             raise Stopped(step)
 
     def _evaluate(self, step: int) -> None:
-        try:
+        with _named(step):
             scores = validation_scores(self._unwrapped, self.data, self.device)
-        except FloatingPointError as error:
-            raise FloatingPointError(f"after step {step}: {error}") from error
         self.folder.check_in_place()  # it may have taken long
         self._metrics.write({"step": step, **scores})
 
+    def _check_useful(self, step: int) -> None:
+        with _named(step):
+            check_useful(self._unwrapped, self.data, self.device)
+
     def _save(self, step: int) -> None:
         self.folder.check_in_place()
+        self.data.check(False)
         self._metrics.sync()  # no line of a step before the checkpoint can be lost
         facts = {
             "scaler": self.precision.scaler.state_dict(),
@@ -248,6 +262,7 @@ class Run:
 
     def _finish(self) -> dict[str, Any]:
         """Measure the trained model on the test data; save it; write the result."""
+        self.data.check(True)
         result = {
             "task": self.settings.task,
             "steps": self.settings.steps,
@@ -271,7 +286,16 @@ class Run:
                 facts={"settings": dataclasses.asdict(self.settings)},
             )
             draw_result(self.folder, self.data, model.eval(), self.settings)
-            write_json(self.folder.result, finite_or_null(result))
+            write_json(self.folder.result, sealed(finite_or_null(result)))
             self.folder.check_in_place()  # a move since the last look is seen here
         self._metrics.close()
         return result
+
+
+@contextmanager
+def _named(step: int) -> Iterator[None]:
+    """Say after which step numbers were not finite."""
+    try:
+        yield
+    except FloatingPointError as error:
+        raise FloatingPointError(f"after step {step}: {error}") from error

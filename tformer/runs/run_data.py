@@ -24,6 +24,8 @@ class RunData:
     max_target_len: int = 0  # tokens, the end token included
     test_bytes: int = 0  # of a text: how long its test is in UTF-8
     digest: str = ""  # of own files, as ids: a run goes on with the same ones only
+    # Raises if what is still read of files has changed; if True, reads all to see it.
+    check: Callable[[bool], object] = lambda _: None
 
 
 def pairs_data(

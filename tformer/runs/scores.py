@@ -5,8 +5,11 @@ from typing import Any
 
 import torch
 
+from tformer.generate.writer import evaluating
 from tformer.runs.run_data import RunData
 from tformer.training.evaluation import bits_per_byte, exact_match, mean_loss
+from tformer.training.finite import not_finite
+from tformer.training.loop import batch_loss
 
 
 def validation_scores(
@@ -32,6 +35,25 @@ def validation_scores(
             max_len=data.max_target_len,
         )
     return scores
+
+
+def check_useful(model: Any, data: RunData, device: torch.device) -> None:
+    """Raise if nobody could go on from a model, as its next loss is not finite.
+
+    Weights can be finite and so large that what is computed from them is not. One
+    batch shows it; a loss that is only bad is no reason to stop. Weights that are not
+    finite are left to `save_state`, which names them.
+
+    Raises:
+        FloatingPointError: it is not.
+    """
+    with evaluating(model), torch.no_grad():
+        loss = batch_loss(model, data.validation[0].to(device)).item()
+    if not math.isfinite(loss) and not_finite(model) is None:
+        raise FloatingPointError(
+            f"the loss of the validation's first batch is {loss}, and no checkpoint is "
+            "made. A lower learning rate or a longer warm-up may help"
+        )
 
 
 def test_scores(model: Any, data: RunData, device: torch.device) -> dict[str, Any]:

@@ -87,6 +87,7 @@ class RunSettings:
         test_examples: pairs decoded at the end.
 
     Raises:
+        TypeError: a size is not an int, or a flag not a bool.
         ValueError: a value is out of its range, or does not go with the others.
     """
 
@@ -182,6 +183,9 @@ class RunSettings:
         for name in self.without:
             _one_of("without", name, ABLATIONS)
         check_positive(**{name: getattr(self, name) for name in _POSITIVE})
+        for name in ("bias", "norm_first", "compile"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} ({getattr(self, name)!r}) must be a bool")
         for name in ("batch_tokens", "d_ff"):
             if getattr(self, name) is not None:
                 check_positive(**{name: getattr(self, name)})

@@ -3,6 +3,7 @@
 import os
 import re
 import warnings
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,12 @@ from tformer.files import (
 from tformer.runs.folder import RunError, remove, remove_folder
 from tformer.training.distributed import unwrap
 from tformer.training.finite import not_finite
-from tformer.training.processes import from_all, num_processes, process_rank
+from tformer.training.processes import (
+    from_all,
+    num_processes,
+    process_rank,
+    wait_for_all,
+)
 from tformer.training.shards import (
     full_state,
     load_full_state,
@@ -48,7 +54,8 @@ def save_state(
     """Write a checkpoint into a folder beside the older ones, then remove the oldest.
 
     All is written under another name, waited for until it is on the disk, and renamed:
-    whenever the process is killed, every folder called step-… is whole.
+    whenever the process is killed, every folder called step-… is whole. All processes
+    must call it, and none returns before that.
 
     Args:
         folder: of the checkpoints; with several processes, one that all of them see.
@@ -84,6 +91,8 @@ def save_state(
         else:
             tensors = full_state(model, optimizer)
         if process_rank() > 0:
+            # One that leaves, as after Ctrl-C, would have torchrun end the first.
+            wait_for_all()
             return
         if not sharded:
             require("safetensors.torch").save_file(tensors, new / TENSORS)
@@ -105,6 +114,7 @@ def save_state(
         ) from error
     for old in saved_states(folder)[:-keep]:
         remove_folder(old)
+    wait_for_all()
 
 
 def saved_states(folder: Path) -> list[Path]:
@@ -176,7 +186,9 @@ def read_facts(path: Path) -> dict[str, Any]:
 def refusal(path: Path, error: Exception) -> RunError:
     """Say that a checkpoint cannot be loaded and why, and which one could be."""
     message = f"{path} cannot be loaded: {error}"
-    older = [other for other in saved_states(path.parent) if other.name < path.name]
+    older = list(
+        takewhile(lambda other: other.name != path.name, saved_states(path.parent))
+    )
     if older:
         message += f". Remove it to go on from {older[-1].name}, the one before it"
     return RunError(message)

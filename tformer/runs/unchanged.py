@@ -2,12 +2,12 @@
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import Any
 
 from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.settings import RunSettings
-from tformer.runs.state import read_facts
+from tformer.runs.state import read_facts, saved_states
+from tformer.training.checkpoint import read_manifest
 
 MAY_CHANGE = {
     # What is written down and measured, and how often.
@@ -19,24 +19,30 @@ MAY_CHANGE = {
 }
 
 
-def check_unchanged(folder: RunFolder, checkpoint: Path, settings: RunSettings) -> None:
-    """Raise if a run would go on with other settings than its checkpoint was made with.
+def check_unchanged(folder: RunFolder, settings: RunSettings) -> None:
+    """Raise if a run would go on with other settings than it was begun with.
 
     Else its first steps would be of one training and its last of another, while its
     result and its model's manifest name the second alone.
 
     Args:
-        folder: of the run.
-        checkpoint: from which it goes on. One of an older version, which kept no
-            settings, is held to nothing.
+        folder: of the run. Its newest checkpoint has the settings, or, where there is
+            none any more, the model. What an older version has written without
+            settings is held to nothing; so is a run that has neither yet.
         settings: of config.json, as they are now. Those in `MAY_CHANGE` may have
             changed; so may `steps` with "inverse-sqrt", which does not ask for them.
 
     Raises:
         RunError: another setting was changed; the message names it. Or the checkpoint
-            cannot be read.
+            or the manifest cannot be read.
     """
-    was: Any = read_facts(checkpoint).get("settings")
+    saved = saved_states(folder.checkpoints)
+    if saved:
+        made, was = saved[-1].name, read_facts(saved[-1]).get("settings")
+    elif folder.model.exists():
+        made, was = folder.model.name, _settings_of_the_model(folder)
+    else:
+        return
     if not isinstance(was, dict):
         return
     now = json.loads(json.dumps(dataclasses.asdict(settings)))
@@ -47,6 +53,13 @@ def check_unchanged(folder: RunFolder, checkpoint: Path, settings: RunSettings) 
         if now[name] != was[name]:
             raise RunError(
                 f"{folder.config} has {name} {json.dumps(now[name])}, but "
-                f"{checkpoint.name} was made with {json.dumps(was[name])}: a run goes "
+                f"{made} was made with {json.dumps(was[name])}: a run goes "
                 "on as it began. Put it back, or begin another run"
             )
+
+
+def _settings_of_the_model(folder: RunFolder) -> Any:
+    try:
+        return read_manifest(folder.model).get("settings")
+    except (OSError, ValueError) as error:
+        raise RunError(str(error)) from error

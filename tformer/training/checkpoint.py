@@ -184,6 +184,16 @@ def load_checkpoint(
     return Checkpoint(model.eval(), vocabulary, manifest)
 
 
+def read_manifest(path: str | Path) -> dict[str, Any]:
+    """Read what is said of the weights at `path`, without looking at these.
+
+    Raises:
+        OSError: there is no manifest.
+        ValueError: it is none, or was changed.
+    """
+    return _read_manifest(_paths(path)[1])
+
+
 def _contents(
     manifest: dict[str, Any], path: Path
 ) -> tuple[ModelConfig, Vocabulary | None]:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from tformer.runs.evaluations import saved_evaluations
-from tformer.runs.folder import RunFolder, read_own_json
+from tformer.runs.folder import RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
 from tformer.runs.settings import RunSettings
+from tformer.runs.unchanged import check_unchanged
 
 FILES = "results"
 LONGEST_NAME = 60  # of a file; one with many settings gets a hash of them
@@ -42,8 +43,9 @@ def summary(folder: RunFolder) -> Kept:
     Paths of own files are cut to their names: they are nobody's business.
     """
     settings = folder.settings()
+    check_unchanged(folder, settings)
     files = tuple(Path(file).name for file in settings.files)
-    result = read_own_json(folder.result)
+    result = read_kept_json(folder.result)
     lines = read_metrics(folder.metrics) if folder.metrics.exists() else []
     kept = {
         "settings": dataclasses.asdict(dataclasses.replace(settings, files=files)),
