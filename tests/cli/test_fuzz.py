@@ -235,7 +235,8 @@ def change(values: dict[str, Any], number: int, odd: Any) -> None:
 
 def seal(run: Path) -> None:
     """Make the manifest describe the weights, and itself, as they are now."""
-    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+    odd = (OSError, ValueError, TypeError, KeyError, RecursionError)
+    with contextlib.suppress(*odd):
         manifest = json.loads((run / "model.json").read_text())
         manifest["sha256"] = sha256_of(run / "model.safetensors")
         manifest.pop(SEAL)
