@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import tformer
 from small_run import SMALL, small_settings, train_here, what_counts
+from tformer.runs.metrics import read_metrics
+from tformer.runs.state import saved_states
 
 SIZES = {**SMALL, "dropout": 0.0, "steps": 12}
 OPTIONS = [
@@ -130,3 +133,54 @@ def test_a_killed_worker_stops_the_others_and_the_run_goes_on(alone, tmp_path):
     _, err = finish(process)
     assert process.returncode == 0, err
     assert json.loads((path / "result.json").read_text())["steps"] == steps
+
+
+SLOW = """
+import os, time
+from tformer.cli import main
+from tformer.runs import state
+
+write = state.write_json
+
+def write_slowly(path, values):
+    if os.environ["RANK"] == "0":
+        time.sleep(4)
+    write(path, values)
+
+state.write_json = write_slowly
+main()
+"""
+
+
+def test_no_process_leaves_before_the_first_has_saved(tmp_path):
+    """Else torchrun kills the first while it writes, and what was saved is lost."""
+    script, path = tmp_path / "slow.py", tmp_path / "run"
+    script.write_text(SLOW)
+    long = [*OPTIONS, "--steps", "100000", "--schedule", "inverse-sqrt"]
+    long += ["--save-every", "100000", "--evaluate-every", "100000"]
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    root = Path(tformer.__file__).parents[1]
+    process = subprocess.Popen(
+        [
+            *(sys.executable, *torchrun, script, "train", "reverse"),
+            *(*long, "-o", path, "--strategy", "ddp", "--quiet"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)},
+        start_new_session=True,
+    )
+    for _ in range(1200):
+        if (path / "metrics.jsonl").exists() and read_metrics(path / "metrics.jsonl"):
+            break
+        time.sleep(0.1)
+    workers = subprocess.check_output(f"pgrep -P {process.pid}", shell=True, text=True)
+    for worker in workers.split():  # as a machine does that wants its place back
+        os.kill(int(worker), signal.SIGTERM)
+    _, err = finish(process)
+    made = read_metrics(path / "metrics.jsonl")[-1]["step"]
+    assert [state.name for state in saved_states(path / "checkpoints")] == [
+        f"step-{made:08d}"
+    ]
+    assert f"stopped after step {made}; go on with: tformer train --resume" in err

@@ -229,6 +229,7 @@ class Run:
         if stop_now and not last:
             if self._main:
                 draw_if_possible(lambda: draw_curves(self.folder))
+            wait_for_all()  # torchrun kills the others when one has left
             raise Stopped(step)
 
     def _evaluate(self, step: int) -> None:

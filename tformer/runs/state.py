@@ -22,12 +22,7 @@ from tformer.files import (
 from tformer.runs.folder import RunError, remove, remove_folder
 from tformer.training.distributed import unwrap
 from tformer.training.finite import not_finite
-from tformer.training.processes import (
-    from_all,
-    num_processes,
-    process_rank,
-    wait_for_all,
-)
+from tformer.training.processes import from_all, num_processes, process_rank
 from tformer.training.shards import (
     full_state,
     load_full_state,
@@ -54,8 +49,7 @@ def save_state(
     """Write a checkpoint into a folder beside the older ones, then remove the oldest.
 
     All is written under another name, waited for until it is on the disk, and renamed:
-    whenever the process is killed, every folder called step-… is whole. All processes
-    must call it, and none returns before that.
+    whenever the process is killed, every folder called step-… is whole.
 
     Args:
         folder: of the checkpoints; with several processes, one that all of them see.
@@ -91,8 +85,6 @@ def save_state(
         else:
             tensors = full_state(model, optimizer)
         if process_rank() > 0:
-            # One that leaves, as after Ctrl-C, would have torchrun end the first.
-            wait_for_all()
             return
         if not sharded:
             require("safetensors.torch").save_file(tensors, new / TENSORS)
@@ -114,7 +106,6 @@ def save_state(
         ) from error
     for old in saved_states(folder)[:-keep]:
         remove_folder(old)
-    wait_for_all()
 
 
 def saved_states(folder: Path) -> list[Path]:
