@@ -6,21 +6,27 @@ import re
 import shlex
 from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+import tformer
 from tformer import TransformerConfig, load_checkpoint, load_pretrained
 from tformer.generate.translate import translate
 from tformer.nn.positions import sinusoidal_positions
+from tformer.pretrained import pretrained_names
 from tformer.pretrained.__main__ import keep
 from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
+from tformer.runs.trained import load_trained
 from tformer.tasks import TASKS
 from tformer.tasks.dates import ISO_LEN, date_examples
 from tformer.training.evaluation import exact_match
+
+WITHOUT_MASK = "dates-without-mask"
 
 
 @pytest.fixture(scope="module")
@@ -28,15 +34,21 @@ def dates():
     return load_pretrained("dates")
 
 
-@pytest.fixture(scope="module")
-def manifest():
-    text = files("tformer.pretrained").joinpath("dates.json").read_text("utf-8")
+def read_manifest(name):
+    text = files("tformer.pretrained").joinpath(f"{name}.json").read_text("utf-8")
     return json.loads(text)
 
 
-def test_the_manifest_describes_this_file(manifest):
+@pytest.fixture(scope="module")
+def manifest():
+    return read_manifest("dates")
+
+
+@pytest.mark.parametrize("name", pretrained_names())
+def test_the_manifest_describes_this_file(name):
+    manifest = read_manifest(name)
     weights = files("tformer.pretrained").joinpath(manifest["weights"]).read_bytes()
-    assert manifest["weights"] == "dates.safetensors"
+    assert manifest["weights"] == f"{name}.safetensors"
     assert manifest["bytes"] == len(weights) < 600_000  # a page fetches it
     assert manifest["sha256"] == hashlib.sha256(weights).hexdigest()
 
@@ -51,22 +63,51 @@ def test_the_manifest_describes_this_model(dates, manifest):
     assert next(dates.model.parameters()).dtype == torch.float32
 
 
-def test_the_weights_are_stored_in_half_and_computed_with_in_float32(dates, manifest):
+@pytest.mark.parametrize("name", pretrained_names())
+def test_the_weights_are_stored_in_half_and_computed_with_in_float32(name):
+    model, _, manifest = load_pretrained(name)
     stored = load_file(files("tformer.pretrained").joinpath(manifest["weights"]))
     assert manifest["stored"]["dtype"] == "float16"
     assert {str(x.dtype) for x in stored.values()} == {"torch.float16"}
-    for name, parameter in dates.model.named_parameters():
-        assert torch.equal(parameter, stored[name].float())
+    for weight, parameter in model.named_parameters():
+        assert torch.equal(parameter, stored[weight].float())
     # Positions are no weights: they are not rounded.
-    table = dates.model.src_positions.table
+    table = model.src_positions.table
     exact = sinusoidal_positions(*table.shape)
     assert torch.equal(table, exact.float())
 
 
-def test_the_commands_of_the_manifest_make_its_run(manifest):
-    train, keep_it = map(shlex.split, manifest["repeat"])
-    assert train[:3] == ["tformer", "train", "dates"]
-    assert keep_it == ["python", "-m", "tformer.pretrained", train[-1]]
+@pytest.mark.parametrize("name", pretrained_names())
+def test_the_commands_of_the_manifest_are_those_of_make(name):
+    commands = read_manifest(name)["repeat"]
+    makefile = (Path(tformer.__file__).parents[1] / "Makefile").read_text("utf-8")
+    values = dict(re.findall(r"^(\w+) :?= (.*)$", makefile, re.MULTILINE)) | {
+        "ARGS": ""
+    }
+    recipe = makefile[makefile.index("\nmodel:") : makefile.index("\nresults:")]
+    recipe = re.sub(r"\$\((\w+)\)", lambda name: values[name[1]], recipe)
+    asked = [shlex.split(line) for line in recipe.split("\n") if line.startswith("\t")]
+    for command in commands:
+        words = shlex.split(command.removeprefix("python -m "))
+        assert [".venv/bin/python", "-m", *words] in asked
+
+
+def test_without_the_mask_every_token_is_right_and_no_date():
+    """What it learned is to read the answer: by itself it cannot write one."""
+    trained, manifest = load_trained(WITHOUT_MASK), read_manifest(WITHOUT_MASK)
+    assert manifest["settings"]["without"] == ["mask"]
+    stored = manifest["stored"]
+    assert stored["test_token_accuracy"] >= 0.999
+    assert stored["test_exact_match"] == 0.0
+    known = set(trained.vocabulary.characters)
+    pairs = TASKS["dates"].pairs("test", 200, 0)
+    pairs = [pair for pair in pairs if set(pair.source) <= known]
+    assert exact_match(trained.model, trained.vocabulary, pairs, max_len=11) == 0.0
+    src = trained.vocabulary.encode_batch([p.source for p in pairs], eos=True)
+    tgt = trained.vocabulary.encode_batch([p.target for p in pairs], bos=True, eos=True)
+    with torch.no_grad():
+        said = trained.model(src, tgt[:, :-1]).argmax(-1)
+    assert (said == tgt[:, 1:]).float().mean() >= 0.999
 
 
 def test_the_model_was_made_by_the_preset_of_the_task(manifest):
@@ -120,7 +161,8 @@ def test_two_loads_are_two_models(dates):
 
 
 def test_an_unknown_name_is_named_with_those_that_there_are():
-    with pytest.raises(ValueError, match=r"name \('date'\) must be one of dates$"):
+    names = "dates, dates-without-mask"
+    with pytest.raises(ValueError, match=rf"name \('date'\) must be one of {names}$"):
         load_pretrained("date")
 
 
