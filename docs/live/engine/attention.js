@@ -95,11 +95,12 @@ export function softmax(scores) {
   const weights = new Matrix(scores.rows, scores.cols);
   for (let t = 0; t < scores.rows; t++) {
     const [from, to] = [scores.row(t), weights.row(t)];
-    const largest = from.reduce((a, b) => Math.max(a, b), -Infinity);
+    let largest = -Infinity;
+    for (const score of from) largest = Math.max(largest, score);
     if (largest === -Infinity) continue; // all is masked: the row stays 0
-    const powers = Float64Array.from(from, (score) => Math.exp(score - largest)); // the largest is exp(0) = 1
-    const sum = powers.reduce((a, b) => a + b, 0);
-    for (let s = 0; s < to.length; s++) to[s] = powers[s] / sum;
+    let sum = 0;
+    for (const score of from) sum += Math.exp(score - largest); // the largest is exp(0) = 1
+    for (let s = 0; s < to.length; s++) to[s] = Math.exp(from[s] - largest) / sum;
   }
   return weights;
 }

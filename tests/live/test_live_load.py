@@ -1,0 +1,132 @@
+"""A model that cannot be had is told in a sentence, and what is right is loaded."""
+
+import hashlib
+import json
+from importlib.resources import files
+
+import pytest
+import torch
+from safetensors.torch import save
+
+LOAD = """async () => {
+  const { Transformer } = await import('/live/engine/transformer.js');
+  try {
+    const model = await Transformer.load('/live/models/dates');
+    return ['loaded', model.config.vocabSize];
+  } catch (error) {
+    return [error.name, error.message];
+  }
+}"""
+FOLDER = files("tformer.pretrained")
+WEIGHTS = FOLDER.joinpath("dates.safetensors").read_bytes()
+MANIFEST = json.loads(FOLDER.joinpath("dates.json").read_text("utf-8"))
+JSON, TENSORS = "/live/models/dates.json", "/live/models/dates.safetensors"
+
+
+def described(weights: bytes, **changes) -> str:
+    """The manifest of these weights, as whoever changed both would write it."""
+    of_file = {"bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()}
+    return json.dumps({**MANIFEST, **of_file, **changes})
+
+
+def test_the_models_of_the_package_are_loaded(live_page):
+    assert live_page().evaluate(LOAD) == ["loaded", 267]
+    other = LOAD.replace("models/dates", "models/dates-without-mask")
+    assert live_page().evaluate(other) == ["loaded", 267]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (
+            {JSON: None},
+            "The file dates.json of the model is missing (the server says 404).",
+        ),
+        (
+            {TENSORS: None},
+            "The file dates.safetensors of the model is missing (the server says 404).",
+        ),
+        (
+            {TENSORS: WEIGHTS[:100_000]},
+            "The weights of the model came only in part: 100000 of 510960 bytes.",
+        ),
+        (
+            {TENSORS: WEIGHTS[:-1] + b"x"},
+            "The weights of the model are not those that its manifest describes.",
+        ),
+        ({JSON: "<!doctype html>"}, "The manifest of the model cannot be read."),
+        ({JSON: "null"}, "The model is of another version (“undefined”) than this"),
+        (
+            {JSON: json.dumps({**MANIFEST, "format": "tformer checkpoint, version 9"})},
+            "The model is of another version (“tformer checkpoint, version 9”) than "
+            "this page reads (“tformer checkpoint, version 3”).",
+        ),
+        (
+            {JSON: json.dumps({**MANIFEST, "architecture": "GPT"})},
+            "The model has architecture “GPT”; this page can only run “Transformer”.",
+        ),
+        (
+            {
+                JSON: json.dumps(
+                    {**MANIFEST, "config": {**MANIFEST["config"], "activation": "gelu"}}
+                )
+            },
+            "The model has activation “gelu”; this page can only run “relu”.",
+        ),
+        (
+            {TENSORS: b"x" * 99, JSON: described(b"x" * 99)},
+            "The weights of the model cannot be read.",
+        ),
+        (
+            {TENSORS: WEIGHTS[:-8], JSON: described(WEIGHTS[:-8])},
+            "The weights of the model cannot be read.",
+        ),
+        (
+            {
+                TENSORS: (few := save({"src_embedding.weight": torch.ones(2, 3)})),
+                JSON: described(few),
+            },
+            "In the weights src_embedding.weight is (2,3), but its model has (267,64).",
+        ),
+        (
+            {TENSORS: (none := save({"x": torch.ones(2)})), JSON: described(none)},
+            "The weights of the model lack src_embedding.weight.",
+        ),
+        (
+            {
+                TENSORS: (ints := save({"x": torch.ones(2, dtype=torch.int64)})),
+                JSON: described(ints),
+            },
+            "The weights of the model cannot be read.",
+        ),
+    ],
+)
+def test_a_model_that_cannot_be_had(live_page, live_site, changed, told):
+    live_site.changed |= changed
+    missing = None in changed.values()
+    page = live_page(expected=("404",) if missing else ())
+    name, message = page.evaluate(LOAD)
+    assert name == "LoadError"
+    assert message.startswith(told)
+
+
+def test_a_server_that_cannot_be_reached(live_page, live_site):
+    page = live_page(expected=("ERR_",))
+    page.evaluate("() => import('/live/engine/transformer.js')")
+    page.context.set_offline(True)
+    name, message = page.evaluate(LOAD)
+    assert name == "LoadError"
+    assert message == "The file dates.json of the model could not be fetched."
+    page.context.set_offline(False)
+    assert page.evaluate(LOAD)[0] == "loaded"
+
+
+def test_a_load_can_be_given_up(live_page):
+    code = """async () => {
+      const { Transformer } = await import('/live/engine/transformer.js');
+      const stop = new AbortController();
+      const loading = Transformer.load('/live/models/dates', { signal: stop.signal });
+      stop.abort();
+      return loading.catch((error) => error.name);
+    }"""
+    assert live_page(expected=()).evaluate(code) == "AbortError"
