@@ -80,7 +80,7 @@ class LiveAttention extends LivePiece {
     });
     const again = button("Start again", () => {
       Object.assign(this.example.query, smallestCase().query);
-      smallestCase().keys.forEach((key, i) => Object.assign(this.example.keys[i], key));
+      smallestCase().keys.forEach(({ at }, i) => Object.assign(this.example.keys[i].at, at));
       this.temperature = 1;
       this.divide = true;
       if (this.slider) this.slider.value = 5;

@@ -1,7 +1,6 @@
 // <live-positions>: the clocks of a position, turned by a slider or by their hands, and
 // the row of the table that they make.
 
-import { sinusoidalPositions } from "../engine/positions.js";
 import { button, choice, slider } from "../ui/controls.js";
 import { h } from "../ui/dom.js";
 import { fixed } from "../ui/format.js";
@@ -9,6 +8,7 @@ import { LivePiece, hint } from "../ui/piece.js";
 import { numbers } from "../ui/table.js";
 import { clock } from "./positions/clock.js";
 import { row } from "./positions/row.js";
+import { speed, tableRow } from "./positions/table.js";
 
 const LAST = 200; // the slider's end
 const START = 2; // "man", the third word of the chapter's sentence
@@ -16,19 +16,11 @@ const WORDS = ["dog", "bites", "man"];
 const BEAT = 350; // ms from one position to the next while it plays
 const COLOURS = ["blue", "orange", "green", "red"];
 
-/**
- * The speed of a clock: radians that it turns from one position to the next.
- * @param {number} i
- * @param {number} width d_model
- */
-const speed = (i, width) => 10000 ** ((-2 * i) / width);
-
 class LivePositions extends LivePiece {
   static style = new URL("positions.css", import.meta.url);
 
   width = 8;
   position = START;
-  table = sinusoidalPositions(LAST + 1, this.width);
   clocks = /** @type {ReturnType<typeof clock>[]} */ ([]);
   face = h("div", { class: "positions-clocks" });
   row = row();
@@ -38,7 +30,7 @@ class LivePositions extends LivePiece {
   build() {
     this.slider = slider({
       label: "position", min: 0, max: LAST, value: this.position,
-      format: (p) => (p < WORDS.length ? `${p}  (${WORDS[p]})` : String(p)),
+      format: (p) => (p < WORDS.length ? `${p} (${WORDS[p]})` : String(p)),
       on: (p) => this.go(p),
     });
     this.button = button("Play", () => (this.playing ? this.stop() : this.play()));
@@ -47,7 +39,6 @@ class LivePositions extends LivePiece {
       options: ["4", "8"].map((value) => ({ value, label: value })),
       on: (value) => {
         this.width = Number(value);
-        this.table = sinusoidalPositions(LAST + 1, this.width);
         this.wind();
         this.update();
       },
@@ -100,14 +91,14 @@ class LivePositions extends LivePiece {
   }
 
   #entries() {
-    return [...this.table.row(this.position)].map((x) => fixed(x, 4));
+    return tableRow(this.position, this.width).map((x) => fixed(x, 4));
   }
 
   update() {
     const { position, width } = this;
     if (this.slider) this.slider.value = position;
     this.clocks.forEach((each, i) => each.update(position * speed(i, width)));
-    this.row.update([...this.table.row(position)], COLOURS);
+    this.row.update(tableRow(position, width), COLOURS);
     const entries = this.#entries();
     this.numbers.update({
       columns: ["clock", "angle", "sine", "cosine", "positions for one turn"],

@@ -6,6 +6,7 @@ import { h } from "../ui/dom.js";
 import { fixed } from "../ui/format.js";
 import { LivePiece, hint } from "../ui/piece.js";
 import { numbers } from "../ui/table.js";
+import { speed, tableRow } from "./positions/table.js";
 import { bars } from "./products/bars.js";
 import { curve } from "./products/curve.js";
 import { hands } from "./products/hands.js";
@@ -16,27 +17,13 @@ const WIDTH = 64; // d_model
 const CLOCKS = WIDTH / 2;
 const SHOWN = [0, 4, 8, 12]; // the clocks that are drawn
 
-/** Radians that clock i turns from one position to the next. @param {number} i */
-const speed = (i) => 10000 ** ((-2 * i) / WIDTH);
-
-/**
- * A row of the table: sine and cosine of each clock.
- * @param {number} position
- */
-function tableRow(position) {
-  return Array.from({ length: WIDTH }, (_, column) => {
-    const angle = position * speed(column >> 1);
-    return column % 2 ? Math.cos(angle) : Math.sin(angle);
-  });
-}
-
 /**
  * What each clock adds to the product of two positions.
  * @param {number} p
  * @param {number} q
  */
 export function contributions(p, q) {
-  const [a, b] = [tableRow(p), tableRow(q)];
+  const [a, b] = [tableRow(p, WIDTH), tableRow(q, WIDTH)];
   return Array.from({ length: CLOCKS }, (_, i) =>
     a[2 * i] * b[2 * i] + a[2 * i + 1] * b[2 * i + 1]);
 }
@@ -103,16 +90,16 @@ class LiveProducts extends LivePiece {
     this.line?.update();
     this.hands?.forEach((each, place) => {
       const i = SHOWN[place];
-      each.update(p * speed(i), q * speed(i), added[i]);
+      each.update(p * speed(i, WIDTH), q * speed(i, WIDTH), added[i]);
     });
     this.bars?.update(added);
     this.product.textContent = fixed(sum(added), 4);
-    const cosines = added.map((_, i) => Math.cos(speed(i) * (p - q)));
+    const cosines = added.map((_, i) => Math.cos(speed(i, WIDTH) * (p - q)));
     this.formula.textContent = fixed(sum(cosines), 4);
     this.curve?.update(p - q, sum(added));
     this.table.update({
       columns: ["clock", "angle at p", "angle at q", "adds"],
-      rows: added.map((x, i) => [i, fixed(p * speed(i)), fixed(q * speed(i)), fixed(x, 4)]),
+      rows: added.map((x, i) => [i, fixed(p * speed(i, WIDTH)), fixed(q * speed(i, WIDTH)), fixed(x, 4)]),
     });
   }
 }

@@ -18,7 +18,7 @@ import { h, set, uniqueId } from "./dom.js";
 export function slider({ label, min, max, value, step = 1, format = String, on }) {
   const id = uniqueId("slider");
   const input = h("input", { type: "range", id, min, max, step });
-  const output = h("output", { for: id, class: "live-value" });
+  const output = h("output", { for: id, class: "live-value", "aria-live": "off" });
   const show = () => {
     output.textContent = format(Number(input.value));
     input.setAttribute("aria-valuetext", format(Number(input.value)));

@@ -24,6 +24,8 @@ export function handle({ label, step, point, text, toPoint, move, along, least, 
     class: "live-handle", role: "slider", tabindex: 0, "aria-label": label,
     "aria-valuemin": least ?? -100, "aria-valuemax": most ?? 100,
   });
+  // `touch-action: none` does not hold inside an SVG: without this the page would scroll.
+  element.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
   let grip = { x: 0, y: 0 }; // from the pointer to the point, when it was taken
   element.addEventListener("pointerdown", (event) => {
     if (event.button) return;

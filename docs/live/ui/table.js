@@ -13,7 +13,10 @@ export function numbers({ caption, summary = "Numbers as a table" }) {
   const body = h("tbody");
   const head = h("thead");
   const table = h("table", { class: "live-table" }, h("caption", { text: caption }), head, body);
-  const box = h("div", { class: "live-scroll", role: "group", "aria-label": caption }, table);
+  // It scrolls on a phone: the keyboard must reach it.
+  const box = h("div", {
+    class: "live-scroll", role: "group", "aria-label": caption, tabindex: 0,
+  }, table);
   return {
     element: h("details", { class: "live-numbers" }, h("summary", { text: summary }), box),
     update({ columns, rows }) {

@@ -11,7 +11,7 @@ import { fixed, grouped } from "../../ui/format.js";
 function short(power) {
   if (power >= 1e5) {
     const digits = Math.floor(Math.log10(power));
-    return `${fixed(power / 10 ** digits, 1)}·10${superscript(digits)}`;
+    return `${fixed(power / 10 ** digits, 1)} · 10${superscript(digits)}`;
   }
   return power >= 1000 ? grouped(power) : fixed(power, power >= 100 ? 1 : 2);
 }
