@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from brute_force import every_text, tiny_gpt, tiny_transformer
-from tformer import greedy, sample
+from tformer import GPT, GPTConfig, greedy, sample
 from tformer.generate.sampling import draw, min_p_filter, top_k_filter, top_p_filter
 
 SHARES = torch.tensor([[0.1, 0.4, 0.05, 0.3, 0.15], [0.2, 0.2, 0.2, 0.2, 0.2]])
@@ -234,3 +234,13 @@ def test_bad_input_is_named(options, error, message):
     model, prompt = tiny_gpt(0), torch.zeros(1, 2).long()
     with pytest.raises(error, match=message):
         sample(model, prompt, **{"max_len": 3, **options})
+
+
+@pytest.mark.parametrize("filters", [{"top_k": 1}, {"top_p": 1e-9}, {"min_p": 1.0}])
+@pytest.mark.parametrize("temperature", [1e-320, 1e-40, 1.0, 1e30, 1e40, 1e300])
+def test_one_token_is_left_at_any_temperature(temperature, filters):
+    torch.manual_seed(3)
+    model = GPT(GPTConfig.tiny(vocab_size=7, d_model=8, num_heads=2))
+    prompts = torch.tensor([[1, 2], [3, 4], [5, 6]])
+    drawn = sample(model, prompts, max_len=9, temperature=temperature, **filters)
+    assert torch.equal(drawn, greedy(model, prompts, max_len=9))

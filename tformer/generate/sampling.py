@@ -148,8 +148,10 @@ def sample(
 
     def choose(logits: Tensor) -> Tensor:
         logits = logits.float()  # (B, V)
-        # No quotient overflows where the largest is 0, however small the temperature.
-        logits = (logits - logits.amax(-1, keepdim=True)) / max(temperature, 1e-30)
+        # No quotient overflows where the largest is 0, however small the temperature;
+        # and none vanishes, however large it is: else all would be equal.
+        logits = logits - logits.amax(-1, keepdim=True)
+        logits = logits / min(max(temperature, 1e-30), 1e30)
         if top_k is not None:
             logits = top_k_filter(logits, top_k)
         if top_p is not None:
