@@ -204,11 +204,12 @@ def test_pictures_keep_their_place() -> None:
     svg = '<?xml version="1.0"?><svg width="72pt" height="36.5pt" viewBox="0 0 72 36">'
     assert size_of(svg) == (96, 49)
     html = with_sizes(
-        '<img src="a.svg"> <img alt="" src="b.svg" />', {"b.svg": (1, 2)}.get
+        '<img src="a.svg"> <img alt="" src="b.svg" /><img src="data:image/png,A">',
+        {"b.svg": (1, 2)}.get,
     )
     assert html == (
         '<img src="a.svg"> <img alt="" src="b.svg" width="1" height="2" '
-        'loading="lazy" decoding="async">'
+        'loading="lazy" decoding="async"><img src="data:image/png,A">'
     )
 
 

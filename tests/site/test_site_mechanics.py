@@ -138,8 +138,8 @@ def test_a_button_covers_no_code(
 
 def test_buttons_of_code_are_no_navigation(tab: Page) -> None:
     tab.evaluate(SCROLLED)
-    assert tab.locator(".md-code__nav[role=group]").count() > 5
-    assert tab.locator(".md-code__nav:not([role=group])").count() == 0
+    assert tab.locator(".md-code__nav[role=none]").count() > 5
+    assert tab.locator(".md-code__nav:not([role=none])").count() == 0
 
 
 def test_ticks_are_remembered_on_their_page(tab: Page, home: str) -> None:
@@ -216,7 +216,15 @@ def test_figures_can_be_read_on_a_phone(tab: Page, home: str, site: Path) -> Non
 def test_paper_is_white_and_whole(tab: Page) -> None:
     tab.emulate_media(color_scheme="dark")
     tab.locator("body[data-md-color-scheme=slate]").wait_for()
+    far = "article img[loading=lazy]"
+    assert tab.locator(far).count() >= 2
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert tab.locator(far).count() == 0
+    figures = tab.locator("article img[src^='data:image/svg+xml']")
+    assert figures.count() >= 1  # those that had not been loaded
+    for figure in figures.all():
+        figure.evaluate("x => x.decode()")
+        assert "@font-face" not in figure.get_attribute("src")
     tab.emulate_media(media="print", color_scheme="dark")
     facts = tab.evaluate(
         """() => {

@@ -10,6 +10,14 @@ document$.subscribe(() => {
   open?.addEventListener("change", stop)
   stop()
 
+  /* A section with a page of its own has an empty label in the navigation. */
+  for (const nav of document.querySelectorAll("nav[aria-labelledby]")) {
+    const label = document.getElementById(nav.getAttribute("aria-labelledby"))
+    if (label?.textContent.trim()) continue
+    nav.ariaLabel = nav.querySelector(".md-nav__title")?.textContent.trim() ?? ""
+    nav.removeAttribute("aria-labelledby")
+  }
+
   for (const item of document.querySelectorAll(".task-list-item"))
     item.querySelector("input")?.setAttribute("aria-label", item.textContent.trim())
 
@@ -28,20 +36,15 @@ document$.subscribe(() => {
   })
 
   const nameless = ".md-annotation__index:not([aria-label])"
-  const buttons = "nav.md-code__nav:not([role])"
 
   /* Material draws annotations, buttons and table wrappers when they come into sight. */
   const mend = () => {
     for (const box of document.querySelectorAll(wide)) reach.observe(box)
-    /* A page has one navigation; the buttons of a block are none. */
-    for (const buttons of document.querySelectorAll(".md-code__nav"))
-      buttons.role = "group"
+    /* The buttons of a block are no navigation of the page. */
+    for (const buttons of document.querySelectorAll("nav.md-code__nav:not([role])"))
+      buttons.role = "none"
     for (const link of document.querySelectorAll(nameless))
       link.ariaLabel = `Note ${link.dataset.mdAnnotationId ?? ""}`.trim()
-    for (const group of document.querySelectorAll(buttons)) {
-      group.role = "group" // as a landmark it would need a name of its own
-      group.ariaLabel = "Code"
-    }
   }
   let waiting = false
   const soon = () => {

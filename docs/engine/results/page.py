@@ -17,7 +17,7 @@ from engine.results.groups import command, folded, grouped
 HEAD = """---
 description: "What tformer's models reach, beside other models and on harder data: \
 intervals, seeds, time, machine, command."
-hide: [toc]
+hide: [navigation]
 ---
 
 <!-- Written by `make results`: edit docs/engine/results, not this file. -->

@@ -8,6 +8,7 @@ from engine.results.groups import NAMES, OWN, Group, model, off, steps, task
 from engine.results.models import TITLES
 from engine.results.numbers import (
     MISSING,
+    SPACE,
     fold,
     interval,
     items,
@@ -176,7 +177,7 @@ def _cell(group: Group, split: str) -> str:
     rates, count = _rates(group, split)
     if not rates:
         return MISSING
-    seeds = f" ({len(rates)} seed{'s'[: len(rates) != 1]})"
+    seeds = f"<br>{len(rates)}{SPACE}seed{'s'[: len(rates) != 1]}"
     return _rate(rates, count) + (seeds if len(rates) != len(group) else "")
 
 

@@ -50,7 +50,8 @@ def with_sizes(html: str, size: Callable[[str], tuple[int, int] | None]) -> str:
         source = _SOURCE.search(attributes)
         if source and " width=" not in attributes and (found := size(source[1])):
             attributes += ' width="{}" height="{}"'.format(*found)
-        if seen > 1 and " loading=" not in attributes:
+        inside = ' src="data:' in attributes  # the page, which is there already
+        if seen > 1 and " loading=" not in attributes and not inside:
             attributes += ' loading="lazy" decoding="async"'
         return f"<img{attributes}>"
 
