@@ -66,9 +66,9 @@ export function topPFilter(logits, topP) {
   const kept = logits.map(() => -Infinity);
   let before = 0; // what the larger ones sum to
   for (const i of order) {
-    if (before >= topP) break;
+    if (before >= Math.fround(topP)) break;
     kept[i] = logits[i];
-    before += probabilities[i];
+    before = Math.fround(before + probabilities[i]); // in float32, as the package
   }
   return kept;
 }
@@ -81,8 +81,9 @@ export function topPFilter(logits, topP) {
  */
 export function minPFilter(logits, minP) {
   if (!(0 < minP && minP <= 1)) throw new RangeError(`min_p (${minP}) must be in (0, 1]`);
-  // A quotient of probabilities is a difference of logits: the sum of both cancels.
-  const smallest = Math.max(...logits) + Math.log(minP);
+  // A quotient of probabilities is a difference of logits: the sum of both cancels. It is
+  // rounded as the logits are, so that one exactly at the limit stays.
+  const smallest = Math.fround(Math.max(...logits) + Math.fround(Math.log(minP)));
   return logits.map((x) => (x < smallest ? -Infinity : x));
 }
 

@@ -23,7 +23,7 @@ const VALUES = {
   weak: doubling(1024, 131_072), // tokens on each GPU
   strong: doubling(16_384, 8_388_608), // tokens in all
   between: [12.5e9, 25e9, 50e9, 100e9, 200e9, 400e9],
-  data: [1e9, 1e10, 1e11, 3e11, 1e12, 1e13],
+  data: [1, 5, 20, 50, 100, 200], // tokens to train on, for each parameter
 };
 
 class Scaling extends LivePiece {
@@ -54,7 +54,7 @@ class Scaling extends LivePiece {
       strong: pick("tokens in all", VALUES.strong, 524_288),
       between: pick("network", VALUES.between, 12.5e9,
         (value) => `${value / 1e9} GB/s`),
-      data: pick("data, tokens", VALUES.data, 1e10, short),
+      data: pick("tokens a parameter", VALUES.data, 20),
     };
     this.speed = slider({ label: "GPU speed F", min: 50, max: 1000, step: 50, value: 400, on,
       format: (value) => `${grouped(value)} · 10¹²` });
@@ -115,13 +115,13 @@ class Scaling extends LivePiece {
     const own = line(assumed.between);
     this.plot?.update(counts, own, others, counts.indexOf(n));
     this.#tell(n, time, own[counts.indexOf(n)], assumed.parameters);
-    const data = this.#value("data");
+    const data = this.#value("data") * assumed.parameters;
     const all = counts.map((count) => training(assumed, count, tokens, weak, data));
     const { hours, gpuHours, steps } = all[counts.indexOf(n)];
     if (this.cost) {
-      this.cost.textContent = `A training on ${large(data)} tokens: ${few(steps)} steps, ` +
-        `${duration(hours)}, ${few(gpuHours)} GPU hours; on one GPU alone ` +
-        `${few(all[0].gpuHours)}.`;
+      this.cost.textContent = `A training on ${large(data)} tokens takes ${grouped(steps)} steps, ` +
+        `${duration(hours)}, ${few(gpuHours)} GPU hours. One GPU alone would take ` +
+        `${duration(all[0].hours)}, ${few(all[0].gpuHours)} GPU hours.`;
     }
     this.table?.update({
       columns: ["GPUs", "one step", "efficiency", "training", "GPU hours"],

@@ -50,6 +50,7 @@ function lettered(name, logits) {
 export const EXAMPLES = [
   lettered("rather sure", [4.0, 2.2, 1.2, 0.8, 0.5, 0.2, 0.0, -0.3]),
   lettered("not sure", [1.0, 0.9, 0.8, 0.6, 0.5, 0.3, 0.1, -0.6]),
-  lettered("five tokens", [0.40, 0.30, 0.15, 0.10, 0.05].map(Math.log)),
+  lettered("five tokens", [0.40, 0.30, 0.15, 0.10, 0.05]
+    .map((p) => Math.log(Math.fround(p)))),
   after("t"),
 ];

@@ -1,0 +1,238 @@
+"""The bars of the next token are what the package would draw from."""
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+
+from engine.project import Project
+from live_driving import audit, figure, keys_reach, number, ready, shown, slide, table
+from tformer.generate.sampling import min_p_filter, top_k_filter, top_p_filter
+
+DOCS = Project.find(Path(__file__)).docs
+CHAPTER = (DOCS / "chapters/decoding.md").read_text("utf-8")
+SONNET = "the letter after “t” in the sonnet"
+
+
+def scores() -> dict[str, tuple[list[str], torch.Tensor]]:
+    """Return tokens and logits of each example, out of the blocks of the chapter."""
+    names: dict[str, Any] = {"torch": torch}
+    for line in re.findall(r"^ *((?:five|sure|unsure) = .*)$", CHAPTER, re.M):
+        exec(line, names)
+    (sonnet,) = re.findall(r'sonnet = """(.*?)"""', CHAPTER, re.DOTALL)
+    pairs = Counter(b for a, b in itertools.pairwise(sonnet) if a == "t")
+    letters = sorted(sorted(set(sonnet)), key=lambda letter: -pairs[letter])
+    counts = torch.tensor([pairs[letter] + 1e-3 for letter in letters])
+    marks = [{" ": "␣", "\n": "/"}.get(letter, letter) for letter in letters]
+    return {
+        "rather sure": (list("ABCDEFGH"), names["sure"]),
+        "not sure": (list("ABCDEFGH"), names["unsure"]),
+        "five tokens": (list("ABCDE"), names["five"][0]),
+        SONNET: (marks, counts.log()),
+    }
+
+
+EXAMPLES = scores()
+OFF = {"temperature": 1.0, "top-k": None, "top-p": 1.0, "min-p": 0.0}
+SETTINGS = [
+    ("rather sure", OFF),
+    ("five tokens", {**OFF, "temperature": 0.5}),
+    ("five tokens", {**OFF, "top-k": 2}),
+    ("five tokens", {**OFF, "top-p": 0.8}),
+    ("five tokens", {**OFF, "top-p": 0.7}),
+    ("five tokens", {**OFF, "min-p": 0.25}),
+    ("not sure", {**OFF, "top-p": 0.8}),
+    ("rather sure", {"temperature": 2.1, "top-k": 6, "top-p": 0.85, "min-p": 0.2}),
+    ("not sure", {"temperature": 0.3, "top-k": 7, "top-p": 0.95, "min-p": 0.1}),
+    (SONNET, {"temperature": 3.0, "top-k": 7, "top-p": 0.75, "min-p": 0.15}),
+    (SONNET, OFF),
+]
+
+
+def of_package(example: str, given: dict[str, Any]) -> tuple[torch.Tensor, list[str]]:
+    """Return what is drawn from, and what cut each token off."""
+    logits = EXAMPLES[example][1][None]
+    logits = (logits - logits.amax()) / given["temperature"]  # as in `sample`
+    cut = [""] * logits.shape[1]
+    filters: list[tuple[str, Callable[..., torch.Tensor]]] = [
+        ("top-k", top_k_filter),
+        ("top-p", top_p_filter),
+        ("min-p", min_p_filter),
+    ]
+    for name, keep in filters:
+        if given[name]:
+            logits = keep(logits, given[name])
+        for i, gone in enumerate(logits[0].isinf().tolist()):
+            if gone and not cut[i]:
+                cut[i] = name
+    return logits.softmax(-1)[0], cut
+
+
+def put(page: Page, example: str, given: dict[str, Any]) -> None:
+    page.get_by_label("the scores").select_option(example)
+    tokens = len(EXAMPLES[example][0])
+    for name, value in given.items():
+        slide(page, name, tokens if value is None else value)
+
+
+def mulberry(seed: int) -> Callable[[], float]:
+    """Return the generator of the page, from its definition on 32 bits."""
+    state = seed
+
+    def times(a: int, b: int) -> int:
+        return (a * b) & 0xFFFFFFFF
+
+    def draw() -> float:
+        nonlocal state
+        state = (state + 0x6D2B79F5) & 0xFFFFFFFF
+        x = times(state ^ (state >> 15), 1 | state)
+        x = ((x + times(x ^ (x >> 7), 61 | x)) & 0xFFFFFFFF) ^ x
+        return (x ^ (x >> 14)) / 2**32
+
+    return draw
+
+
+def agrees(page: Page, example: str, given: dict[str, Any]) -> torch.Tensor:
+    put(page, example, given)
+    tokens, logits = EXAMPLES[example]
+    before = logits.softmax(-1)
+    after, cut = of_package(example, given)
+    assert shown(page, "temperature") == f"{given['temperature']:.1f}"
+    assert shown(page, "top-k") == str(given["top-k"] or "all")
+    head, *rows = table(page, "The next token")
+    assert head == ["token", "the model says", "drawn with", "cut off by"]
+    for i, row in enumerate(rows):
+        assert row[0] == tokens[i]
+        assert abs(number(row[1]) - before[i]) < 5.1e-5
+        assert abs(number(row[2]) - after[i]) < 5.1e-5
+        assert row[3] == (cut[i] or "–")
+    kept = cut.count("")
+    said = page.locator("live-decoding .live-sentence").inner_text()
+    count = "All" if kept == len(tokens) else str(kept)
+    assert said.startswith(
+        f"{count} of {len(tokens)} tokens can be drawn, {tokens[0]} "
+    )
+    assert f"with probability {after[0]:.2f}" in said
+    if lost := sum(before[i].item() for i in range(len(tokens)) if cut[i]):
+        assert f"The model itself gave {lost:.2f} to those" in said
+    bars(page, before, after, cut, tokens)
+    return after
+
+
+def bars(
+    page: Page, before: Any, after: Any, cut: list[str], tokens: list[str]
+) -> None:
+    """Measure the bars against the axis beside them."""
+    chart = page.locator("live-decoding svg.live-chart")
+    ticks = chart.locator("text.live-tick")
+    at = [float(t.get_attribute("y") or "") - 5 for t in ticks.all()]
+    values = [number(text) for text in ticks.all_text_contents()]
+    full = (at[0] - at[2]) / (values[2] - values[0])  # pixels of a probability of 1
+    for kind, expected in (("before", before), ("after", after)):
+        heights = chart.locator(f"rect.{kind}").evaluate_all(
+            "all => all.map(r => Number(r.getAttribute('height')))"
+        )
+        assert heights == pytest.approx([full * p.item() for p in expected], abs=0.05)
+    names = chart.locator("text:not(.live-tick):not(.number):not(.cut-by)")
+    assert names.all_text_contents()[: len(tokens)] == tokens
+    letters = {"top-k": "k", "top-p": "p", "min-p": "m"}
+    expected = [letters[name] for name in cut if name]
+    assert chart.locator("text.cut-by").all_text_contents() == expected
+    assert chart.locator("rect.before.cut").count() == len(expected)
+
+
+@pytest.mark.parametrize(("example", "given"), SETTINGS)
+def test_bars_and_numbers_are_the_packages(live_page, example, given):
+    agrees(ready(live_page(figure("decoding"))), example, given)
+
+
+def test_what_the_chapter_prints_stands_in_the_piece(live_page):
+    page = ready(live_page(figure("decoding")))
+    settings = {"all": OFF, "temperature": {**OFF, "temperature": 0.5}}
+    settings |= {"top-k 2": {**OFF, "top-k": 2}, "top-p 0.8": {**OFF, "top-p": 0.8}}
+    settings["min-p 0.25"] = {**OFF, "min-p": 0.25}
+    for name, given in settings.items():
+        (printed,) = re.findall(rf"^{name}: +tensor\(\[\[(.*)\]\]\)$", CHAPTER, re.M)
+        put(page, "five tokens", given)
+        cells = [row[2] for row in table(page, "The next token")[1:]]
+        assert [f"{number(x):.2f}" for x in cells] == printed.split(", ")
+
+
+def test_a_hundred_tokens_are_drawn_as_the_package_draws(live_page):
+    page = ready(live_page(figure("decoding")))
+    setting = {**OFF, "temperature": 1.5, "top-k": 6}
+    p = agrees(page, "rather sure", setting).double()
+    random = mulberry(0)
+    counts = [0] * 8
+    for drawn in (100, 200):
+        page.get_by_role("button", name="Draw 100 tokens").click()
+        for _ in range(100):
+            waits = [(-math.log(1 - random()), x.item()) for x in p]
+            first = min(range(8), key=lambda i: waits[i][0] / (waits[i][1] or 1e-300))
+            counts[first] += 1
+        head, *rows = table(page, "The next token")
+        assert head[4] == f"drawn, of {drawn}"
+        assert [int(row[4]) for row in rows] == counts
+        for count, chance in zip(counts, p.tolist(), strict=True):
+            error = (drawn * chance * (1 - chance)) ** 0.5
+            assert abs(count - drawn * chance) <= 4 * error
+        said = page.locator("live-decoding .live-sentence").inner_text()
+        assert said.endswith(f"Of {drawn} tokens, {counts[0]} were A.")
+    assert counts[6] == counts[7] == 0
+    page.get_by_role("button", name="Forget them").click()
+    assert len(table(page, "The next token")[0]) == 4
+
+
+def test_the_keyboard_does_everything_and_changes_are_told(live_page):
+    page = ready(live_page(figure("decoding")))
+    names = keys_reach(page)
+    for name in ("temperature", "top-k", "top-p", "min-p", "Draw 100 tokens"):
+        assert name in names
+    page.get_by_label("top-k").focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowLeft")
+    said = page.locator("live-decoding .live-sentence").inner_text()
+    assert said.startswith("3 of 8 tokens can be drawn")
+    expect(page.locator("live-decoding .live-said")).to_have_text(said)
+
+
+def test_nothing_is_wrong_for_axe_or_on_a_phone(live_page):
+    def all_there(page: Page) -> None:
+        put(page, SONNET, SETTINGS[-2][1])
+        page.get_by_role("button", name="Draw 100 tokens").click()
+
+    assert not audit(live_page, "decoding", all_there)
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "fault"),
+    [
+        ("engine/sampling.js", "if (before >= Math.fround(topP))", "if (before > 2)"),
+        ("engine/sampling.js", "Math.log(minP)", "-0.1 / minP"),
+        ("engine/sampling.js", ".at(-topK)", ".at(-topK - 1)"),
+        ("engine/sampling.js", "(x - largest) / Math", "(x - largest) * Math"),
+        ("pieces/decoding.js", "after: after[i]", "after: before[i]"),
+        (
+            "pieces/decoding.js",
+            'topP, topPFilter], ["min-p"',
+            'topP, topPFilter], ["top-p"',
+        ),
+        ("pieces/decoding/examples.js", "4.0, 2.2", "4.0, 2.3"),
+        ("pieces/decoding/bars.js", "height: BOTTOM - y(before)", "height: y(before)"),
+        ("pieces/decoding/bars.js", "text: token", "text: token + 1"),
+    ],
+)
+def test_a_planted_fault_is_seen(live_page, live_site, file, right, fault):
+    source = (DOCS / "live" / file).read_text("utf-8")
+    assert right in source
+    live_site.changed[f"/live/{file}"] = source.replace(right, fault)
+    page = ready(live_page(figure("decoding")))
+    with pytest.raises(AssertionError):
+        agrees(page, *SETTINGS[7])
