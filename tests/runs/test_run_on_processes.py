@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tformer
+from ports import reserved_port
 from small_run import SMALL, small_settings, train_here, what_counts
 from tformer.runs.metrics import read_metrics
 from tformer.runs.state import saved_states
@@ -93,15 +93,13 @@ def test_the_run_is_that_of_one_process(alone, tmp_path, strategy, processes):
 
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
 def test_two_launchers_make_one_run_as_on_two_machines(alone, tmp_path, strategy):
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        place = f"localhost:{free.getsockname()[1]}"
     meet = ["--nnodes=2", "--rdzv-id=test", "--rdzv-backend=c10d"]
-    meet.append(f"--rdzv-endpoint={place}")
     path = tmp_path / "run"
     words = ["reverse", *OPTIONS, "-o", path, "--strategy", strategy]
-    launchers = [start(1, *words, meet=meet) for _ in range(2)]
-    written = [finish(launcher) for launcher in launchers]
+    with reserved_port() as port:
+        meet.append(f"--rdzv-endpoint=localhost:{port}")
+        launchers = [start(1, *words, meet=meet) for _ in range(2)]
+        written = [finish(launcher) for launcher in launchers]
     assert [launcher.returncode for launcher in launchers] == [0, 0], written
     assert sum(out.count("test_exact_match") for out, _ in written) == 1
     assert losses(path) == pytest.approx(losses(alone), rel=1e-4)
