@@ -47,14 +47,16 @@ export class DecoderLayer {
    */
   forward(x, memory, memoryMask, run) {
     const isCausal = run.changes.causal;
-    x = this.selfAttnResidual.forward(x, (x) => this.selfAttn.forward(x, x, run, { isCausal }), run);
-    x = this.crossAttnResidual.forward(
-      x,
-      (x) => this.crossAttn.forward(x, memory, run, { attnMask: memoryMask }),
-      run,
-    );
-    x = this.feedForwardResidual.forward(x, (x) => this.feedForward.forward(x, run), run);
-    return run.keep(this.name, x); // (T, D)
+    /** @param {Matrix} x */
+    const toTarget = (x) => this.selfAttn.forward(x, x, run, { isCausal });
+    /** @param {Matrix} x */
+    const toMemory = (x) => this.crossAttn.forward(x, memory, run, { attnMask: memoryMask });
+    /** @param {Matrix} x */
+    const transform = (x) => this.feedForward.forward(x, run);
+    x = this.selfAttnResidual.forward(x, toTarget, run); // (T, D)
+    x = this.crossAttnResidual.forward(x, toMemory, run); // (T, D)
+    x = this.feedForwardResidual.forward(x, transform, run); // (T, D)
+    return run.keep(this.name, x);
   }
 }
 

@@ -43,9 +43,13 @@ export class EncoderLayer {
    * @returns {Matrix} (S, D)
    */
   forward(x, attnMask, run) {
-    x = this.selfAttnResidual.forward(x, (x) => this.selfAttn.forward(x, x, run, { attnMask }), run);
-    x = this.feedForwardResidual.forward(x, (x) => this.feedForward.forward(x, run), run);
-    return run.keep(this.name, x); // (S, D)
+    /** @param {Matrix} x */
+    const attend = (x) => this.selfAttn.forward(x, x, run, { attnMask });
+    /** @param {Matrix} x */
+    const transform = (x) => this.feedForward.forward(x, run);
+    x = this.selfAttnResidual.forward(x, attend, run); // (S, D)
+    x = this.feedForwardResidual.forward(x, transform, run); // (S, D)
+    return run.keep(this.name, x);
   }
 }
 

@@ -76,8 +76,8 @@ export function linear(x, weight, bias = null) {
 }
 
 /**
- * Compute the dot product of two rows. Of four sums side by side each goes on while the
- * others wait for their result: this is three times as fast as one.
+ * Compute the dot product of two rows, as four sums side by side: a processor adds to one
+ * while it waits for the others. A text takes a third less time than with one sum.
  * @param {Float32Array} a
  * @param {number} at where the row begins in `a`
  * @param {Float32Array} b

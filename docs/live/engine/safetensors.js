@@ -10,7 +10,8 @@ import { Matrix } from "./linear.js";
 
 const FORMATS = ["tformer checkpoint, version 2", "tformer checkpoint, version 3"];
 
-/** What a manifest says, as far as it is read here. `config` has the package's names.
+/**
+ * What a manifest says, as far as it is read here. `config` has the package's names.
  * @typedef {object} Manifest
  * @property {string} format
  * @property {number} bytes of the weights
@@ -19,7 +20,10 @@ const FORMATS = ["tformer checkpoint, version 2", "tformer checkpoint, version 3
  * @property {Record<string, unknown>} config
  * @property {{characters: string}} vocabulary
  * @property {{without?: string[], seed?: number, steps?: number}} [settings] of its training
- * @property {{test_exact_match?: number, parameters?: number}} [result]
+ * @property {{test_exact_match: number, test_token_accuracy: number, test_pairs: number}}
+ *   [stored] how good these weights are on the held-out test
+ * @property {{parameters: number}} [result] of its training
+ * @property {string[]} [repeat] the commands that make it again
  */
 
 /** A model that cannot be had. The message is a sentence for the reader. */
@@ -61,7 +65,8 @@ export class Tensors {
     const found = this.tensors.get(name);
     if (!found) throw new LoadError(`The weights of the model lack ${name}.`);
     if (String(found.shape) !== String(shape)) {
-      throw new LoadError(`In the weights ${name} is (${found.shape}), but its model has (${shape}).`);
+      const shapes = `is (${found.shape}), but its model has (${shape})`;
+      throw new LoadError(`In the weights ${name} ${shapes}.`);
     }
     return found.data;
   }
@@ -81,9 +86,8 @@ export async function loadCheckpoint(name, { signal } = {}) {
   ]);
   const manifest = readManifest(text);
   if (weights.byteLength < manifest.bytes) {
-    throw new LoadError(
-      `The weights of the model came only in part: ${weights.byteLength} of ${manifest.bytes} bytes.`,
-    );
+    const came = `${weights.byteLength} of ${manifest.bytes} bytes`;
+    throw new LoadError(`The weights of the model came only in part: ${came}.`);
   }
   if (manifest.sha256 !== (await sha256(weights)) || weights.byteLength !== manifest.bytes) {
     throw new LoadError("The weights of the model are not those that its manifest describes.");
@@ -101,7 +105,8 @@ async function fetchFile(url, signal) {
   try {
     const response = await fetch(url, { signal });
     if (response.ok) return await response.arrayBuffer();
-    throw new LoadError(`The file ${file} of the model is missing (the server says ${response.status}).`);
+    const said = `the server says ${response.status}`;
+    throw new LoadError(`The file ${file} of the model is missing (${said}).`);
   } catch (error) {
     if (error instanceof LoadError || signal?.aborted) throw error;
     throw new LoadError(`The file ${file} of the model could not be fetched.`, { cause: error });
@@ -120,9 +125,8 @@ function readManifest(text) {
     throw new LoadError("The manifest of the model cannot be read.", { cause: error });
   }
   if (!FORMATS.includes(manifest?.format)) {
-    throw new LoadError(
-      `The model is of another version (“${manifest?.format}”) than this page reads (“${FORMATS.at(-1)}”).`,
-    );
+    const versions = `(“${manifest?.format}”) than this page reads (“${FORMATS.at(-1)}”)`;
+    throw new LoadError(`The model is of another version ${versions}.`);
   }
   return manifest;
 }
@@ -152,7 +156,9 @@ export function readSafetensors(file) {
       if (name === "__metadata__") continue;
       const data = toFloat32(numbers.slice(begin, end), dtype);
       const size = shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1);
-      if (data.length !== size) throw new RangeError(`${name} has ${data.length} numbers, not ${size}`);
+      if (data.length !== size) {
+        throw new RangeError(`${name} has ${data.length} numbers, not ${size}`);
+      }
       tensors.set(name, { shape, data });
     }
   } catch (error) {

@@ -160,7 +160,8 @@ export function configOf(manifest) {
   ];
   for (const [name, found, known] of rules) {
     if (found !== known) {
-      throw new LoadError(`The model has ${name} “${found}”; this page can only run “${known}”.`);
+      const only = `this page can only run “${known}”`;
+      throw new LoadError(`The model has ${name} “${found}”; ${only}.`);
     }
   }
   return config;
