@@ -30,8 +30,8 @@ export function breaks({ sizes, headDim, change }) {
     value: TRAINED,
     on: (value) => change({ model: value }),
   });
-  const scale = range("scale", "Scale of the scores", (x) =>
-    x === 1 ? `× 1: 1/√d_k = 1/${root}` : x === root ? `× ${x}: no 1/√d_k` : `× ${x}`);
+  const scale = range("scale", "Scale", (x) =>
+    x === 1 ? `1/√d_k` : x === root ? `× ${x}: no 1/√d_k` : `1/√d_k × ${x}`);
   const positions = range("positions", "Positional encoding", (x) =>
     x === 0 ? "× 0: none" : `× ${fixed(x, 1)}`);
   const temperature = range("temperature", "Temperature", (x) =>
@@ -41,7 +41,7 @@ export function breaks({ sizes, headDim, change }) {
     label: "Causal mask", value: true, on: (value) => change({ causal: value }),
   });
   const again = button("Draw again", () => change({ seed: (seed + 1) % 10000 }));
-  const reset = button("As trained", () => change({ ...UNBROKEN }));
+  const reset = button("Undo all", () => change({ ...UNBROKEN }));
   const heads = h("p", { class: "breaks-heads" });
   let seed = 0;
 
@@ -79,13 +79,14 @@ export function breaks({ sizes, headDim, change }) {
       h("legend", { text: "Switched off now, in the trained model" }),
       h("div", { class: "breaks-controls" }, scale.element, positions.element, causal.element), heads),
     h("fieldset", { class: "breaks-now" },
-      h("legend", { text: "Trained without: another model" }), model.element),
-    h("fieldset", { class: "breaks-now" },
-      h("legend", { text: "How a token is chosen" }),
-      h("div", { class: "breaks-controls" }, temperature.element, topK.element, again)));
+      h("legend", { text: "Trained without: another model" }), model.element));
+  const choosing = h("fieldset", { class: "breaks-now" },
+    h("legend", { text: "How a token is chosen" }),
+    h("div", { class: "breaks-controls" }, temperature.element, topK.element, again));
 
   return {
     element,
+    choosing,
     /** @param {View} view */
     update({ state, broken }) {
       seed = state.seed;

@@ -1,9 +1,21 @@
 // Where the reader types a date, or takes an example.
 
 import { h, set, uniqueId } from "../ui/dom.js";
-import { EXAMPLES } from "./examples.js";
 
 /** @typedef {import("./runs.js").Reading} Reading */
+
+// Dates that are one tap away. The first is the book's; the days of the others are of the
+// test, which the model has not seen in training in any language.
+
+/** @type {readonly {text: string, language: string}[]} */
+export const EXAMPLES = [
+  { text: "jeudi 3 mai 1979", language: "fr" },
+  { text: "August 4, 2024", language: "en" },
+  { text: "Montag, 3. November 2003", language: "de" },
+  { text: "3 февраля 1974 г.", language: "ru" },
+  { text: "25 Απριλίου 1914", language: "el" },
+  { text: "20 tháng 5, 2037", language: "vi" },
+];
 
 const PAUSE = 250; // ms after the last key, before the model reads
 

@@ -65,7 +65,7 @@ function bar(mark, name, p, q, taken) {
   const said = `${name}: ${exact(p)}${q === undefined ? "" : `, as trained ${exact(q)}`}${taken ? ", written" : ""}`;
   return h("li", { class: taken ? "taken" : "" },
     h("span", { class: "bar-name", "aria-hidden": "true" }, h("bdi", { text: mark })),
-    h("span", { class: "bar-track", "aria-hidden": "true" }, fill, q === undefined ? null : open),
+    h("span", { class: "bar-track", "aria-hidden": "true" }, fill, q === undefined || q < 0.005 ? null : open),
     h("span", { class: "bar-number", "aria-hidden": "true" }, exact(p),
       q === undefined ? null : h("small", { text: exact(q) })),
     h("span", { class: "live-said", text: said }));

@@ -19,6 +19,7 @@ export const LEAST = 0.03;
  * @property {Token[]} written
  * @property {(t: number) => ArrayLike<number>} looks weights of written token t
  * @property {number | null} row the written token whose lines are strong; null: all
+ * @property {number} [marked] the written token that is marked; `row` if not given
  * @property {number | null} [sourceRow] the token of the source that is marked
  * @property {{kind: "encoder" | "decoder", weights: ArrayLike<number>} | null} [arcs] of
  *   the marked token, to the source or to what was written before
@@ -60,7 +61,7 @@ export function stage({ onSource, onWritten } = {}) {
         cell.classList.toggle("unknown", one.unknown);
       });
       fill(written, next.written, onWritten, (cell, one, t) => {
-        mark(cell, t === next.row);
+        mark(cell, t === (next.marked ?? next.row));
         const p = next.chosen?.[t];
         name(cell, p === undefined ? one.name : `${one.name}, probability ${percent(p)}`);
         const note = /** @type {HTMLElement} */ (cell.lastElementChild);

@@ -3,7 +3,7 @@
 import { h, set, svg, uniqueId } from "../ui/dom.js";
 
 /** Tokens a second, by name. */
-export const SPEEDS = { slow: 1, normal: 2.5, fast: 8 };
+export const SPEEDS = { slow: 1, normal: 3, fast: 8 };
 
 const ICONS = {
   start: "M6 5h2v14H6zm12 0v14L9 12z",

@@ -150,7 +150,7 @@ export class LiveModel extends LivePiece {
       h("div", { class: "model-desk" },
         h("section", { class: "stage-box" }, picture.element, play.element,
           h("p", { class: "model-legend", text: `${LEGEND}. The number below a token: its probability in %.` }),
-          bars.element),
+          bars.element, controls.choosing),
         h("div", { class: "model-break" }, board.element, controls.element)),
       h("div", { class: "model-heads" }, h("section", { class: "maps-box" },
         h("h2", { class: "live-title", text: "All heads" }), all.element), one.element),
