@@ -26,7 +26,7 @@
 /** @typedef {{encoderLayers: number, decoderLayers: number, heads: number}} Sizes */
 
 export const TRAINED = "dates";
-export const WITHOUT_MASK = "dates-without-causal-mask";
+export const WITHOUT_MASK = "dates-without-mask";
 
 /** @type {Readonly<State>} */
 export const START = Object.freeze({
@@ -89,26 +89,32 @@ export function attentionNames({ encoderLayers, decoderLayers }) {
  * Read the state from the part of an address after #.
  * @param {string} hash with or without the #
  * @param {Sizes} sizes of the model
+ * @param {(tour: number) => State} [usual] what counts where the address is silent, at a
+ *   stop of the tour
  * @returns {State}
  */
-export function read(hash, sizes) {
+export function read(hash, sizes, usual = () => START) {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
+  const usually = usual(number(given.get("tour"), RANGES.tour) ?? 0);
   /** @type {State} */
-  const state = { ...START, off: [] };
+  const state = { ...usually, off: [...usually.off] };
   const text = given.get("text");
   if (text !== null) state.text = [...text].slice(0, LONGEST).join("");
 
   const heads = headNames(sizes);
   const head = given.get("head");
   if (head !== null && heads.includes(head)) state.head = head;
-  state.off = heads.filter((name) => (given.get("off") ?? "").split(",").includes(name));
+  const off = given.get("off");
+  if (off !== null) state.off = heads.filter((name) => off.split(",").includes(name));
 
   const token = given.get("token");
   if (token !== null && /^(source|target):\d{1,3}$/.test(token)) state.token = token;
   const stage = given.get("stage");
   if (stage !== null && /^[a-z_.0-9]{1,60}$/.test(stage)) state.stage = stage;
-  if (given.get("causal") === "0") state.causal = false;
-  if (given.get("model") === WITHOUT_MASK) state.model = WITHOUT_MASK;
+  const causal = given.get("causal");
+  if (causal === "0" || causal === "1") state.causal = causal === "1";
+  const model = given.get("model");
+  if (model === TRAINED || model === WITHOUT_MASK) state.model = model;
 
   for (const name of /** @type {(keyof typeof RANGES)[]} */ (Object.keys(RANGES))) {
     const value = number(given.get(name), RANGES[name]);
@@ -118,18 +124,20 @@ export function read(hash, sizes) {
 }
 
 /**
- * Write the state as an address has it: only what differs from the start.
+ * Write the state as an address has it: only what differs from the usual.
  * @param {State} state
+ * @param {(tour: number) => State} [usual] as for `read`
  * @returns {string} beginning with #, or empty
  */
-export function write(state) {
+export function write(state, usual = () => START) {
+  const usually = usual(state.tour);
   const kept = new URLSearchParams();
+  if (state.tour) kept.set("tour", `${state.tour}`);
   for (const [name, value] of Object.entries(state)) {
-    const usual = START[/** @type {keyof State} */ (name)];
-    if (value === usual || value === null) continue;
-    if (Array.isArray(value)) {
-      if (value.length) kept.set(name, value.join(","));
-    } else kept.set(name, typeof value === "boolean" ? (value ? "1" : "0") : `${value}`);
+    if (name === "tour" || value === null) continue;
+    if (String(value) === String(usually[/** @type {keyof State} */ (name)])) continue;
+    const text = typeof value === "boolean" ? Number(value) : value;
+    kept.set(name, [...`${text}`].slice(0, LONGEST * 4).join(""));
   }
   const text = kept.toString().replaceAll("%3A", ":").replaceAll("%2C", ",");
   return text && `#${text}`;

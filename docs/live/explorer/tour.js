@@ -156,11 +156,11 @@ export function tour({ go }) {
 }
 
 /**
- * What a stop of the tour sets: all that is not its own is as at the start.
- * @param {number} at from 1; 0 ends the tour and leaves all as it is
- * @returns {Partial<State>}
+ * What is usual at a stop of the tour, or without one.
+ * @param {number} at from 1; 0 for no tour
+ * @returns {State}
  */
 export function stateAt(at) {
-  if (!STOPS[at - 1]) return { tour: 0 };
-  return { ...START, off: [], ...STOPS[at - 1].state, tour: at };
+  const stop = STOPS[at - 1];
+  return { ...START, off: [], ...stop?.state, tour: stop ? at : 0 };
 }

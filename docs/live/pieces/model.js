@@ -35,6 +35,7 @@ export class LiveModel extends LivePiece {
   /** Counts the changes: only the newest is drawn. */
   #turn = 0;
   #saving = 0;
+  #shown = Promise.resolve();
 
   async prepare() {
     const quotes = fetch(new URL("../source.json", import.meta.url));
@@ -64,9 +65,9 @@ export class LiveModel extends LivePiece {
   #open(model) {
     const { numEncoderLayers, numDecoderLayers, numHeads, dModel } = model.config;
     const sizes = { encoderLayers: numEncoderLayers, decoderLayers: numDecoderLayers, heads: numHeads };
-    this.#state = read(location.hash, sizes);
+    this.#state = read(location.hash, sizes, stateAt);
     window.addEventListener("hashchange", () => {
-      this.#change(read(location.hash, sizes));
+      if (location.hash.includes("=")) this.#change(read(location.hash, sizes, stateAt));
     });
     new MutationObserver(() => this.#draw()).observe(document.body, {
       attributes: true, attributeFilter: ["data-md-color-scheme"],
@@ -82,7 +83,8 @@ export class LiveModel extends LivePiece {
       text: this.#state.text,
       onText: (typed, how) => {
         play.stop();
-        this.#change({ text: typed, step: null, token: how === "example" ? "target:99" : this.#state.token });
+        this.#change({ text: typed, step: null });
+        if (how === "example" && !this.still) void this.#shown.then(() => play.run(0));
       },
     });
     const picture = stage({
@@ -122,7 +124,7 @@ export class LiveModel extends LivePiece {
         });
       },
     });
-    const guide = tour({ go: (at) => this.#change(stateAt(at)) });
+    const guide = tour({ go: (at) => this.#change(at ? stateAt(at) : { tour: 0 }) });
     const begin = h("button", {
       type: "button", class: "live-button tour-begin",
       text: `Take the tour: ${STOPS.length} steps`, onclick: () => {
@@ -170,16 +172,17 @@ export class LiveModel extends LivePiece {
     this.#state = { ...this.#state, ...patch };
     window.clearTimeout(this.#saving);
     this.#saving = window.setTimeout(() => this.#save(), 300);
-    void this.#show();
+    this.#shown = this.#show();
   }
 
   #save() {
     const { pathname, search } = location;
-    history.replaceState(history.state, "", `${pathname}${search}${write(this.#state)}`);
+    history.replaceState(history.state, "", `${pathname}${search}${write(this.#state, stateAt)}`);
   }
 
   async #show() {
     const turn = (this.#turn += 1);
+    this.dataset.asked = String(turn);
     try {
       const view = await this.#runs.view(this.#state);
       if (turn !== this.#turn) return;

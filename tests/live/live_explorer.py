@@ -1,0 +1,192 @@
+"""Reading what the explorer shows, and what the package computes there.
+
+Everything is read from the page: labels, numbers, tables, widths of lines.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from playwright.sync_api import Page
+from torch import Tensor
+
+from live_driving import number
+from parity import Case, exact, expected
+from tformer import Transformer
+from tformer.data.vocabulary import CharacterVocabulary
+from tformer.pretrained import load_pretrained
+
+HASH = "#text="
+MODEL = '<figure class="live" data-live="model"><p>The picture.</p></figure>'
+CROSS = "decoder.layers.1.cross_attn"
+STACKS = {
+    "Encoder self-attention": ("encoder", "self_attn"),
+    "Masked self-attention": ("decoder", "self_attn"),
+    "Cross-attention": ("decoder", "cross_attn"),
+}
+HEADS = [
+    (f"{title}, layer {layer + 1}, head {head + 1}", f"{stack}.layers.{layer}.{of}", head)
+    for title, (stack, of) in STACKS.items()
+    for layer in range(2)
+    for head in range(4)
+]
+
+
+@cache
+def loaded(name: str = "dates") -> tuple[Transformer, CharacterVocabulary]:
+    trained = load_pretrained(name)
+    vocabulary = trained.vocabulary
+    assert isinstance(trained.model, Transformer)
+    assert isinstance(vocabulary, CharacterVocabulary)
+    return exact(trained.model), vocabulary
+
+
+def ids_of(text: str) -> list[int]:
+    """The ids that are read: characters that the model never saw are padding."""
+    vocabulary = loaded()[1]
+    known = set(vocabulary.characters)
+    return [vocabulary.encode(c)[0] if c in known else 0 for c in text] + [2]
+
+
+def marks(text: str) -> list[str]:
+    """How the tokens of a text stand in a picture."""
+    return [*text.replace(" ", "␣"), "▮"]
+
+
+def case_of(text: str, written: Sequence[str], **changes: Any) -> Case:
+    """The package's pass that wrote the last of these tokens."""
+    vocabulary = loaded()[1]
+    target = [1 if c == "▷" else vocabulary.encode(c)[0] for c in ["▷", *written[:-1]]]
+    return Case(ids_of(text), target, **changes)
+
+
+def computed(case: Case, model: str = "dates") -> dict[str, Tensor]:
+    return expected(loaded(model)[0], case)
+
+
+def settled(page: Page) -> Page:
+    """Wait until what was asked for last is drawn."""
+    page.locator("live-model[data-turn]").wait_for()
+    page.evaluate("() => new Promise(done => setTimeout(done, 60))")
+    page.wait_for_function(
+        "() => { const m = document.querySelector('live-model');"
+        " return m.dataset.turn === m.dataset.asked }"
+    )
+    return page
+
+
+def row(page: Page, which: str) -> list[str]:
+    """The tokens of a row of the picture: "source" or "written"."""
+    return page.locator(f".stage-{which} .stage-token bdi").all_inner_texts()
+
+
+def type_text(page: Page, text: str) -> Page:
+    page.get_by_label("A date, in any").fill(text)
+    page.keyboard.press("Enter")
+    return settled(page)
+
+
+def pick(page: Page, name: str) -> Page:
+    """Pick a head among the maps by its name for assistive technology."""
+    page.locator(".maps-head").and_(page.get_by_label(name)).click()
+    return settled(page)
+
+
+def follow(page: Page, which: str, at: int) -> Page:
+    page.locator(f".stage-{which} .stage-token").nth(at).click()
+    return settled(page)
+
+
+def bars(page: Page) -> dict[str, float]:
+    """The likeliest tokens and their probabilities, as they stand beside the bars."""
+    found = {}
+    for item in page.locator(".bars > li").all():
+        name = item.locator(".bar-name").inner_text()
+        text = item.locator(".bar-number").evaluate("x => x.firstChild.textContent")
+        found[name] = chance(text)
+    return found
+
+
+def chance(text: str) -> float:
+    """Read "93.4 %", and "< 0.1 %" as 0 and "> 99.9 %" as 1."""
+    if text[0] in "<>":
+        return 0.0 if text[0] == "<" else 1.0
+    return number(text)
+
+
+def lines(page: Page) -> dict[tuple[int, int], float]:
+    """The weights of the lines in the picture, by written token and token of the source,
+    as their widths tell."""
+    pairs = page.locator(".stage-wires path").evaluate_all(
+        "all => all.map(x => [x.dataset.pair, Number(x.getAttribute('stroke-width'))])"
+    )
+    return {
+        (int(pair.split()[0]), int(pair.split()[1])): (width - 0.4) / 6.6
+        for pair, width in pairs
+        if not pair.startswith("arc")
+    }
+
+
+def arcs(page: Page) -> dict[int, float]:
+    """The weights of the arcs, by the token to which they lead."""
+    pairs = page.locator(".stage-wires path[data-pair^=arc]").evaluate_all(
+        "all => all.map(x => [x.dataset.pair, Number(x.getAttribute('stroke-width'))])"
+    )
+    return {int(pair.split()[1]): (width - 0.4) / 6.6 for pair, width in pairs}
+
+
+def steps(page: Page, stage: str) -> dict[str, dict[str, Any]]:
+    """Open a stage of the path; return what each step shows, by its title.
+
+    A step has its parts by name: a list of numbers, or a list of (token, number).
+    """
+    button = page.locator(f".path-stage[data-stage='{stage}']")
+    if button.get_attribute("aria-expanded") != "true":
+        button.click()
+        settled(page)
+    page.locator(".path-step details").evaluate_all("x => x.map(d => { d.open = true })")
+    page.wait_for_timeout(50)
+    found: list[list[Any]] = page.locator(".path-step").evaluate_all(READ)
+    return {title: {name: _part(part) for name, part in parts} for title, parts in found}
+
+
+READ = """steps => steps.map(step => [
+  step.querySelector(".path-title").innerText,
+  [...step.querySelectorAll(":scope .strip")].map(strip => [
+    strip.querySelector(".strip-name").innerText,
+    [...strip.querySelectorAll(".numbers > li")].map(li =>
+      [li.querySelector("bdi").innerText, li.querySelector(".number").innerText]),
+    [...strip.querySelectorAll("tbody tr")].map(tr =>
+      [...tr.cells].map(cell => cell.innerText)),
+  ]).map(([name, row, table]) => [name, [row, table]]),
+])"""
+
+
+def _part(part: list[Any]) -> Any:
+    labelled, table = part
+    if labelled:
+        return [(mark, number(text)) for mark, text in labelled]
+    order: list[tuple[str, list[float]]] = []
+    for name, *cells in table:
+        mark = name.rsplit(" ", 1)[0] if " " in name else ""
+        if name.rsplit(" ", 1)[-1] == "1" or not order:
+            order.append((mark, []))
+        order[-1][1].extend(number(cell) for cell in cells if cell)
+    return order[0][1] if len(order) == 1 else order
+
+
+def close(shown: Sequence[float], theirs: Tensor, digits: int) -> bool:
+    """Whether numbers are the package's, rounded to so many digits after the point.
+
+    The engine computes in float32, and large numbers have fewer digits there.
+    """
+    ours = torch.tensor(shown, dtype=torch.float64)
+    if ours.shape != theirs.shape:
+        return False
+    infinite = theirs.isinf()
+    if not torch.equal(ours.isinf(), infinite):
+        return False
+    off = (ours - theirs).masked_fill(infinite, 0).abs()
+    slack = 1e-4 * theirs.masked_fill(infinite, 0).abs().clamp(min=1)
+    return bool((off <= 0.5 * 10.0**-digits + slack).all())
