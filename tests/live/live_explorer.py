@@ -5,6 +5,7 @@ Everything is read from the page: labels, numbers, tables, widths of lines.
 
 from collections.abc import Sequence
 from functools import cache
+from math import inf
 from typing import Any
 
 import torch
@@ -17,7 +18,6 @@ from tformer import Transformer
 from tformer.data.vocabulary import CharacterVocabulary
 from tformer.pretrained import load_pretrained
 
-HASH = "#text="
 MODEL = '<figure class="live" data-live="model"><p>The picture.</p></figure>'
 CROSS = "decoder.layers.1.cross_attn"
 STACKS = {
@@ -166,7 +166,7 @@ READ = """steps => steps.map(step => [
 def _part(part: list[Any]) -> Any:
     labelled, table = part
     if labelled:
-        return [(mark, number(text)) for mark, text in labelled]
+        return [(mark, -inf if text == "−∞" else number(text)) for mark, text in labelled]
     order: list[tuple[str, list[float]]] = []
     for name, *cells in table:
         mark = name.rsplit(" ", 1)[0] if " " in name else ""

@@ -333,7 +333,7 @@ def test_sliders_and_switches_do_what_they_say(live_page: Open) -> None:
     slide(page, "Positional encoding", 0.5)
     pick(page, "Cross-attention, layer 2, head 1")
     page.keyboard.press("Delete")
-    page.get_by_role("button", name="All heads of Masked self-attention, layer 1 off").click()
+    page.get_by_role("button", name="all off: Masked self-attention, layer 1").click()
     settled(page)
     off = [f"decoder.layers.0.self_attn:{h}" for h in range(4)]
     written = row(page, "written")

@@ -94,10 +94,11 @@ export function headView({ pickRow, toggle }) {
       drawMap(canvas, weights);
       labels(columns, keys, (key) => h("span", {}, h("bdi", { text: key.mark })));
       labels(rows, queries, (query, t) => h("button", {
-        type: "button", class: "head-row", "aria-label": `Row of ${query.name}`,
+        type: "button", class: "head-row",
         "aria-current": t === row ? "true" : false, tabindex: t === row ? 0 : -1,
         onclick: () => head && pickRow(head, t),
-      }, h("bdi", { text: query.mark })));
+      }, h("bdi", { "aria-hidden": "true", text: query.mark }),
+      h("span", { class: "live-said", text: `Row of ${query.name}` })));
       frame.style.top = `${(100 * row) / queries.length}%`;
       frame.style.height = `${100 / queries.length}%`;
       grid.style.setProperty("--rows", String(queries.length));

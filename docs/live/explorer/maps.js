@@ -42,7 +42,7 @@ export function maps({ sizes, pick, toggle }) {
       .map((name) => {
         const heads = [...Array(sizes.heads).keys()].map((at) => `${name}:${at}`);
         const whole = h("button", {
-          type: "button", class: "maps-layer", "aria-pressed": "false",
+          type: "button", class: "maps-layer",
           onclick: () => toggle(heads),
         });
         layers.set(name, whole);
@@ -96,10 +96,8 @@ export function maps({ sizes, pick, toggle }) {
       }
       for (const [name, button] of layers) {
         const off = [...Array(sizes.heads).keys()].every((at) => state.off.includes(`${name}:${at}`));
-        set(button, {
-          text: off ? "all on" : "all off", "aria-pressed": off ? "true" : "false",
-          "aria-label": `All heads of ${spoken(name)} off`,
-        });
+        button.replaceChildren(off ? "all on" : "all off",
+          h("span", { class: "live-said", text: `: ${spoken(name)}` }));
       }
     },
   };

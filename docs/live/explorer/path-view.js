@@ -22,8 +22,8 @@ const CHAPTERS = new URL("../../chapters/", import.meta.url);
  */
 export function pathView({ quotes, open, move, switchSide }) {
   const title = h("h2", { class: "live-title" });
-  const back = h("button", { type: "button", class: "live-button", onclick: () => move(-1), text: "◂", "aria-label": "The token before" });
-  const on = h("button", { type: "button", class: "live-button", onclick: () => move(1), text: "▸", "aria-label": "The token after" });
+  const back = arrow("◂", "The token before", () => move(-1));
+  const on = arrow("▸", "The token after", () => move(1));
   const side = h("button", { type: "button", class: "live-button", onclick: switchSide });
   const note = h("p", { class: "path-note" });
   const list = h("ol", { class: "path" });
@@ -101,6 +101,17 @@ export function pathView({ quotes, open, move, switchSide }) {
         h("p", { class: "path-text", text }), ...parts.map(partView)),
       h("div", { class: "path-code" }, ...code));
   }
+}
+
+/**
+ * A button with a sign on it, and its name for whoever does not see the sign.
+ * @param {string} sign
+ * @param {string} name
+ * @param {() => void} on
+ */
+export function arrow(sign, name, on) {
+  return h("button", { type: "button", class: "live-button", title: name, onclick: on },
+    h("span", { "aria-hidden": "true", text: sign }), h("span", { class: "live-said", text: name }));
 }
 
 /** @param {Part} part @returns {HTMLElement} */

@@ -106,7 +106,8 @@ function fill(row, tokens, on, dress) {
     let cell = /** @type {HTMLElement | undefined} */ (row.children[i]);
     if (!cell) {
       cell = h(on ? "button" : "span", { class: "stage-token", ...(on ? { type: "button" } : {}) },
-        h("bdi"), h("small", { "aria-hidden": "true" }));
+        h("bdi", { "aria-hidden": "true" }), h("span", { class: "live-said" }),
+        h("small", { "aria-hidden": "true" }));
       if (on) cell.addEventListener("click", () => on(i));
       row.append(cell);
     }
@@ -127,9 +128,14 @@ function mark(cell, marked) {
   for (const each of cells) set(each, { tabindex: each === stop ? 0 : -1 });
 }
 
-/** @param {HTMLElement} cell @param {string} text */
+/**
+ * Say a cell's token and its number: the mark alone would be read wrongly.
+ * @param {HTMLElement} cell
+ * @param {string} text
+ */
 function name(cell, text) {
-  set(cell, cell.localName === "button" ? { "aria-label": text } : { title: text });
+  const said = /** @type {Element} */ (cell.children[1]);
+  if (said.textContent !== text) said.textContent = text;
 }
 
 /**

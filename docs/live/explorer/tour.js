@@ -2,6 +2,7 @@
 
 import { h, set } from "../ui/dom.js";
 import { fixed, percent } from "../ui/format.js";
+import { arrow } from "./path-view.js";
 import { exact } from "./probabilities.js";
 import { START, TRAINED, WITHOUT_MASK } from "./state.js";
 import { norm } from "./strip.js";
@@ -122,7 +123,7 @@ export function tour({ go }) {
   let at = 0;
   const back = h("button", { type: "button", class: "live-button", text: "Back", onclick: () => go(at - 1) });
   const next = h("button", { type: "button", class: "live-button tour-next", text: "Next", onclick: () => go(at === STOPS.length ? 0 : at + 1) });
-  const close = h("button", { type: "button", class: "live-button", text: "✕", "aria-label": "End the tour", onclick: () => go(0) });
+  const close = arrow("✕", "End the tour", () => go(0));
   const count = h("span", { class: "tour-count" });
   const title = h("strong");
   const text = h("p", { class: "tour-text" });
