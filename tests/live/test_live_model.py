@@ -297,9 +297,14 @@ def check_board(page: Page, written: list[str]) -> None:
     assert rows.nth(0).locator(".compare-name").inner_text() == "as trained"
     assert rows.nth(1).locator(".compare-name").inner_text() == "now"
     differ = [i for i, c in enumerate(written) if trained[i : i + 1] != [c]]
-    assert rows.nth(1).evaluate(read) == [[c, i in differ] for i, c in enumerate(written)]
+    missing = range(len(written), len(trained))
+    now = [[c, i in differ] for i, c in enumerate(written)] + [["·", True] for _ in missing]
+    assert rows.nth(1).evaluate(read) == now
     verdict = page.locator(".compare-verdict").inner_text()
-    if differ:
+    differ += missing
+    if written == ["▮"]:
+        assert verdict == "It writes nothing: the end token (▮) comes first."
+    elif differ:
         assert verdict.endswith(f"at {', '.join(str(i + 1) for i in differ)}.")
     else:
         assert verdict.startswith("The same text.")
@@ -378,7 +383,7 @@ def test_temperature_and_top_k_change_the_probabilities(live_page: Open) -> None
 
 def test_trained_without_the_mask_is_another_model(live_page: Open) -> None:
     page = opened(live_page)
-    page.get_by_text("trained without the mask", exact=True).last.click()
+    page.get_by_role("radio", name="trained without the mask").check()
     page.locator(".compare-name", has_text="given the answer").wait_for()
     settled(page)
     written = row(page, "written")

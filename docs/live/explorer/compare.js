@@ -20,8 +20,8 @@ export function compare() {
       const length = Math.max(whole.tokens.length, shown.tokens.length);
       trained.update(whole.tokens.map(({ mark }) => ({ mark })), length);
       set(now.element, { hidden: !broken });
-      now.update(shown.tokens.map(({ mark }, t) => ({
-        mark, changed: mark !== whole.tokens[t]?.mark, p: shown.chosen[t],
+      now.update([...Array(length).keys()].map((t) => ({
+        mark: shown.tokens[t]?.mark ?? "·", changed: shown.tokens[t]?.id !== whole.tokens[t]?.id,
       })), length);
       set(forced.element, { hidden: !given });
       forced.update((given ?? []).map(({ mark }, t) => ({
@@ -44,6 +44,7 @@ function told(whole, shown, drawn) {
   const differ = [...Array(length).keys()].filter(
     (t) => whole.tokens[t]?.id !== shown.tokens[t]?.id);
   if (differ.length) {
+    if (!shown.text) return "It writes nothing: the end token (▮) comes first.";
     const places = differ.map((t) => t + 1).join(", ");
     const what = differ.length === 1 ? "One token differs" : `${differ.length} tokens differ`;
     return `${what} (≠), at ${places}.`;
@@ -60,7 +61,6 @@ function told(whole, shown, drawn) {
  * @typedef {Object} Cell
  * @property {string} mark
  * @property {boolean} [changed]
- * @property {number} [p]
  */
 
 /** @param {string} label */

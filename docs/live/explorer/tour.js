@@ -109,7 +109,7 @@ export const STOPS = [
       const { shown: off } = await attempt({ causal: false, model: TRAINED });
       const right = (forced ?? []).filter((token, t) => token.id === whole.tokens[t]?.id).length;
       return `This second model was trained without the causal mask. With the whole answer before its eyes, as in its training, it gets ` +
-        `${right} of ${whole.tokens.length} tokens right. Alone it writes ${shown.text}. Switch the mask off in the first model instead, and that one writes ${off.text}. ` +
+        `${right} of ${whole.tokens.length} tokens right. Alone it writes ${shown.text || "nothing but the end token"}. Switch the mask off in the first model instead, and that one writes ${off.text}. ` +
         "Neither has a mask now. Why does only one of them fail?";
     },
   },

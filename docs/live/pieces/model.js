@@ -191,7 +191,7 @@ export class LiveModel extends LivePiece {
       this.#draw();
       const { shown, broken, count } = view;
       this.say(`${broken ? "Now it writes" : "It writes"} ${count < shown.tokens.length
-        ? shown.tokens.slice(0, count).map(({ name }) => name).join(" ") : shown.text}.`);
+        ? shown.tokens.slice(0, count).map(({ name }) => name).join(" ") : shown.text || "nothing"}.`);
       this.dataset.turn = String(turn);
     } catch (error) {
       if (turn === this.#turn) this.#failed(/** @type {Error} */ (error));
