@@ -26,7 +26,11 @@ STACKS = {
     "Cross-attention": ("decoder", "cross_attn"),
 }
 HEADS = [
-    (f"{title}, layer {layer + 1}, head {head + 1}", f"{stack}.layers.{layer}.{of}", head)
+    (
+        f"{title}, layer {layer + 1}, head {head + 1}",
+        f"{stack}.layers.{layer}.{of}",
+        head,
+    )
     for title, (stack, of) in STACKS.items()
     for layer in range(2)
     for head in range(4)
@@ -116,8 +120,7 @@ def chance(text: str) -> float:
 
 
 def lines(page: Page) -> dict[tuple[int, int], float]:
-    """The weights of the lines in the picture, by written token and token of the source,
-    as their widths tell."""
+    """The weights of the lines, by token written and read, as their widths tell."""
     pairs = page.locator(".stage-wires path").evaluate_all(
         "all => all.map(x => [x.dataset.pair, Number(x.getAttribute('stroke-width'))])"
     )
@@ -145,10 +148,14 @@ def steps(page: Page, stage: str) -> dict[str, dict[str, Any]]:
     if button.get_attribute("aria-expanded") != "true":
         button.click()
         settled(page)
-    page.locator(".path-step details").evaluate_all("x => x.map(d => { d.open = true })")
+    page.locator(".path-step details").evaluate_all(
+        "x => x.map(d => { d.open = true })"
+    )
     page.wait_for_timeout(50)
     found: list[list[Any]] = page.locator(".path-step").evaluate_all(READ)
-    return {title: {name: _part(part) for name, part in parts} for title, parts in found}
+    return {
+        title: {name: _part(part) for name, part in parts} for title, parts in found
+    }
 
 
 READ = """steps => steps.map(step => [
@@ -166,7 +173,9 @@ READ = """steps => steps.map(step => [
 def _part(part: list[Any]) -> Any:
     labelled, table = part
     if labelled:
-        return [(mark, -inf if text == "−∞" else number(text)) for mark, text in labelled]
+        return [
+            (mark, -inf if text == "−∞" else number(text)) for mark, text in labelled
+        ]
     order: list[tuple[str, list[float]]] = []
     for name, *cells in table:
         mark = name.rsplit(" ", 1)[0] if " " in name else ""

@@ -1,4 +1,4 @@
-"""The explorer in a reader's hands: addresses, the tour, bad input, a lost file, keys."""
+"""The explorer in a reader's hands: addresses, the tour, keys, sound."""
 
 import re
 from collections.abc import Callable
@@ -7,10 +7,9 @@ import pytest
 import torch
 from playwright.sync_api import Page
 
-from live_driving import audit, figure, keys_reach, number, ready, slide, table
+from live_driving import audit, keys_reach, number, ready, slide
 from live_explorer import (
     CROSS,
-    MODEL,
     case_of,
     computed,
     follow,
@@ -21,14 +20,10 @@ from live_explorer import (
     settled,
     type_text,
 )
-from live_faults import plant
-from live_serving import ROOT, LiveSite
 from test_live_model import (
     TEXT,
     check_picture,
-    heads_wrong,
     opened,
-    path_wrong,
     written_by,
 )
 
@@ -38,9 +33,18 @@ WEIGHTS = "/live/models/dates.safetensors"
 
 def snapshot(page: Page) -> list[str]:
     """What is shown, in short."""
-    parts = [".stage", ".bars", ".compare", ".head-view h2", ".head-words", ".path-view h2"]
+    parts = [
+        ".stage",
+        ".bars",
+        ".compare",
+        ".head-view h2",
+        ".head-words",
+        ".path-view h2",
+    ]
     shown = [page.locator(x).inner_text() for x in parts]
-    inputs = page.locator("live-model input").evaluate_all("x => x.map(i => i.value + i.checked)")
+    inputs = page.locator("live-model input").evaluate_all(
+        "x => x.map(i => i.value + i.checked)"
+    )
     stage = page.locator(".path-stage[aria-expanded=true]").get_attribute("data-stage")
     return [*shown, *inputs, str(stage)]
 
@@ -79,7 +83,9 @@ def test_an_address_holds_all_that_is_set(live_page: Open) -> None:
         "#is-it-right",
     ],
 )
-def test_bad_values_in_an_address_count_for_nothing(live_page: Open, fragment: str) -> None:
+def test_bad_values_in_an_address_count_for_nothing(
+    live_page: Open, fragment: str
+) -> None:
     page = opened(live_page)
     page.goto(page.url.partition("#")[0] + fragment)
     page.reload()
@@ -91,7 +97,9 @@ def test_bad_values_in_an_address_count_for_nothing(live_page: Open, fragment: s
         check_picture(page, TEXT)
 
 
-def test_the_tour_tells_numbers_of_the_model_and_ends_in_a_question(live_page: Open) -> None:
+def test_the_tour_tells_numbers_of_the_model_and_ends_in_a_question(
+    live_page: Open,
+) -> None:
     page = opened(live_page)
     page.get_by_role("button", name=re.compile("Take the tour")).click()
     settled(page)
@@ -106,7 +114,9 @@ def test_the_tour_tells_numbers_of_the_model_and_ends_in_a_question(live_page: O
             lost = row(page, "written")
         if len(texts) == 8:
             alone = row(page, "written")
-        page.get_by_role("button", name="Next").or_(page.get_by_role("button", name="Done")).click()
+        page.get_by_role("button", name="Next").or_(
+            page.get_by_role("button", name="Done")
+        ).click()
         settled(page)
     assert page.locator("aside.tour").is_hidden()
 
@@ -129,14 +139,21 @@ def test_the_tour_tells_numbers_of_the_model_and_ends_in_a_question(live_page: O
         assert abs(value - theirs[f"{CROSS}:{step}"][2, 6, best].item()) < 0.006
     name = "decoder.layers.1.feed_forward"
     alive = int((theirs[f"{name}.hidden"][6] > 0).sum())
-    before, after = (theirs[x][6].norm().item() for x in (f"{CROSS}_residual", f"{name}_residual"))
+    before, after = (
+        theirs[x][6].norm().item() for x in (f"{CROSS}_residual", f"{name}_residual")
+    )
     assert f"of which {alive} are above 0" in texts[4]
     assert f"length {before:.1f} before and has {after:.1f} after" in texts[4]
-    p = computed(case_of(TEXT, off, off=(f"{CROSS}:2",)))["probabilities"][6, ids[6]].item()
+    p = computed(case_of(TEXT, off, off=(f"{CROSS}:2",)))["probabilities"][
+        6, ids[6]
+    ].item()
     told = texts[5].rsplit(" to ", 1)[1].partition(" %")[0]
     assert abs(number(told.removeprefix("> ").removeprefix("< ")) / 100 - p) < 0.0011
     right = sum(a == b for a, b in zip(lost, written, strict=True))
-    assert f"writes {''.join(lost).rstrip('▮')}: {right} of {len(written)} tokens" in texts[6]
+    assert (
+        f"writes {''.join(lost).rstrip('▮')}: {right} of {len(written)} tokens"
+        in texts[6]
+    )
     answer = computed(case_of(TEXT, written, causal=False), "dates-without-mask")
     hits = int((answer["logits"].argmax(-1) == torch.tensor(ids)).sum())
     assert f"gets {hits} of {len(written)} tokens right" in texts[7]
@@ -146,122 +163,63 @@ def test_the_tour_tells_numbers_of_the_model_and_ends_in_a_question(live_page: O
     assert texts[7].endswith("?")
 
 
-BAD = {
-    "empty": ("", "The field is empty"),
-    "long": ("3 mai 1979 " * 1000, "10,745 at the end are left out"),
-    "emoji": ("3 🎂 1979", "Unknown to the model: "),
-    "right to left": ("3 مايو 1979", "Unknown to the model: "),
-    "html": ("<b onclick=alert(1)>3 mai</b><img src=x>", "Unknown to the model: "),
-    "script": ("<script>document.body.remove()</script>", "Unknown to the model: "),
-}
-
-
-@pytest.mark.parametrize("kind", BAD)
-def test_bad_input_is_read_as_text_and_told(live_page: Open, kind: str) -> None:
-    text, told = BAD[kind]
-    page = opened(live_page, phone=True)
-    type_text(page, text)
-    assert told in page.locator(".entry-note").inner_text()
-    read = text[:255]
-    assert row(page, "source") == marks(read)
-    written = row(page, "written")
-    assert page.locator("live-model :is(img, script, b[onclick])").count() == 0
-    known = set(loaded()[1].characters)
-    unknown = page.locator(".stage-source .unknown bdi").all_inner_texts()
-    assert unknown == [c for c in read if c not in known]
-    weights = computed(case_of(read, written))[f"{CROSS}:weights"][2]
-    words = page.locator(".head-words").inner_text()
-    assert re.search(rf"{round(100 * weights[min(6, len(written) - 1)].max().item())} % to", words)
-    for s, c in enumerate(read):
-        if c not in known:
-            assert weights[:, s].abs().max() == 0
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-def broken_weights(kind: str) -> bytes | None:
-    weights = (ROOT / "tformer/pretrained/dates.safetensors").read_bytes()
-    return {"missing": None, "truncated": weights[:1000], "changed": weights[:-4] + b"none"}[kind]
-
-
-@pytest.mark.parametrize(
-    ("kind", "told"),
-    [
-        ("missing", "is missing"),
-        ("truncated", "came only in part: 1000 of"),
-        ("changed", "are not those that its manifest describes"),
-        ("version", "of another version"),
-    ],
-)
-def test_a_model_that_cannot_be_had_is_told_and_tried_again(
-    live_page: Open, live_site: LiveSite, kind: str, told: str
-) -> None:
-    manifest = (ROOT / "tformer/pretrained/dates.json").read_text("utf-8")
-    if kind == "version":
-        other = re.sub(r"tformer checkpoint, version \d", "tformer checkpoint, version 9", manifest)
-        live_site.changed["/live/models/dates.json"] = other
-    else:
-        live_site.changed[WEIGHTS] = broken_weights(kind)
-    page = ready(live_page(MODEL, expected=("404",) if kind == "missing" else ()))
-    message = page.locator(".model-message")
-    message.wait_for()
-    assert told in message.inner_text()
-    assert page.get_by_text("The picture.").is_visible()  # the static one stays
-    page.get_by_role("button", name="Try again").click()
-    page.wait_for_timeout(300)
-    assert told in message.inner_text()
-    live_site.changed.clear()
-    page.get_by_role("button", name="Try again").click()
-    settled(page)
-    check_picture(page, TEXT)
-    assert message.is_hidden()
-    assert page.get_by_text("The picture.").is_hidden()
-
-
-def test_a_second_model_that_cannot_be_had_leaves_the_first(
-    live_page: Open, live_site: LiveSite
-) -> None:
-    live_site.changed["/live/models/dates-without-mask.safetensors"] = None
-    page = opened(live_page, expected=("404",))
-    page.get_by_role("radio", name="trained without the mask").check()
-    page.locator(".model-message").wait_for()
-    page.get_by_role("button", name="Go on with the first model").click()
-    settled(page)
-    assert page.locator(".model-message").is_hidden()
-    check_picture(page, TEXT)
-
-
 def test_the_keyboard_alone_does_everything(live_page: Open) -> None:
     page = opened(live_page)
     names = keys_reach(page)
-    for name in ("A date, in any", "jeudi 3 mai 1979", "Take the tour", "Play", "speed",
-                 "Temperature", "one head off", "Scale", "Causal mask", "trained as in",
-                 "Cross-attention, layer 2, head 3", "Switch this head off", "Row of 5",
-                 "Embedding + position", "query: read a number"):
+    for name in (
+        "A date, in any",
+        "jeudi 3 mai 1979",
+        "Take the tour",
+        "Play",
+        "speed",
+        "Temperature",
+        "one head off",
+        "Scale",
+        "Causal mask",
+        "trained as in",
+        "Cross-attention, layer 2, head 3",
+        "Switch this head off",
+        "Row of 5",
+        "Embedding + position",
+        "query: read a number",
+    ):
         assert any(x.startswith(name) for x in names), (name, names)
     page.locator(".stage-written [tabindex='0']").focus()
     page.keyboard.press("Home")
     settled(page)
-    assert page.locator(".probabilities .live-title").inner_text().startswith("Token 1:")
+    assert (
+        page.locator(".probabilities .live-title").inner_text().startswith("Token 1:")
+    )
     page.keyboard.press("ArrowRight")
     settled(page)
-    assert page.locator(".probabilities .live-title").inner_text().startswith("Token 2:")
+    assert (
+        page.locator(".probabilities .live-title").inner_text().startswith("Token 2:")
+    )
     page.locator(".maps-head[tabindex='0']").focus()
     page.keyboard.press("ArrowLeft")
     settled(page)
     assert page.locator(".head-view h2").inner_text().endswith("head 2")
     page.keyboard.press("Delete")
     settled(page)
-    assert page.locator(".maps-head.off").get_attribute("aria-label").endswith("head 2, switched off")
+    assert (
+        page.locator(".maps-head.off")
+        .get_attribute("aria-label")
+        .endswith("head 2, switched off")
+    )
     page.locator(".head-row[tabindex='0']").focus()
     page.keyboard.press("ArrowDown")
     settled(page)
-    assert page.locator(".probabilities .live-title").inner_text().startswith("Token 3:")
+    assert (
+        page.locator(".probabilities .live-title").inner_text().startswith("Token 3:")
+    )
     strip = page.get_by_role("slider", name="query: read a number")
     strip.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     written = row(page, "written")
-    theirs = computed(case_of(TEXT, written, off=(f"{CROSS}:1",)))[f"{CROSS}:query"][1, 2, 1]
+    theirs = computed(case_of(TEXT, written, off=(f"{CROSS}:1",)))[f"{CROSS}:query"][
+        1, 2, 1
+    ]
     told = re.fullmatch(r"number 2: (\S+)", strip.get_attribute("aria-valuetext") or "")
     assert abs(number(told[1]) - theirs.item()) < 2e-4
 
@@ -309,57 +267,3 @@ def busy(page: Page) -> None:
 def test_nobody_is_shut_out(live_page: Open) -> None:
     assert audit(live_page, "model", settled) == []
     assert audit(live_page, "model", busy) == []
-
-
-FAULTS = [
-    ("explorer/head-view.js", 'rows: source, columns: source, weights', 'rows: [...source].reverse(), columns: source, weights'),
-    ("explorer/head-view.js", "const start = token(model, model.vocabulary.bosId);", "const start = rows[0];"),
-    ("explorer/head-view.js", "weights.row(t)", "weights.row(0)"),
-    ("explorer/maps.js", "{ button, canvas });", "{ button, canvas: document.createElement('canvas') });"),
-    ("explorer/stage.js", "scene.arcs.weights[inSource ? s : s + 1]", "scene.arcs.weights[s]"),
-    ("engine/heads.js", "run.changes.scale / Math.sqrt", "1.001 * run.changes.scale / Math.sqrt"),
-]
-PATH_FAULTS = [
-    ("explorer/path-attention.js", "values: kept.scaled[h]", "values: kept.scores[h]"),
-    ("explorer/path-attention.js", "rows: rows(kept.key[h])", "rows: rows(kept.value[h])"),
-    ("explorer/path-attention.js", "const tokens = shown.columns", "const tokens = [...shown.columns].reverse()"),
-    ("explorer/path.js", "const hidden = record.matrix(`${name}.hidden`).row(at);", "const hidden = record.matrix(`${name}.linear1`).row(at);"),
-    ("explorer/path.js", "const order = likeliest(logits, 8);", "const order = likeliest(logits, 8).reverse();"),
-    ("explorer/strip.js", "+ 1}`.trim(), ...eight", "+ 1}`.trim(), ...eight.reverse()"),
-]
-PICTURE_FAULTS = [
-    ("explorer/stage.js", "paths.push(line(", "if (s) paths.push(line("),
-    ("explorer/probabilities.js", "const [p, q] = [step.probabilities[id]", "const [p, q] = [step.probabilities[order[0]]"),
-    ("pieces/model.js", "looks: (t) => weights?.row(t)", "looks: (t) => weights?.row(Math.max(0, t - 1))"),
-    ("explorer/tokens.js", 'mark: "␣"', 'mark: "_"'),
-    ("explorer/stage.js", "`${Math.round(100 * p)}`", "`${Math.round(99 * p)}`"),
-]
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda x: x[2][:30])
-def test_a_fault_in_the_maps_is_seen(live_page: Open, live_site: LiveSite, fault) -> None:
-    plant(live_site, *fault)
-    page = opened(live_page)
-    if "canvas" in fault[2]:
-        canvas = page.locator(".maps-head canvas").first
-        assert canvas.evaluate("c => c.width") != len(TEXT) + 1
-        return
-    some = slice(0, 24, 5)  # of every kind
-    with pytest.raises(AssertionError):
-        assert heads_wrong(page, some) == []
-
-
-@pytest.mark.parametrize("fault", PATH_FAULTS, ids=lambda x: x[2][:30])
-def test_a_fault_in_the_path_is_seen(live_page: Open, live_site: LiveSite, fault) -> None:
-    plant(live_site, *fault)
-    page = follow(opened(live_page), "written", 6)
-    with pytest.raises(AssertionError):
-        assert path_wrong(page, "written", 6) == []
-
-
-@pytest.mark.parametrize("fault", PICTURE_FAULTS, ids=lambda x: x[2][:30])
-def test_a_fault_in_the_picture_is_seen(live_page: Open, live_site: LiveSite, fault) -> None:
-    plant(live_site, *fault)
-    page = opened(live_page)
-    with pytest.raises(AssertionError):
-        check_picture(page, TEXT)
