@@ -83,7 +83,35 @@ def wrong_numbers(page: Page) -> list[str]:
     )
     if not np.allclose(bars, 100 * weights.flatten(), atol=1e-3):
         wrong.append(f"bars {bars}")
-    return wrong
+    dots = page.locator(".attention-tip .tip").evaluate_all(
+        "dots => dots.map(dot => dot.r.baseVal.value)"
+    )
+    areas = (np.array(dots[:3]) / 18) ** 2
+    if not np.allclose(areas, weights.flatten().clamp(min=1 / 36), atol=1e-6):
+        wrong.append(f"areas {areas}")
+    return wrong + wrong_lines(page, query[0, [0, 2]], scale)
+
+
+def wrong_lines(page: Page, query: torch.Tensor, scale: float) -> list[str]:
+    """Check that the divided score is a whole number all along each thin line."""
+    paths = page.locator(".attention-levels path").evaluate_all(
+        "paths => paths.map(path => path.getAttribute('d'))"
+    )
+    size = page.locator(".attention-plane").get_attribute("viewBox")
+    assert size
+    middle = float(size.split()[-1]) / 2
+    unit = (middle - 14) / 3  # pixels: the plane ends at 3, 14 pixels from the edge
+    found = set()
+    for path in paths:
+        x1, y1, x2, y2 = (float(x) for x in re.findall(r"-?[\d.e-]+", path))
+        for x, y in ((x1, y1), (x2, y2)):
+            living, noun = (x - middle) / unit, (middle - y) / unit
+            score = (query[0] * living + query[1] * noun).item() * scale
+            if abs(score - round(score)) > 1e-6:
+                return [f"a line at {score}"]
+        found.add(round(score))
+    whole = found == set(range(min(found), max(found) + 1)) if found else True
+    return [] if whole and (0 in found or not found) else [f"lines {sorted(found)}"]
 
 
 def stir(page: Page, seed: int) -> None:
@@ -98,6 +126,7 @@ def stir(page: Page, seed: int) -> None:
         page.get_by_role("switch").click()
 
 
+@pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)
 def test_it_starts_with_the_smallest_case_of_the_chapter(live_page: Open) -> None:
     page = ready(live_page(figure("attention")))
     text = (ROOT / "docs/chapters/attention.md").read_text("utf-8")

@@ -98,6 +98,7 @@ def wrong_verdict(page: Page, step: str, wanted: Tensor, width: int) -> list[str
     return [said] * (said != text)
 
 
+@pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)
 def test_it_starts_with_the_numbers_of_the_chapter(live_page: Open) -> None:
     page = ready(live_page(figure("heads")))
     rows = [row[1:] for row in table(page, "Where each number is")[1:]]

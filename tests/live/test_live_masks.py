@@ -169,6 +169,7 @@ def test_a_query_that_sees_nothing_has_weights_of_0(live_page: Open) -> None:
     )
 
 
+@pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)
 def test_one_hidden_cell_cuts_the_path(live_page: Open) -> None:
     page = ready(live_page(figure("masks")))
     path = page.locator(".masks-path")

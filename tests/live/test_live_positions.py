@@ -60,6 +60,7 @@ def wrong_clocks(page: Page, width: int, position: int) -> list[str]:
     return wrong
 
 
+@pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)
 def test_it_starts_at_the_third_word(live_page: Open) -> None:
     page = ready(live_page(figure("positions")))
     assert not wrong_clocks(page, 8, 2)

@@ -97,6 +97,7 @@ def wrong_mark(page: Page, distance: int, product: float) -> list[str]:
     return [] if right and abs(number(said) - product) < 5.01e-5 else [f"mark: {said}"]
 
 
+@pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)
 def test_it_starts_with_a_distance_of_the_chapter(live_page: Open) -> None:
     page = ready(live_page(figure("products")))
     text = (ROOT / "docs/chapters/positions.md").read_text("utf-8")

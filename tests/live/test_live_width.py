@@ -41,6 +41,7 @@ def wrong_widths(page: Page) -> list[str]:
     return wrong
 
 
+@pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)
 def test_wider_vectors_get_larger_scores(live_page: Open) -> None:
     page = ready(live_page(figure("width")))
     assert not wrong_widths(page)

@@ -68,7 +68,10 @@ class LiveWidth extends LivePiece {
       format: (power) => grouped(2 ** power),
       on: (power) => {
         this.power = power;
-        this.update();
+        const [bare, divided] = this.update();
+        this.say(`At d_k ${2 ** power}, the largest weight is ` +
+          `${percent(bare.largest[0])} without the division, ` +
+          `${percent(divided.largest[0])} with it.`);
       },
     });
     return [
@@ -93,9 +96,7 @@ class LiveWidth extends LivePiece {
           [`weight ${rank + 1}`, ...both.map((x) => fixed(x.largest[rank], 3))]),
       ],
     });
-    const [bare, divided] = both;
-    this.say(`At d_k ${width}, the largest weight is ${percent(bare.largest[0])} without ` +
-      `the division, ${percent(divided.largest[0])} with it.`);
+    return both;
   }
 }
 

@@ -92,7 +92,7 @@ export function plane(example, moved) {
     element,
     update(weights, divisor) {
       ofQuery.draw(7);
-      ofKeys.forEach((each, i) => each.draw(4 + 13 * Math.sqrt(weights[i])));
+      ofKeys.forEach((each, i) => each.draw(Math.max(3, 18 * Math.sqrt(weights[i]))));
       levels.replaceChildren(...levelLines(example.query, divisor));
       feet.replaceChildren(...example.keys.map((key) => foot(example.query, key)));
     },
