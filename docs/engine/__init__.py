@@ -8,8 +8,9 @@ pages/        a page as it is written and as the site shows it: `blocks` (lines 
               `minutes` (to read it)
 run/          `compiling` (code that keeps file and line), `running` (blocks in order,
               in one `__main__`), `outputs` (shown against printed), `figures` (their
-              places), `style`, `fonts`, `touching` (labels that do), `cache` (what a
-              page left behind), `working` (pages in processes of their own)
+              places), `style`, `fonts`, `touching` (labels that do), `shortening`
+              (their SVG), `cache` (what a page left behind), `working` (pages in
+              processes of their own)
 copies/       `notebooks`, those of `labs`, `as_markdown`; one-file copies: `modules`
               (statements of one), `copying` (which a copy takes), `standalone` (the
               file); `alone` runs notebooks and copies where the package is not

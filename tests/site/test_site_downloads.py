@@ -16,6 +16,8 @@ from navigation import CHAPTERS, FILES, front_matter, url
 NAMES = [Path(file).stem for file in CHAPTERS]
 LABS = [file for file in FILES if file.endswith(".ipynb")]
 KILOBYTES = 300
+# These train for a minute or more, as their pages do.
+LONG = {"dates", "encoder", "gpt", "reading-attention", "what-a-head-computes"}
 
 
 def brought(notebook: Path) -> list[str]:
@@ -29,7 +31,10 @@ def brought(notebook: Path) -> list[str]:
     return ZipFile(io.BytesIO(archive)).namelist()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(x, marks=[pytest.mark.nightly] * (x in LONG)) for x in NAMES],
+)
 def test_a_notebook_runs_alone(site: Path, name: str) -> None:
     notebook = site / "notebooks" / f"{name}.ipynb"
     assert problem_of("tformer", notebook) is None
