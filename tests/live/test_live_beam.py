@@ -138,6 +138,7 @@ def test_the_tree_is_the_packages_search(live_page, K, first, length, alpha):
     agrees(ready(live_page(figure("beam"))), K, first, length, alpha)
 
 
+@pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)
 def test_greedy_misses_the_best_text_between_a_half_and_69_percent(live_page):
     page = ready(live_page(figure("beam")))
     for first, greedy, best in (
@@ -207,4 +208,5 @@ def test_a_planted_fault_is_seen(live_page, live_site, file, right, fault):
             agrees(page, *setting)
         except AssertionError:
             found += 1
+            break
     assert found

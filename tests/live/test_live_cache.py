@@ -199,6 +199,7 @@ def test_the_bytes_are_those_of_real_tensors(live_page, places, dtype):
     agrees(ready(live_page(figure("cache-bytes"))), places, dtype)
 
 
+@pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)
 def test_the_models_of_the_book_have_their_sizes(live_page):
     page = ready(live_page(figure("cache-bytes")))
     model = page.get_by_label("model")

@@ -153,6 +153,7 @@ def test_bars_and_numbers_are_the_packages(live_page, example, given):
     agrees(ready(live_page(figure("decoding"))), example, given)
 
 
+@pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)
 def test_what_the_chapter_prints_stands_in_the_piece(live_page):
     page = ready(live_page(figure("decoding")))
     settings = {"all": OFF, "temperature": {**OFF, "temperature": 0.5}}

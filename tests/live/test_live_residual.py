@@ -87,6 +87,7 @@ def row_of(page: Page, name: str) -> list[str]:
     return rows[0]
 
 
+@pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)
 def test_the_first_picture_has_the_first_line_of_the_chapters_table(live_page):
     page = ready(live_page(figure("residual")))
     line = re.findall(r"^  nothing +(\S+) +(\S+) +(\S+)$", CHAPTER, re.M)[0]

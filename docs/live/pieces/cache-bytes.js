@@ -2,9 +2,10 @@
 // sizes in it, and a line over the number of tokens.
 
 import { cacheBytes, MODELS, readable } from "../formulas/cache.js";
-import { drawAxes, fitted, logarithmic, place } from "../ui/chart.js";
+import { drawAxes, logarithmic, place } from "../ui/chart.js";
 import { choice, slider } from "../ui/controls.js";
 import { h, set, svg } from "../ui/dom.js";
+import { fitted } from "../ui/fit.js";
 import { grouped } from "../ui/format.js";
 import { hint, LivePiece } from "../ui/piece.js";
 import { numbers } from "../ui/table.js";

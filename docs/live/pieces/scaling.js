@@ -56,7 +56,7 @@ class Scaling extends LivePiece {
         (value) => `${value / 1e9} GB/s`),
       data: pick("tokens a parameter", VALUES.data, 20),
     };
-    this.speed = slider({ label: "GPU speed F", min: 50, max: 1000, step: 50, value: 400, on,
+    this.speed = slider({ label: "speed F", min: 50, max: 1000, step: 50, value: 400, on,
       format: (value) => `${grouped(value)} · 10¹²` });
     this.lanes = stepLanes(() => this.#draw());
     this.plot = plot(() => this.#draw());

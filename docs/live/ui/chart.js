@@ -3,32 +3,6 @@
 import { set, svg } from "./dom.js";
 
 /**
- * Make a drawing as wide as its place, so that text has its size on a phone too.
- * @param {() => void} redraw is called when the width has changed
- */
-export function fitted(redraw) {
-  const element = svg("svg", { class: "live-chart", "aria-hidden": "true" });
-  let width = 480; // until it stands in the page
-  new ResizeObserver(([{ contentRect }]) => {
-    const now = Math.round(contentRect.width);
-    if (now && now !== width) {
-      width = now;
-      redraw();
-    }
-  }).observe(element);
-  return {
-    element,
-    get width() {
-      return width;
-    },
-    /** @param {number} height */
-    set height(height) {
-      set(element, { viewBox: `0 0 ${width} ${height}`, height });
-    },
-  };
-}
-
-/**
  * @typedef {(value: number) => number} Scale from a value to a place in the drawing
  */
 

@@ -1,7 +1,7 @@
 // The tree of a beam search: a column for each step, the likeliest text on top.
 
-import { fitted } from "../../ui/chart.js";
 import { svg } from "../../ui/dom.js";
+import { fitted } from "../../ui/fit.js";
 import { fixed } from "../../ui/format.js";
 import { textOf } from "./table.js";
 

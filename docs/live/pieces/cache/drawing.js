@@ -1,8 +1,8 @@
 // One step of writing a text: the tokens that are read, what their queries look at, and
 // which keys and values are computed, kept, or still to come.
 
-import { fitted } from "../../ui/chart.js";
 import { svg } from "../../ui/dom.js";
+import { fitted } from "../../ui/fit.js";
 
 export const WORDS = ["the", "cat", "sat", "on", "the", "mat", "."];
 const [QUERY, KEY, VALUE, CELL, BOTTOM] = [56, 150, 188, 34, 250];

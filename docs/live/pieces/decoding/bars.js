@@ -1,7 +1,8 @@
 // Bars of the next token: what the model says, what is left of it, what was drawn.
 
-import { drawAxes, fitted, linear } from "../../ui/chart.js";
+import { drawAxes, linear } from "../../ui/chart.js";
 import { svg } from "../../ui/dom.js";
+import { fitted } from "../../ui/fit.js";
 import { fixed, percent } from "../../ui/format.js";
 
 /**

@@ -1,7 +1,8 @@
 // Two panels over the layers: the signal on its way up, the gradient on its way back.
 
-import { drawAxes, fitted, linear, logarithmic, path, place, powersOfTen } from "../../ui/chart.js";
+import { drawAxes, linear, logarithmic, path, place, powersOfTen } from "../../ui/chart.js";
 import { set, svg } from "../../ui/dom.js";
+import { fitted } from "../../ui/fit.js";
 
 /** @typedef {import("./kinds.js").Kind} Kind */
 /** @typedef {{signals: number[], gradients: number[]}} Lines */

@@ -1,7 +1,8 @@
 // Efficiency over the number of GPUs: the reader's line, and the chapter's two networks.
 
-import { drawAxes, fitted, linear, logarithmic, path, place } from "../../ui/chart.js";
+import { drawAxes, linear, logarithmic, path, place } from "../../ui/chart.js";
 import { set, svg } from "../../ui/dom.js";
+import { fitted } from "../../ui/fit.js";
 import { percent } from "../../ui/format.js";
 
 /** @param {() => void} redraw when the width has changed */

@@ -1,7 +1,7 @@
 // One step as two lanes: what a GPU computes, and what it sends meanwhile.
 
-import { fitted } from "../../ui/chart.js";
 import { svg } from "../../ui/dom.js";
+import { fitted } from "../../ui/fit.js";
 import { milliseconds } from "./words.js";
 
 const [LANES, LANE, HEIGHT] = [[26, 66], 30, 126];
