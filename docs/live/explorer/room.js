@@ -1,6 +1,7 @@
 // What stands below the field of the home, once the model is there: the picture, the
 // buttons, the likeliest tokens.
 
+import { loadStyle } from "../ui/piece.js";
 import { probabilities } from "./probabilities.js";
 import { Runs, crossHead, loadModel } from "./runs.js";
 import { stage } from "./stage.js";
@@ -25,7 +26,10 @@ import { transport } from "./transport.js";
  * @returns {Promise<Room>}
  */
 export async function openRoom({ text, still, link, say, onReading }) {
-  await loadModel(TRAINED);
+  await Promise.all([
+    loadModel(TRAINED),
+    loadStyle(new URL("../pieces/writing.css", import.meta.url)),
+  ]);
   const runs = new Runs();
   /** @type {State} */
   let state = { ...START, off: [], text };

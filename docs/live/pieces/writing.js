@@ -7,13 +7,12 @@ import { entry } from "../explorer/entry.js";
 import { h, set } from "../ui/dom.js";
 import { LivePiece } from "../ui/piece.js";
 
-const GLANCE = 6000; // ms before the eyes, before the model is fetched unasked: the first picture has ended
+// ms before the eyes, until the model is fetched unasked: the first picture has ended
+const GLANCE = 6000;
 
 /** @typedef {import("../explorer/room.js").Room} Room */
 
 export class LiveWriting extends LivePiece {
-  static style = new URL("writing.css", import.meta.url);
-
   /** @type {Promise<Room | null> | null} */
   #room = null;
   /** What the reader did before the model was there. @type {[string, "typed" | "example"] | null} */
