@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -131,6 +132,20 @@ def test_a_killed_worker_stops_the_others_and_the_run_goes_on(alone, tmp_path):
     _, err = finish(process)
     assert process.returncode == 0, err
     assert json.loads((path / "result.json").read_text())["steps"] == steps
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_on_three_processes_it_goes_on_bit_for_bit(tmp_path, strategy):
+    """Of two numbers the sum is the same in any order; of three it is not."""
+    path, found = tmp_path / "run", []
+    begin = ["reverse", *OPTIONS, "--dropout", 0.1, "-o", path]
+    for words in (begin, ["--resume", path]):
+        process = start(3, *words, "--strategy", strategy)
+        _, err = finish(process)
+        assert process.returncode == 0, err
+        found.append((what_counts(path), (path / "model.safetensors").read_bytes()))
+        shutil.rmtree(path / "checkpoints/step-00000012")  # it goes on from step 9
+    assert found[0] == found[1]
 
 
 SLOW = """

@@ -30,7 +30,7 @@ from tformer.runs.state import (
 )
 from tformer.runs.unchanged import check_unchanged
 from tformer.training.checkpoint import save_checkpoint
-from tformer.training.distributed import distribute, unwrap
+from tformer.training.distributed import distribute, settle, unwrap
 from tformer.training.loop import StepReport, train
 from tformer.training.precision import Precision
 from tformer.training.processes import process_rank, sum_over_processes, wait_for_all
@@ -160,6 +160,8 @@ class Run:
                     f"{self.folder.path} has a model, and no checkpoint to go on from: "
                     "it is not trained anew in its place. Begin another run"
                 )
+            if not s.compile:  # it would make kernels for a single row
+                settle(self.model, self.data.validation[0].to(self.device))
             self._stop = False
             self._metrics = Metrics(self.folder.metrics, start, main=self._main)
             with stop_signals(self.stop):

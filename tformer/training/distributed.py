@@ -16,6 +16,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from tformer.data.batch import Batch
 from tformer.nn.decoder import DecoderLayer
 from tformer.nn.encoder import EncoderLayer
 from tformer.training.processes import num_processes, process_rank
@@ -218,6 +219,25 @@ def _unless_inside(
         return (plain if inside else gathering)(*arguments, **options)
 
     return call
+
+
+def settle(model: nn.Module, batch: Batch) -> None:
+    """Let DDP sort its buckets before the first step, and not after it.
+
+    DDP adds gradients up bucket by bucket, and sorts them into other buckets after its
+    first backward pass, in the order in which they came. From three processes on, where
+    a number lies in its bucket decides in which order it is summed. So a training that
+    goes on would differ in the last digit from one that never stopped, which has its
+    new buckets by then. Of any other model nothing is asked.
+
+    Args:
+        model: as `distribute` returned it, without gradients; all processes call it.
+        batch: any; its first row goes through the model, and no weight changes.
+    """
+    if isinstance(model, DistributedDataParallel):
+        row = batch.split(len(batch))[0]
+        (model(*row.inputs).sum() * 0).backward()
+        model.zero_grad(set_to_none=True)
 
 
 def unwrap(model: nn.Module) -> nn.Module:
