@@ -50,7 +50,8 @@ class Run:
 
     Step n is a function of the settings, and of the step before it: its batch is drawn
     from the seed and n, its dropout too, and everything else lies in the checkpoint.
-    That is why a run that was killed resumes with the same numbers, bit for bit.
+    That is why a run that was killed resumes with the same numbers, bit for bit, on as
+    many processes as before.
 
     With `compile` this is measured and not promised, as torch.compile promises no
     kernels. It made the same again, on a CPU, for windows of a text, which have one
