@@ -58,42 +58,40 @@ export function add(x, y) {
 }
 
 /**
- * Compute x Wᵀ + b.
+ * Compute x Wᵀ + b. Four outputs grow side by side: each number of x is read once for four
+ * of them, and the processor adds to one while it waits for the others.
  * @param {Matrix} x (T, I)
  * @param {Matrix} weight (O, I)
- * @param {Float32Array | null} [bias] (O,)
+ * @param {Float32Array} [bias] (O,); zeros if not given
  * @returns {Matrix} (T, O)
  */
-export function linear(x, weight, bias = null) {
-  const [T, I, O] = [x.rows, x.cols, weight.rows];
-  const y = new Matrix(T, O);
-  for (let t = 0; t < T; t++) {
-    for (let o = 0; o < O; o++) {
-      y.data[t * O + o] = dot(x.data, t * I, weight.data, o * I, I) + (bias ? bias[o] : 0);
+export function linear(x, weight, bias = new Float32Array(weight.rows)) {
+  const I = x.cols, O = weight.rows;
+  const y = new Matrix(x.rows, O);
+  for (let t = 0; t < x.rows; t++) {
+    const from = x.row(t), to = y.row(t), w = weight.data;
+    let o = 0;
+    for (; o + 3 < O; o += 4) {
+      const w0 = o * I, w1 = w0 + I, w2 = w1 + I, w3 = w2 + I; // where the rows of W begin
+      let s0 = bias[o], s1 = bias[o + 1], s2 = bias[o + 2], s3 = bias[o + 3];
+      for (let i = 0; i < I; i++) {
+        s0 += from[i] * w[w0 + i];
+        s1 += from[i] * w[w1 + i];
+        s2 += from[i] * w[w2 + i];
+        s3 += from[i] * w[w3 + i];
+      }
+      to[o] = s0;
+      to[o + 1] = s1;
+      to[o + 2] = s2;
+      to[o + 3] = s3;
+    }
+    for (; o < O; o++) { // those that are left, one by one
+      let sum = bias[o];
+      for (let i = 0; i < I; i++) sum += from[i] * w[o * I + i];
+      to[o] = sum;
     }
   }
   return y;
-}
-
-/**
- * Compute the dot product of two rows, as four sums side by side: a processor adds to one
- * while it waits for the others. A text takes a third less time than with one sum.
- * @param {Float32Array} a
- * @param {number} at where the row begins in `a`
- * @param {Float32Array} b
- * @param {number} from where it begins in `b`
- * @param {number} length of both
- */
-function dot(a, at, b, from, length) {
-  let p = 0, q = 0, r = 0, s = 0, i = 0;
-  for (; i + 3 < length; i += 4) {
-    p += a[at + i] * b[from + i];
-    q += a[at + i + 1] * b[from + i + 1];
-    r += a[at + i + 2] * b[from + i + 2];
-    s += a[at + i + 3] * b[from + i + 3];
-  }
-  for (; i < length; i++) p += a[at + i] * b[from + i];
-  return p + q + r + s;
 }
 
 /** A linear layer with its weights, the twin of `nn.Linear`. */
@@ -108,7 +106,7 @@ export class Linear {
   constructor(tensors, name, outputs, inputs, bias) {
     this.name = name;
     this.weight = tensors.matrix(`${name}.weight`, outputs, inputs);
-    this.bias = bias ? tensors.vector(`${name}.bias`, outputs) : null;
+    this.bias = bias ? tensors.vector(`${name}.bias`, outputs) : undefined;
   }
 
   /**
