@@ -1,8 +1,8 @@
 """How long the engine takes, and how much it asks for.
 
 The bars: 11 tokens in 30 ms, 150 ms on a processor six times slower, ready in a second
-at 10 Mbit/s, 25 MB of memory. What is measured is the processor's time, which other work
-on the machine changes a little; there is room for that.
+at 10 Mbit/s, 25 MB of memory. What is measured is the processor's time, which other
+work on the machine changes a little; there is room for that.
 """
 
 import gzip
