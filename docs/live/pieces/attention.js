@@ -98,7 +98,8 @@ class LiveAttention extends LivePiece {
       h("p", { class: "live-note" },
         "The plane shows two of the four places, living and noun. In the other two the " +
         "query is 0, so they add nothing. From one thin line to the next the divided " +
-        "score grows by 1, and the weight by the factor e."),
+        "score grows by 1, and the weight by the factor e. The temperature divides the " +
+        "scores once more."),
     ];
   }
 

@@ -104,7 +104,7 @@ function axes() {
   const group = svg("g", { class: "attention-axes" },
     svg("path", { d: `M8 ${MIDDLE}H${end - 8}M${MIDDLE} ${end - 8}V8` }),
     svg("text", { class: "soft", x: end - 10, y: MIDDLE + 17, "text-anchor": "end", text: "living →" }),
-    svg("text", { class: "soft", x: MIDDLE + 8, y: 22, text: "↑ noun" }));
+    svg("text", { class: "soft", x: MIDDLE - 8, y: 22, "text-anchor": "end", text: "noun ↑" }));
   for (let i = -REACH + 1; i < REACH; i += 1) {
     if (i) group.append(svg("path", {
       d: `M${MIDDLE + i * UNIT} ${MIDDLE - 3}v6M${MIDDLE - 3} ${MIDDLE + i * UNIT}h6`,
