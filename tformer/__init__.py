@@ -47,6 +47,19 @@ if TYPE_CHECKING:
     )
     from tformer.nn.recording import record_weights
     from tformer.nn.residual import Residual
+    from tformer.nn.rotary import (
+        RotaryPositions,
+        halves_to_pairs,
+        pairs_to_halves,
+        rotary_frequencies,
+    )
+    from tformer.nn.rotary_scaling import (
+        scale_linear,
+        scale_llama3,
+        scale_ntk,
+        scale_yarn,
+        yarn_factor,
+    )
     from tformer.pretrained import load_pretrained
     from tformer.training.checkpoint import load_checkpoint, save_checkpoint
     from tformer.training.loop import train
@@ -71,6 +84,7 @@ __all__ = [
     "LearnedPositionalEmbedding",
     "MultiHeadAttention",
     "Residual",
+    "RotaryPositions",
     "SinusoidalPositionalEncoding",
     "TokenEmbedding",
     "Transformer",
@@ -80,18 +94,26 @@ __all__ = [
     "causal_mask",
     "combine_masks",
     "greedy",
+    "halves_to_pairs",
     "inverse_sqrt_schedule",
     "label_smoothed_cross_entropy",
     "length_mask",
     "load_checkpoint",
     "load_pretrained",
     "mask_tokens",
+    "pairs_to_halves",
     "record_weights",
+    "rotary_frequencies",
     "sample",
     "save_checkpoint",
+    "scale_linear",
+    "scale_llama3",
+    "scale_ntk",
+    "scale_yarn",
     "scaled_dot_product_attention",
     "sliding_window_mask",
     "train",
+    "yarn_factor",
 ]
 
 _NAMES_OF = {
@@ -101,6 +123,13 @@ _NAMES_OF = {
     "nn.recording": ["record_weights"],
     "nn.cache": ["KeyValueCache"],
     "nn.positions": ["LearnedPositionalEmbedding", "SinusoidalPositionalEncoding"],
+    "nn.rotary": [
+        *("RotaryPositions", "halves_to_pairs", "pairs_to_halves"),
+        "rotary_frequencies",
+    ],
+    "nn.rotary_scaling": [
+        *("scale_linear", "scale_llama3", "scale_ntk", "scale_yarn", "yarn_factor"),
+    ],
     "nn.feed_forward": ["FeedForward"],
     "nn.norm": ["LayerNorm"],
     "nn.residual": ["Residual"],

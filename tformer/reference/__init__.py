@@ -31,6 +31,20 @@ from tformer.reference.positions import (
 )
 from tformer.reference.recording import record_weights
 from tformer.reference.residual import Residual
+from tformer.reference.rotary import (
+    RotaryPositions,
+    halves_to_pairs,
+    pairs_to_halves,
+    rotary_frequencies,
+    rotate,
+)
+from tformer.reference.rotary_scaling import (
+    scale_linear,
+    scale_llama3,
+    scale_ntk,
+    scale_yarn,
+    yarn_factor,
+)
 from tformer.reference.transformer import EncoderDecoder, Transformer
 
 __all__ = [
@@ -44,6 +58,7 @@ __all__ = [
     "LearnedPositionalEmbedding",
     "MultiHeadAttention",
     "Residual",
+    "RotaryPositions",
     "SinusoidalPositionalEncoding",
     "TokenEmbedding",
     "Transformer",
@@ -53,14 +68,23 @@ __all__ = [
     "from_torch",
     "gelu",
     "gelu_tanh",
+    "halves_to_pairs",
     "layer_norm",
     "length_mask",
     "merge_heads",
+    "pairs_to_halves",
     "record_weights",
     "relu",
+    "rotary_frequencies",
+    "rotate",
+    "scale_linear",
+    "scale_llama3",
+    "scale_ntk",
+    "scale_yarn",
     "scaled_dot_product_attention",
     "sinusoidal_positional_encoding",
     "sliding_window_mask",
     "softmax",
     "split_heads",
+    "yarn_factor",
 ]
