@@ -36,7 +36,7 @@ def test_a_page_is_light(browser: Browser, home: str, www: Path, page: str) -> N
         files = [www / path for path in dict.fromkeys(paths)]
         files = [x / "index.html" if x.is_dir() else x for x in files]
         sizes = {x.name: len(compressed(x)) / 1000 for x in files}
-        assert "sections.json" not in sizes
+        assert not {"sections.json", "sitemap.xml"} & set(sizes)
         assert not [name for name in sizes if "-more" in name]  # fonts of few letters
         told = sorted(sizes.items(), key=lambda x: -x[1])
         assert sum(sizes.values()) <= KILOBYTES, told

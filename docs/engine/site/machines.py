@@ -6,6 +6,7 @@ questions are those of `lists`.
 
 import contextlib
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,11 @@ from engine.project import Project
 from engine.site.lists import ORDER, Chapter, chapters, order
 
 MARKDOWN = "index.md"  # beside the index.html of a chapter
+# Material's script takes each alternate form of a page for another language, and looks
+# for a sitemap beside it.
+ALTERNATES, LANGUAGES = "link[rel=alternate]", "link[rel=alternate][hreflang]"
+
+log = logging.getLogger("mkdocs.hooks.machines")
 
 _building: dict[str, Any] = {}
 
@@ -57,6 +63,11 @@ def on_post_build(config: MkDocsConfig) -> None:
         config.site_description or "",
     )
     (site / "llms.txt").write_text("\n".join(lines), "utf-8")
+    for script in (site / "assets" / "javascripts").glob("bundle.*.min.js"):
+        code = script.read_text("utf-8")
+        if ALTERNATES not in code:
+            log.warning("%s does not look for %s any more", script.name, ALTERNATES)
+        script.write_text(code.replace(ALTERNATES, LANGUAGES), "utf-8")
     lists = {ORDER: order(project)}
     for chapter in _building["chapters"]:
         path = site / chapter.file.removesuffix(".md") / MARKDOWN
