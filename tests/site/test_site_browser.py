@@ -12,7 +12,7 @@ from navigation import CHAPTERS, FILES, PAGES, url
 
 LOOK = Path(__file__).with_name("look.js").read_text("utf-8")
 AXE = Path(sys.prefix) / "npm" / "node_modules" / "axe-core" / "axe.min.js"
-# A list that is scrolled hides a part of a link under its title: it is audited unscrolled.
+# A scrolled list hides a part of a link under its title: it is audited unscrolled.
 AUDIT = """async ([without, rules]) => {
   for (const list of document.querySelectorAll(".md-sidebar__scrollwrap"))
     list.scrollTop = 0
