@@ -14,7 +14,7 @@ export const EXAMPLES = [
   { text: "Montag, 3. November 2003", language: "de" },
   { text: "3 февраля 1974 г.", language: "ru" },
   { text: "25 Απριλίου 1914", language: "el" },
-  { text: "20 tháng 5, 2037", language: "vi" },
+  { text: "20 de mayo de 2037", language: "es" },
 ];
 
 const PAUSE = 250; // ms after the last key, before the model reads
