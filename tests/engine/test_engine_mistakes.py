@@ -20,6 +20,11 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is changed, to what, and w
         ":2: `kind: chaptre` is unknown",
     ),
     "minutes by hand": ("question: How?", "minutes: 3", ":2: the time to read it is"),
+    "a goal with a colon": (
+        "[scale numbers]",
+        "[say: this]",
+        "quoted: {'say': 'this'}",
+    ),
     "goals absent": ("goals: [scale numbers]\n", "", ":1: add `goals:`"),
     "description empty": ("How numbers are scaled.", "", ":1: add `description:`"),
     "builds_on absent": ("builds_on: []\n", "", ":1: add `builds_on:`"),

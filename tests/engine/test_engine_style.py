@@ -281,7 +281,8 @@ def test_touching_labels_and_missing_captions_fail_once_they_are_asked_for(
 
 
 def shown(text: str) -> str:
-    extensions = ["attr_list", "pymdownx.arithmatex", "engine.site.captions"]
+    extensions = ["attr_list", "md_in_html", "pymdownx.arithmatex", "pymdownx.details"]
+    extensions.append("engine.site.captions")
     options = {"pymdownx.arithmatex": {"generic": True}}
     return markdown.markdown(text, extensions=extensions, extension_configs=options)
 
@@ -305,3 +306,20 @@ def test_an_image_in_a_text_stays_there() -> None:
     html = shown('An ![icon](x.svg "its *name*") in a text, and ![one](y.png) more.')
     assert "<figure" not in html
     assert 'title="its *name*"' in html
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [("", ""), ('<figure class="live" markdown>\n', "\n</figure>")]
+)
+def test_a_figure_stands_before_the_code_that_draws_it(start: str, end: str) -> None:
+    figure = f'{start}![A line](x.svg "How it rises.")\n{end}\n\n'
+    code = '??? note "The code of this picture, and its numbers"\n\n    Plot it.\n\n'
+    html = shown(f"Before.\n\n{code}{figure}After.")
+    order = ["Before", "<figure", "A line", "<details", "After"]
+    assert sorted(order, key=html.index) == order
+
+
+def test_other_folded_code_stays_where_it_is() -> None:
+    figure = '![A line](x.svg "How it rises.")\n\n'
+    html = shown(f'??? note "The code of this check"\n\n    So.\n\n{figure}After.')
+    assert html.index("<details") < html.index("<figure")

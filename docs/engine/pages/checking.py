@@ -118,6 +118,12 @@ def header_problems(page: Page) -> list[str]:
         if key not in page.meta or (not page.meta[key] and key != "builds_on"):
             add = f"add `{key}:` to the front matter of the chapter"
             problems.append(f"{page.top}: {add}: {what}")
+    goals = page.meta.get("goals") or []
+    for goal in goals if isinstance(goals, list) else [goals]:
+        if not isinstance(goal, str) or not isinstance(goals, list):
+            where = page.meta_line("goals")
+            rule = "must be a list of texts; a text with a colon is quoted"
+            problems.append(f"{where}: `goals:` {rule}: {goal!r}")
     if "minutes" in page.meta:
         where = page.meta_line("minutes")
         problems.append(f"{where}: the time to read it is counted: remove `minutes:`")

@@ -3,7 +3,9 @@
 A Markdown extension. The title of an image that stands alone becomes the caption, in
 which Markdown and formulas work; a notebook shows a plain image. A figure of the engine
 also gets its size, so that nothing moves when it arrives, and the width below which its
-text could not be read: on a phone, it then scrolls in a box of its own.
+text could not be read: on a phone, it then scrolls in a box of its own. The folded code
+that draws a figure stands before it in the source, and is run; a reader sees the figure
+first.
 """
 
 import html
@@ -20,7 +22,18 @@ from markdown.treeprocessors import Treeprocessor  # type: ignore[import-untyped
 from engine.run.figures import Size, size_of
 
 _IMAGE = r'!\[([^\]]*)\]\(([^)\s]+)\s+"((?:[^"\\]|\\.)*)"\s*\)'
+_DRAWS = re.compile(r"The code of this (picture|figure|plot)")
 CAPTION = "data-caption"  # the title as it is written, until `_Figures` takes it
+
+
+def _figures_first(parent: etree.Element) -> None:
+    """Put a figure before the folded code that draws it."""
+    for i in range(len(parent) - 1):
+        fold, figure = parent[i], parent[i + 1]
+        summary = fold.find("summary") if fold.tag == "details" else None
+        said = "" if summary is None else "".join(summary.itertext())
+        if figure.tag == "figure" and _DRAWS.match(said):
+            parent[i], parent[i + 1] = figure, fold
 
 
 class _Titled(InlineProcessor):  # type: ignore[misc]
@@ -56,6 +69,8 @@ class _Figures(Treeprocessor):  # type: ignore[misc]
         for image in root.iter("img"):  # in the middle of a text
             if CAPTION in image.attrib:
                 image.set("title", image.attrib.pop(CAPTION))
+        for parent in root.iter():
+            _figures_first(parent)
 
     def _frame(
         self, paragraph: etree.Element, image: etree.Element, size: Size | None
