@@ -14,6 +14,16 @@ AUDIT = """async () => {
   return found.violations.flatMap((rule) => rule.nodes.map((node) =>
     `${rule.id}: ${node.target} ${node.any[0]?.message ?? node.failureSummary}`))
 }"""
+NAME = """() => {
+  const at = document.activeElement
+  if (!at.closest(".live-piece")) return null
+  const said = (node) => node.nodeType === Node.TEXT_NODE ? node.data
+    : node.ariaHidden === "true" ? "" : [...node.childNodes].map(said).join("")
+  return at.labels?.[0]?.innerText ?? at.ariaLabel ?? said(at)
+}"""
+STILL = (
+    "() => Promise.all(document.getAnimations().map((a) => a.finished.catch(() => 0)))"
+)
 WIDER = (
     "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 )
@@ -31,6 +41,12 @@ def figure(name: str) -> str:
 def ready(page: Page) -> Page:
     """Wait until the first live picture is drawn."""
     page.locator("figure.live-on .live-piece").wait_for()
+    return page
+
+
+def still(page: Page) -> Page:
+    """Wait until nothing moves: in Firefox a test cannot ask for less motion."""
+    page.evaluate(STILL)
     return page
 
 
@@ -110,16 +126,10 @@ def keys_reach(page: Page) -> list[str]:
     """Return the names of what the Tab key reaches inside the piece, in order."""
     page.locator("h1").evaluate("h => { h.tabIndex = -1; h.focus() }")
     names: list[str] = []
-    for _ in range(60):
+    for _ in range(200):
         page.keyboard.press("Tab")
-        name = page.evaluate(
-            """() => {
-              const at = document.activeElement
-              if (!at.closest(".live-piece")) return null
-              return at.labels?.[0]?.innerText ?? at.ariaLabel ?? at.innerText
-            }"""
-        )
+        name = page.evaluate(NAME)
         if name is None:
-            break
-        names.append(name.strip())
-    return names
+            return names
+        names.append(" ".join(name.split()))
+    raise AssertionError(f"Tab does not leave the piece: {names}")

@@ -8,7 +8,7 @@ import torch
 from playwright.sync_api import Page
 from torch import Tensor
 
-from live_driving import audit, figure, keys_reach, ready, shown, slide, table
+from live_driving import audit, figure, keys_reach, ready, shown, slide, still, table
 from live_faults import plant
 from live_serving import LiveSite
 from tformer.nn.heads import merge_heads, split_heads
@@ -52,12 +52,16 @@ def wrong_cells(page: Page, width: int, heads: int) -> list[str]:
     if rows != wanted.reshape(-1, wanted.shape[-1]).tolist():
         wrong.append(f"table: {rows}")
     # As one sees it: rows from top to bottom, heads beside each other.
-    cells = page.locator(".heads-cell").evaluate_all(
-        """cells => cells.map(cell => {
+    cells = (
+        still(page)
+        .locator(".heads-cell")
+        .evaluate_all(
+            """cells => cells.map(cell => {
           const box = cell.querySelector("rect").getBoundingClientRect()
           return [Math.round(box.y), box.x, Number(cell.textContent), cell.classList[1],
                   cell.classList.contains("lost")]
         })"""
+        )
     )
     seen = torch.tensor([number for _, _, number, _, _ in sorted(cells)])
     picture = wanted.transpose(0, 1) if step == STEPS[1] else wanted

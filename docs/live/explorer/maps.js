@@ -96,8 +96,8 @@ export function maps({ sizes, pick, toggle }) {
       }
       for (const [name, button] of layers) {
         const off = [...Array(sizes.heads).keys()].every((at) => state.off.includes(`${name}:${at}`));
-        button.replaceChildren(off ? "all on" : "all off",
-          h("span", { class: "live-said", text: `: ${spoken(name)}` }));
+        const text = off ? "all on" : "all off";
+        set(button, { text, "aria-label": `${text}: ${spoken(name)}` });
       }
     },
   };
