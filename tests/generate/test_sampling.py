@@ -106,6 +106,21 @@ def test_draws_have_their_shares():
     assert (counts[[0, 2, 3, 4]] > 0).all()
 
 
+def test_a_waiting_time_of_0_draws_nothing_impossible(monkeypatch):
+    """As MPS makes them in torch 2.13: one of 30 million (pytorch issue 192577)."""
+    real = torch.Tensor.exponential_
+
+    def with_zeros(x, **options):
+        real(x, **options)[:, 1::2] = -0.0
+        return x
+
+    monkeypatch.setattr(torch.Tensor, "exponential_", with_zeros)
+    logits = torch.tensor([[0.0, -math.inf, 1.0, -math.inf]]).expand(50, -1)
+    assert set(draw(logits, seeded()).tolist()) == {0, 2}
+    possible = torch.tensor([[0.0, -1.0, -math.inf]]).expand(50, -1)
+    assert draw(possible, seeded()).tolist() == [1] * 50
+
+
 def test_texts_have_their_shares():
     """Of a whole text, over two steps, with a temperature."""
     model, n = tiny_gpt(3), 20_000
@@ -164,6 +179,7 @@ def test_top_p_sums_16_bit_logits_in_32():
     [
         {"top_k": 1},
         {"top_p": 1e-6},
+        {"top_p": 1e-320},  # 0 in float32
         {"min_p": 1.0},
         {"temperature": 1e-4},
         {"temperature": 1e-39},

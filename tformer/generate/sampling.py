@@ -57,7 +57,9 @@ def top_p_filter(logits: Tensor, top_p: float) -> Tensor:
     falling, order = logits.sort(dim=-1, descending=True)  # (B, V)
     sums = falling.float().softmax(dim=-1).cumsum(dim=-1)
     before = F.pad(sums[..., :-1], (1, 0))  # what the larger ones sum to
-    kept = falling.masked_fill(before >= top_p, -math.inf)
+    hidden = before >= top_p
+    hidden[..., 0] = False  # a p that float32 rounds to 0 would hide the likeliest too
+    kept = falling.masked_fill(hidden, -math.inf)
     return torch.empty_like(logits).scatter(-1, order, kept)
 
 
@@ -91,6 +93,8 @@ def draw(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
     p = logits.softmax(dim=-1)
     device = p.device if generator is None else generator.device
     waiting = torch.empty(p.shape, device=device).exponential_(generator=generator)
+    # On MPS a waiting time can be 0 (pytorch issue 192577): 0 / 0 would beat all.
+    waiting = waiting.clamp(min=torch.finfo(waiting.dtype).eps / 2)
     return (p / waiting.to(p.device)).argmax(dim=-1)
 
 
