@@ -90,7 +90,7 @@ class KeyValueCache:
     def __init__(self, max_len: int | None = None) -> None:
         self.max_len, self.length = max_len, 0
 
-    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    def append(self, key: Tensor, value: Tensor, **_: object) -> tuple[Tensor, Tensor]:
         """Write T new ones after the others; return all."""
         B, G, T, Dh = key.shape
         if not self.length:

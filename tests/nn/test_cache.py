@@ -130,6 +130,12 @@ class TestKeyValueCache:
         with raises(ValueError, "max_len (-1) must be at least 1"):
             DecoderCache(2, -1)
 
+    @pytest.mark.parametrize("rows", [[-1, 0], [2, 0], [True, False]])
+    def test_rows_are_neither_counted_from_the_end_nor_a_mask(self, cache, rows):
+        cache.append(*torch.randn(2, B, G, 4, DH))
+        with pytest.raises((IndexError, RuntimeError)):
+            cache.reorder(torch.tensor(rows))
+
     @pytest.mark.parametrize("rows", [[1, 0], [1, 1], [0], [1, 0, 1, 1, 0]])
     def test_reorder(self, cache, rows):
         old = torch.randn(2, B, G, 4, DH)

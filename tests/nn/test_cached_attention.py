@@ -121,6 +121,34 @@ class TestAttention:
         attention(x, memory, cache=cache)
 
     @torch.no_grad()
+    @pytest.mark.parametrize("copied", [False, True])
+    def test_a_memory_changed_in_place_is_refused(self, randomised, raises, copied):
+        """As one that is kept for all sources is: its keys are of the one before."""
+        attention, cache = self.attention(3, randomised), KeyValueCache()
+        x, memory = torch.randn(2, 1, H * 4), torch.randn(2, S, H * 4)
+        attention(x, memory, cache=cache)
+        attention(x, memory, cache=cache)
+        memory.add_(1)
+        with raises(ValueError, "the cache holds the keys of another `key` than this"):
+            attention(x, memory.clone() if copied else memory, cache=cache)
+
+    def test_in_inference_mode_changes_are_not_counted(self, randomised):
+        attention, cache = self.attention(3, randomised), KeyValueCache()
+        with torch.inference_mode():
+            x, memory = torch.randn(2, 1, H * 4), torch.randn(2, S, H * 4)
+            first = attention(x, memory, cache=cache)
+            assert torch.equal(attention(x, memory, cache=cache), first)
+
+    @torch.no_grad()
+    def test_a_compiled_attention_reads_it_too(self, randomised):
+        attention, cache = self.attention(3, randomised), KeyValueCache()
+        x, memory = torch.randn(2, 1, H * 4), torch.randn(2, S, H * 4)
+        compiled = torch.compile(attention, backend="eager", fullgraph=True)
+        whole = attention(x, memory)
+        for module in (compiled, compiled, attention, compiled):
+            assert_close(module(x, memory, cache=cache), whole)
+
+    @torch.no_grad()
     def test_another_value_is_refused(self, randomised, raises):
         attention, cache = self.attention(3, randomised), KeyValueCache()
         x, memory = torch.randn(2, 1, H * 4), torch.randn(2, S, H * 4)

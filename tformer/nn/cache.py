@@ -31,7 +31,7 @@ class KeyValueCache:
         self.max_len = max_len
         self.length = 0
         # What the newest keys and values were projected from.
-        self.sources: tuple[Tensor | None, Tensor | None] = (None, None)
+        self._sources: list[_Source] = []
         self._storage: Tensor | None = None  # (2, B, G, max_len, Dh)
 
     @property
@@ -48,12 +48,19 @@ class KeyValueCache:
         keys, values = self._storage[:, :, :, : self.length]
         return keys, values
 
-    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    def append(
+        self,
+        key: Tensor,
+        value: Tensor,
+        *,
+        sources: tuple[Tensor, ...] = (),
+    ) -> tuple[Tensor, Tensor]:
         """Write T new keys and values after the others; return all, as `keys_values`.
 
         Args:
             key: (B, G, T, Dh).
             value: (B, G, T, Dh).
+            sources: what the two were projected from, for `read`.
 
         Raises:
             TypeError: they have another dtype than the cache.
@@ -86,6 +93,7 @@ class KeyValueCache:
         self._storage[0, :, :, new] = key
         self._storage[1, :, :, new] = value
         self.length += T
+        self._sources = [_Source(x) for x in sources]
         return self.keys_values
 
     def read(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -94,29 +102,48 @@ class KeyValueCache:
         Raises:
             ValueError: what the cache holds was projected from others.
         """
-        old_key, old_value = self.sources
-        for name, new, old in (("key", key, old_key), ("value", value, old_value)):
-            if new is not old and (old is None or not torch.equal(new, old)):
+        for i, (name, x) in enumerate((("key", key), ("value", value))):
+            if not self._sources or not self._sources[i].is_still(x):
                 raise ValueError(
                     f"the cache holds the {name}s of another `{name}` than this"
                 )
-        self.sources = key, value
+        self._sources = [_Source(key), _Source(value)]
         return self.keys_values
 
     def reorder(self, rows: Tensor) -> None:
         """Let row i go on from what was row rows[i], as a beam search needs.
 
         Args:
-            rows: integer, each in [0, B). Another number of rows than B is allowed
-                too, and costs a new allocation.
+            rows: int64, each in [0, B). Another number of rows than B is allowed too,
+                and costs a new allocation.
         """
         if self._storage is None:
             return
-        chosen = self._storage[:, rows, :, : self.length]  # (2, rows, G, L, Dh), a copy
+        so_far = self._storage[:, :, :, : self.length]
+        chosen = so_far.index_select(1, rows)  # (2, rows, G, L, Dh), a copy
         _, B, G, room, Dh = self._storage.shape
         if len(rows) != B:
             self._storage = self._storage.new_empty(2, len(rows), G, room, Dh)
         self._storage[:, :, :, : self.length] = chosen
+
+
+class _Source:
+    """What keys or values were projected from, as it was then."""
+
+    def __init__(self, x: Tensor) -> None:
+        self._x, self._changes = x, _changes(x)
+
+    def is_still(self, x: Tensor) -> bool:
+        """Say whether x is the same, or holds the same numbers."""
+        now = _changes(self._x)
+        changed = None not in (now, self._changes) and now != self._changes
+        return not changed and (x is self._x or torch.equal(x, self._x))
+
+
+def _changes(x: Tensor) -> int | None:
+    """Count how often x was changed in place; None where torch does not count."""
+    uncounted = torch.compiler.is_compiling() or x.is_inference()
+    return None if uncounted else x._version
 
 
 class DecoderLayerCache:
