@@ -87,6 +87,22 @@ class TestLinks:
             train_here(stopped, small_settings())
         assert len(list(other.iterdir())) == 4
 
+    def test_nor_one_that_comes_while_the_run_goes_on(self, stopped, tmp_path):
+        """In a folder of checkpoints that is another run's, that one's would go."""
+        path = tmp_path / "second"
+        training = begin_or_resume(path, small_settings(steps=12, keep=1))
+
+        def swap(report):
+            if report.step == 5:
+                (path / "checkpoints").rename(tmp_path / "gone")
+                (path / "checkpoints").symlink_to(stopped / "checkpoints")
+
+        training.callback = swap
+        with pytest.raises(RunError, match="checkpoints is a link"):
+            training.train()
+        names = {path.name for path in (stopped / "checkpoints").iterdir()}
+        assert names == {"step-00000006", "step-00000007"}
+
     def test_a_lock_that_is_a_link_is_refused(self, stopped, victim):
         (stopped / "lock").unlink()
         (stopped / "lock").symlink_to(victim)

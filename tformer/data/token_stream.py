@@ -84,6 +84,7 @@ def write_token_stream(
         header_path.unlink(missing_ok=True)
         os.replace(new, path)
         os.replace(new_header, header_path)
+        wait_for_disk(path.parent)
     except BaseException:
         new.unlink(missing_ok=True)
         new_header.unlink(missing_ok=True)

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from tformer.checks import require
-from tformer.files import SEAL, beside, check_sealed, read_json, write_json
+from tformer.files import (
+    SEAL,
+    beside,
+    check_sealed,
+    read_json,
+    wait_for_disk,
+    write_json,
+)
 from tformer.runs.settings import RunSettings
 
 
@@ -226,6 +233,8 @@ def make_folders(path: Path) -> list[Path]:
         with suppress(FileExistsError):  # another process was faster
             folder.mkdir()
             made.insert(0, folder)
+            with suppress(PermissionError):  # to read a folder is another right
+                wait_for_disk(folder.parent)
     path.mkdir(exist_ok=True)  # which raises if it is a file
     return made
 

@@ -50,8 +50,9 @@ class Run:
 
     Step n is a function of the settings, and of the step before it: its batch is drawn
     from the seed and n, its dropout too, and everything else lies in the checkpoint.
-    That is why a run that was killed resumes with the same numbers, bit for bit, on as
-    many processes as before.
+    That is why a run that was killed resumes with the same numbers, bit for bit, on the
+    same machine and torch, with as many processes and threads as before: others sum in
+    another order, and the last digits differ.
 
     With `compile` this is measured and not promised, as torch.compile promises no
     kernels. It made the same again, on a CPU, for windows of a text, which have one
@@ -247,6 +248,7 @@ class Run:
 
     def _save(self, step: int) -> None:
         self.folder.check_in_place()
+        self.folder.check_own("checkpoints")  # in a link's place old ones would go
         self.data.check(False)
         self._metrics.sync()  # no line of a step before the checkpoint can be lost
         facts = {

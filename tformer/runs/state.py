@@ -77,6 +77,7 @@ def save_state(
             remove(new)
             # The run's own folder is not made: if it is gone, it was moved.
             folder.mkdir(exist_ok=True)
+            wait_for_disk(folder.parent)
             new.mkdir()
         if sharded:
             save_shards(new / SHARDS, model, optimizer)

@@ -128,6 +128,7 @@ def save_checkpoint(
     os.replace(new_weights, weights_path)
     # A kill here leaves the manifest under its first name; loading looks there too.
     os.replace(new_manifest, manifest_path)
+    wait_for_disk(manifest_path.parent)
     return manifest
 
 
