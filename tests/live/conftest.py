@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request
+from playwright.sync_api import Browser, Page
 
+from live_driving import watch
 from live_serving import LiveSite, served
 
 DESK, PHONE = (1280, 900), (390, 844)
@@ -72,19 +73,3 @@ def live_page(
         for part in expected:
             assert any(part in text for text in wrong), (part, wrong)
         assert not [x for x in wrong if not any(part in x for part in expected)]
-
-
-def watch(page: Page, home: str, wrong: list[str]) -> None:
-    """Write down what a page complains of, and what it asks for elsewhere."""
-
-    def on_console(message: ConsoleMessage) -> None:
-        if message.type == "error":
-            wrong.append(message.text)
-
-    def on_request(asked: Request) -> None:
-        if not asked.url.startswith((home, "data:", "blob:")):
-            wrong.append(f"elsewhere: {asked.url}")
-
-    page.on("console", on_console)
-    page.on("request", on_request)
-    page.on("pageerror", lambda error: wrong.append(str(error)))

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import ConsoleMessage, Page, Request
 
 AXE = Path(sys.prefix) / "npm" / "node_modules" / "axe-core" / "axe.min.js"
 AUDIT = """async () => {
@@ -133,3 +133,19 @@ def keys_reach(page: Page) -> list[str]:
             return names
         names.append(" ".join(name.split()))
     raise AssertionError(f"Tab does not leave the piece: {names}")
+
+
+def watch(page: Page, home: str, wrong: list[str]) -> None:
+    """Write down what a page complains of, and what it asks for elsewhere."""
+
+    def on_console(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            wrong.append(message.text)
+
+    def on_request(asked: Request) -> None:
+        if not asked.url.startswith((home, "data:", "blob:")):
+            wrong.append(f"elsewhere: {asked.url}")
+
+    page.on("console", on_console)
+    page.on("request", on_request)
+    page.on("pageerror", lambda error: wrong.append(str(error)))

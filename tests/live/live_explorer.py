@@ -72,7 +72,6 @@ def computed(case: Case, model: str = "dates") -> dict[str, Tensor]:
 def settled(page: Page) -> Page:
     """Wait until what was asked for last is drawn."""
     page.locator("live-model[data-turn]").wait_for()
-    page.evaluate("() => new Promise(done => setTimeout(done, 60))")
     page.wait_for_function(
         "() => { const m = document.querySelector('live-model');"
         " return m.dataset.turn === m.dataset.asked }"
@@ -151,13 +150,15 @@ def steps(page: Page, stage: str) -> dict[str, dict[str, Any]]:
     page.locator(".path-step details").evaluate_all(
         "x => x.map(d => { d.open = true })"
     )
-    page.wait_for_timeout(50)
+    page.wait_for_function(FILLED)  # a table is made when its fold opens
     found: list[list[Any]] = page.locator(".path-step").evaluate_all(READ)
     return {
         title: {name: _part(part) for name, part in parts} for title, parts in found
     }
 
 
+FILLED = """() => [...document.querySelectorAll(".path-step details")].every(
+  fold => fold.querySelector("tbody tr"))"""
 READ = """steps => steps.map(step => [
   step.querySelector(".path-title").innerText,
   [...step.querySelectorAll(":scope .strip")].map(strip => [

@@ -2,6 +2,8 @@
 
 import pytest
 
+from live_driving import watch
+
 BOTH = ["chromium", "firefox"]
 
 
@@ -27,5 +29,10 @@ def test_a_page_runs_the_sites_own_modules_and_nothing_else(live_page):
 )
 def test_every_complaint_is_seen(live_page, fault, live_site):
     page = live_page(expected=("",))
+    seen: list[str] = []
+    watch(page, live_site.address, seen)
     page.evaluate(f"() => {{ {fault} }}")
-    page.wait_for_timeout(300)
+    for _ in range(1000):
+        if seen:
+            break
+        page.wait_for_timeout(20)

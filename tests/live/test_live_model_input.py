@@ -96,8 +96,9 @@ def test_a_model_that_cannot_be_had_is_told_and_tried_again(
     message.wait_for()
     assert told in message.inner_text()
     assert page.get_by_text("The picture.").is_visible()  # the static one stays
+    old = message.locator("p").element_handle()
     page.get_by_role("button", name="Try again").click()
-    page.wait_for_timeout(300)
+    old.wait_for_element_state("hidden")  # a new message is written
     assert told in message.inner_text()
     live_site.changed.clear()
     page.get_by_role("button", name="Try again").click()

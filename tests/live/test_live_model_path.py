@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
+from live_driving import still
 from live_explorer import (
     case_of,
     close,
@@ -170,8 +171,7 @@ def test_the_line_that_computes_a_step_stands_beside_it_and_is_lit(
     colour = "x => getComputedStyle(x).backgroundColor"
     code = step.locator("code").first
     page.evaluate("() => scrollTo(0, 0)")
-    page.wait_for_timeout(400)
-    dark = code.evaluate(colour)
+    expect(step).not_to_have_class(re.compile("looked-at"))
+    dark = still(page).locator(".path-step code").first.evaluate(colour)
     step.locator("a").first.focus()
-    page.wait_for_timeout(400)
-    assert code.evaluate(colour) != dark
+    expect(code).not_to_have_css("background-color", dark)

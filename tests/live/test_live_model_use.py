@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from live_driving import audit, keys_reach, number, ready, slide
 from live_explorer import (
@@ -63,7 +63,7 @@ def test_an_address_holds_all_that_is_set(live_page: Open) -> None:
     page.locator(".path-stage[data-stage=output]").click()
     settled(page)
     before = snapshot(page)
-    page.wait_for_timeout(500)
+    page.wait_for_url(re.compile("stage=output"))
     assert "?" not in page.url  # what stands after # is never sent to a server
     page.reload()
     settled(ready(page))
@@ -104,9 +104,8 @@ def test_the_tour_tells_numbers_of_the_model_and_ends_in_a_question(
     page.get_by_role("button", name=re.compile("Take the tour")).click()
     settled(page)
     texts = []
-    for _ in range(8):
-        page.wait_for_timeout(120)
-        settled(page)
+    for stop in range(1, 9):
+        page.get_by_text(f"{stop} of 8", exact=True).wait_for()
         texts.append(page.locator(".tour-text").inner_text())
         if len(texts) == 6:
             off = row(page, "written")
@@ -228,11 +227,10 @@ def test_changes_are_said(live_page: Open) -> None:
     page = opened(live_page)
     slide(page, "Positional encoding", 0)
     settled(page)
-    page.wait_for_timeout(700)
     text = "".join(row(page, "written")).rstrip("▮")
     said = page.locator("live-model > .live-said")
     assert said.get_attribute("role") == "status"
-    assert said.inner_text() == f"Now it writes {text}."
+    expect(said).to_have_text(f"Now it writes {text}.")
 
 
 def test_play_writes_token_by_token(live_page: Open) -> None:
