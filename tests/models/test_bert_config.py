@@ -47,7 +47,7 @@ class TestConfig:
             ({"max_len": 0}, "max_len (0) must be at least 1"),
             ({"dropout": 1.0}, "dropout (1.0) must be in [0, 1)"),
             ({"activation": "silu"},
-             "activation ('silu') must be one of relu, gelu, gelu_tanh"),
+             "activation ('silu') must be one of relu, gelu, gelu_tanh, relu2"),
             ({"eps": 0.0}, "eps (0.0) must be above 0 and finite"),
             ({"pad_id": 256}, "pad_id (256) must be in [0, vocab_size = 256)"),
             ({"pad_id": None},

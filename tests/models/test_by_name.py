@@ -7,12 +7,14 @@ import torch
 
 from tformer import BERTConfig, GPTConfig, TransformerConfig
 from tformer.models.by_name import ARCHITECTURES, make_config, make_model
+from tformer.models.causal_config import CausalLMConfig
 from tformer.training.checkpoint import load_checkpoint, save_checkpoint
 
 CONFIGS = {
     "Transformer": TransformerConfig.tiny(vocab_size=13),
     "GPT": GPTConfig.tiny(vocab_size=13),
     "BERT": BERTConfig.tiny(vocab_size=13),
+    "CausalLM": CausalLMConfig.tiny(vocab_size=13),
 }
 
 

@@ -62,7 +62,7 @@ def test_is_frozen_and_by_name_only():
         ({"dropout": 1.0}, "dropout (1.0) must be in [0, 1)"),
         ({"dropout": -0.5}, "dropout (-0.5) must be in [0, 1)"),
         ({"activation": "silu"},
-         "activation ('silu') must be one of relu, gelu, gelu_tanh"),
+         "activation ('silu') must be one of relu, gelu, gelu_tanh, relu2"),
         ({"positions": "rotary"},
          "positions ('rotary') must be 'sinusoidal' or 'learned'"),
         ({"d_model": 33, "num_heads": 3}, "d_model (33) must be even for sinusoids"),

@@ -11,13 +11,18 @@ from tformer import FeedForward
 B, T, D, F = 2, 5, 7, 11
 
 
+class Squared(nn.ReLU):
+    def forward(self, x):
+        return super().forward(x) ** 2
+
+
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh"])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "relu2"])
 @pytest.mark.usefixtures("float64")
 def test_equals_torchs_layers(randomised, activation, bias):
     ours = randomised(FeedForward(D, F, activation=activation, bias=bias))
     bends = {"relu": nn.ReLU(), "gelu": nn.GELU(), "gelu_tanh": nn.GELU("tanh")}
-    bend = bends[activation]
+    bend = bends.get(activation) or Squared()
     theirs = nn.Sequential(nn.Linear(D, F, bias=bias), bend, nn.Linear(F, D, bias=bias))
     theirs.load_state_dict(
         {
@@ -94,7 +99,7 @@ def test_bad_input(raises):
     with raises(ValueError, "dropout (1.0) must be in [0, 1)"):
         FeedForward(D, F, dropout=1.0)
     with raises(
-        ValueError, "activation ('swish') must be one of relu, gelu, gelu_tanh"
+        ValueError, "activation ('swish') must be one of relu, gelu, gelu_tanh, relu2"
     ):
         FeedForward(D, F, activation="swish")
     with raises(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import tformer
 from tformer.fast.linear import Linear as TorchLinear
-from tformer.reference import FeedForward, from_torch, gelu, gelu_tanh, relu
+from tformer.reference import FeedForward, from_torch, gelu, gelu_tanh, relu, relu2
 from tformer.reference.feed_forward import erf
 from tformer.reference.linear import Linear, linear
 
@@ -38,6 +38,7 @@ def test_erf_of_any_number(number):
         (relu, torch.nn.functional.relu),
         (gelu, torch.nn.functional.gelu),
         (gelu_tanh, torch.nn.GELU("tanh")),
+        (relu2, lambda x: torch.nn.functional.relu(x) ** 2),
     ],
 )
 def test_activations(parity, ours, theirs):
@@ -47,7 +48,7 @@ def test_activations(parity, ours, theirs):
     np.testing.assert_array_equal(ours(special), theirs(torch.tensor(special)).numpy())
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh"])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "relu2"])
 @pytest.mark.parametrize("bias", [True, False])
 def test_feed_forward(parity, activation, bias):
     module = tformer.FeedForward(D, F, activation=activation, dropout=0.5, bias=bias)
@@ -79,7 +80,7 @@ def test_unknown_activation(same_error):
         lambda: FeedForward(weights, activation="silu"),
         lambda: tformer.FeedForward(D, F, activation="silu"),
         ValueError,
-        "activation ('silu') must be one of relu, gelu, gelu_tanh",
+        "activation ('silu') must be one of relu, gelu, gelu_tanh, relu2",
     )
 
 

@@ -21,6 +21,7 @@ from tformer.data.token_stream import unknown_character
 from tformer.files import finite_or_null
 from tformer.generate.translate import translate_to_ids
 from tformer.models.bert import BERT
+from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
 from tformer.runs.evaluations import check_name, save_evaluation
@@ -48,8 +49,9 @@ def evaluate(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="A text for a GPT or BERT; sources and targets, line by line, for a "
-            "model that translates. For a model of a task none: its test is drawn.",
+            help="A text for a GPT, CausalLM or BERT; sources and targets, line by "
+            "line, for a model that translates. For a model of a task none: its test "
+            "is drawn.",
             show_default=False,
         ),
     ] = None,
@@ -96,7 +98,7 @@ def evaluate(
     trained.model.to(chosen)
     decode = decoder(beams, length_penalty)
     mistakes: list[dict[str, str]] = []
-    if isinstance(trained.model, GPT):
+    if isinstance(trained.model, GPT | CausalLM):
         result = _of_text(trained, files or [])
     elif isinstance(trained.model, BERT):
         result = _of_hidden(trained, files or [])

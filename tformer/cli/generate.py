@@ -10,6 +10,7 @@ from tformer.cli.translate import check_kind, ready_to_write
 from tformer.data.text_files import clean_text
 from tformer.data.vocabulary import Vocabulary
 from tformer.generate.sampling import sample
+from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
 from tformer.runs.folder import RunError
 from tformer.runs.trained import load_trained
@@ -52,7 +53,7 @@ def generate(
     tformer generate runs/book --prompt "Once upon" --temperature 0.7 --top-p 0.9
     """
     trained = load_trained(model)
-    check_kind(trained, GPT, "generate")
+    check_kind(trained, (GPT, CausalLM), "generate")
     vocabulary = trained.vocabulary
     ids = _encoded(vocabulary, "--prompt", clean_text(prompt))
     stops = [

@@ -124,8 +124,8 @@ def check_finite(trained: Trained) -> None:
         raise RunError(f"{trained.name} is damaged: {name} holds numbers as NaN or inf")
 
 
-def check_kind(trained: Trained, kind: type, command: str) -> None:
-    """Raise unless a model is of the kind that a command is for."""
+def check_kind(trained: Trained, kind: type | tuple[type, ...], command: str) -> None:
+    """Raise unless a model is of the kind, or of one of those, of a command."""
     if not isinstance(trained.model, kind):
         name = type(trained.model).__name__
         raise RunError(f"{trained.name} is a {name}: {command} is not for it")

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from tformer.checks import check_positive
 from tformer.generate.writer import Writer, evaluating
+from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
 
@@ -42,7 +43,7 @@ class Beams(NamedTuple):
 
 
 def beam_search(
-    model: Transformer | GPT,
+    model: Transformer | GPT | CausalLM,
     given: Tensor,
     *,
     num_beams: int,
@@ -61,8 +62,8 @@ def beam_search(
     enough beams it is an exhaustive search. Vaswani et al. took K = 4 and α = 0.6.
 
     Args:
-        model: a trained Transformer, or a GPT.
-        given: the sources, ids (B, S); of a GPT the prompts, of one length.
+        model: a trained Transformer, GPT or CausalLM.
+        given: the sources, ids (B, S); of the others the prompts, of one length.
         num_beams: K.
         max_len: a text has at most so many tokens, the end token included; one that has
             not ended by then counts as it is.

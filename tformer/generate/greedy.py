@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 
 from tformer.generate.writer import Writer, evaluating
+from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
 
 
 def greedy(
-    model: Transformer | GPT,
+    model: Transformer | GPT | CausalLM,
     given: Tensor | Sequence[Sequence[int]],
     *,
     max_len: int,
@@ -30,15 +31,16 @@ def greedy(
     that has ended is filled up with padding, and the loop ends with the last of them.
 
     Args:
-        model: a trained Transformer, or a GPT.
-        given: of a Transformer the sources, ids (B, S). Of a GPT the prompts, ids
+        model: a trained Transformer, GPT or CausalLM.
+        given: of a Transformer the sources, ids (B, S). Of the others the prompts, ids
             (B, P), or a list of them where they differ in length.
         max_len: write at most so many tokens, the end token included.
         eos_id: the end token, or several; without one every row has `max_len` tokens.
         bos_id: the start token, with which a Transformer's target begins.
         src_key_mask: bool (B, S), True = a real token; src != pad_id if not given.
-        window: where a GPT's positions are used up, let it read its newest `window`
-            tokens anew, from position 0, and forget what was before them.
+        window: where a GPT's positions are used up, or a CausalLM's `max_len`, let it
+            read its newest `window` tokens anew, from position 0, and forget what was
+            before them.
 
     Returns:
         int64 (B, T), T <= max_len: what follows the start token or the prompt, with the

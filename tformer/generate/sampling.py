@@ -12,6 +12,7 @@ from torch import Tensor
 
 from tformer.checks import check_positive
 from tformer.generate.writer import Writer, evaluating
+from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
 
@@ -99,7 +100,7 @@ def draw(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
 
 
 def sample(
-    model: Transformer | GPT,
+    model: Transformer | GPT | CausalLM,
     given: Tensor | Sequence[Sequence[int]],
     *,
     max_len: int,
@@ -119,8 +120,8 @@ def sample(
     sees what the one before it has left. Hugging Face has the same order.
 
     Args:
-        model: a trained Transformer, or a GPT.
-        given: of a Transformer the sources, ids (B, S). Of a GPT the prompts, ids
+        model: a trained Transformer, GPT or CausalLM.
+        given: of a Transformer the sources, ids (B, S). Of the others the prompts, ids
             (B, P), or a list of them where they differ in length.
         max_len: write at most so many tokens, the end token included.
         eos_id: the end token, or several; without one every row has `max_len` tokens.
@@ -133,8 +134,9 @@ def sample(
         generator: where the randomness comes from: one with the same seed gives the
             same text, for the same batch on the same device.
         src_key_mask: bool (B, S), True = a real token; src != pad_id if not given.
-        window: where a GPT's positions are used up, let it read its newest `window`
-            tokens anew, from position 0, and forget what was before them.
+        window: where a GPT's positions are used up, or a CausalLM's `max_len`, let it
+            read its newest `window` tokens anew, from position 0, and forget what was
+            before them.
 
     Returns:
         int64 (B, T), as `greedy`.

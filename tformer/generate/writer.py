@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from tformer.checks import check_positive
+from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
 
@@ -25,14 +26,15 @@ class Writer:
     others already write (as the first LLaMA did, arXiv:2302.13971).
 
     Args:
-        model: a trained Transformer, or a GPT.
-        given: of a Transformer the sources, ids (B, S). Of a GPT the prompts, ids
+        model: a trained Transformer, GPT or CausalLM.
+        given: of a Transformer the sources, ids (B, S). Of the others the prompts, ids
             (B, P), or a list of them where they differ in length.
         max_len: how many tokens will be written at most.
         eos_id: the end token, or several, or None.
         bos_id: the start token of a Transformer's target.
         src_key_mask: bool (B, S), True = a real token; src != pad_id if not given.
-        window: where a GPT's positions are used up, read so many tokens anew.
+        window: where the positions of a GPT are used up, or the `max_len` of a
+            CausalLM, read so many tokens anew.
 
     Raises:
         TypeError: a size or a token is not an int, or a mask not boolean.
@@ -41,7 +43,7 @@ class Writer:
 
     def __init__(
         self,
-        model: Transformer | GPT,
+        model: Transformer | GPT | CausalLM,
         given: Tensor | Sequence[Sequence[int]],
         *,
         max_len: int,
@@ -94,8 +96,8 @@ class Writer:
         self.fill_id = fill if fill is not None else stops[0] if stops else 0
 
         room = prompts.shape[1] + max_len - 1  # the last token is not read again
-        endless = not isinstance(model, GPT) and model.config.positions != "learned"
-        limit = room if endless else model.config.max_len
+        ends = positions_of(model) == "learned" or window is not None
+        limit = model.config.max_len if ends else room
         if prompts.shape[1] > limit and window is None:
             raise ValueError(
                 f"given has a prompt of {prompts.shape[1]} tokens, but the model's "
@@ -109,7 +111,7 @@ class Writer:
         self._room = min(room, limit)
         self._window = window
         self._text = prompts[:, :0]  # all that was read, where a window needs it
-        self._cache = model.new_cache(self._room)
+        self._cache: Any = model.new_cache(self._room)
         self._finite = torch.ones((), dtype=torch.bool, device=prompts.device)
 
     def _check_id(self, name: str, token: int | None) -> None:
@@ -127,7 +129,7 @@ class Writer:
             if self._cache.length + newest.shape[1] > self._room:
                 newest = self._text[:, -self._window :]
                 self._cache = self.model.new_cache(self._room)
-        if isinstance(self.model, GPT):
+        if not isinstance(self.model, Transformer):
             logits = self.model(newest, cache=self._cache, last_only=True)
         else:
             logits = self.model.decode(
@@ -187,8 +189,17 @@ class Writer:
         return ids[:, : int(needed.any(0).sum())]
 
 
+def positions_of(model: Transformer | GPT | CausalLM) -> str:
+    """Return the kind of a model's positions: only "learned" ones end."""
+    if isinstance(model, GPT):
+        return "learned"
+    if isinstance(model, CausalLM):
+        return model.config.parts.positions
+    return model.config.positions
+
+
 def _stack_prompts(
-    model: GPT, given: Tensor | Sequence[Sequence[int]], window: int | None
+    model: GPT | CausalLM, given: Tensor | Sequence[Sequence[int]], window: int | None
 ) -> tuple[Tensor, Tensor]:
     """Return prompts as ids (B, P), and by how much each is longer than the shortest.
 

@@ -1,4 +1,4 @@
-"""Whole models, built from `tformer.nn`: Transformer, GPT and BERT, and their sizes.
+"""Whole models, built from `tformer.nn`: Transformer, GPT, BERT, CausalLM, and sizes.
 
 No part lives here, and nothing that trains a model or writes with it.
 """

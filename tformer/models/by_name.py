@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from tformer.models.bert import BERT, BERTConfig
+    from tformer.models.causal_config import CausalLMConfig
+    from tformer.models.causal_lm import CausalLM
     from tformer.models.config import TransformerConfig
     from tformer.models.gpt import GPT, GPTConfig
     from tformer.models.transformer import Transformer
 
 
-Model: TypeAlias = "Transformer | GPT | BERT"
-ModelConfig: TypeAlias = "TransformerConfig | GPTConfig | BERTConfig"
+Model: TypeAlias = "Transformer | GPT | BERT | CausalLM"
+ModelConfig: TypeAlias = "TransformerConfig | GPTConfig | BERTConfig | CausalLMConfig"
 
 # The name of a class, its module, and its config's class and module.
 ARCHITECTURES = {
     "Transformer": ("transformer", "TransformerConfig", "config"),
     "GPT": ("gpt", "GPTConfig", "gpt"),
     "BERT": ("bert", "BERTConfig", "bert"),
+    "CausalLM": ("causal_lm", "CausalLMConfig", "causal_config"),
 }
 
 

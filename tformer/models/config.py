@@ -18,11 +18,27 @@ _SIZES = (
     "max_len",
     "num_segments",
 )
-_OPTIONAL_SIZES = ("num_kv_heads", "d_ff", "tgt_vocab_size")
+_OPTIONAL_SIZES = ("num_kv_heads", "head_dim", "d_ff", "tgt_vocab_size")
 _FLAGS = ("norm_first", "bias", "tie_embeddings")
 
 
 def check_model(config: Any) -> None:
+    """Check the fields that the configurations of Transformer, GPT and BERT share.
+
+    Raises:
+        TypeError: a size or `pad_id` is not an int, or a flag not a bool.
+        ValueError: a value is out of its range.
+    """
+    check_shared(config)
+    check_divisible(d_model=config.d_model, num_heads=config.num_heads)
+    if config.activation not in ACTIVATIONS:
+        raise ValueError(
+            f"activation ({config.activation!r}) must be one of "
+            f"{', '.join(ACTIVATIONS)}"
+        )
+
+
+def check_shared(config: Any) -> None:
     """Check the fields that the configurations of all models share.
 
     Raises:
@@ -34,15 +50,9 @@ def check_model(config: Any) -> None:
             check_positive(**{name: size})
         if name in _FLAGS and not isinstance(size, bool):  # "false" would be true
             raise TypeError(f"{name} must be a bool, not {type(size).__name__}")
-    check_divisible(d_model=config.d_model, num_heads=config.num_heads)
     if config.num_kv_heads is not None:
         check_divisible(num_heads=config.num_heads, num_kv_heads=config.num_kv_heads)
     check_probability(dropout=config.dropout)
-    if config.activation not in ACTIVATIONS:
-        raise ValueError(
-            f"activation ({config.activation!r}) must be one of "
-            f"{', '.join(ACTIVATIONS)}"
-        )
     if not 0 < config.eps < math.inf:
         raise ValueError(f"eps ({config.eps}) must be above 0 and finite")
     pad_id, vocab_size = config.pad_id, config.vocab_size
@@ -71,7 +81,7 @@ class TransformerConfig:
         num_decoder_layers: layers of the decoder.
         d_ff: inner width of the feed-forward networks.
         dropout: probability in [0, 1), everywhere.
-        activation: "relu", "gelu" or "gelu_tanh".
+        activation: "relu", "gelu", "gelu_tanh" or "relu2".
         norm_first: pre-norm instead of post-norm.
         eps: added to the variance in the norms.
         bias: give linear layers and norms a bias.

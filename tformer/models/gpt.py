@@ -33,7 +33,7 @@ class GPTConfig:
         max_len: the context: the longest text that the model can see.
         dropout: probability in [0, 1): of the embedded text, of the attention weights
             and of each sub-layer's output.
-        activation: "relu", "gelu" or "gelu_tanh".
+        activation: "relu", "gelu", "gelu_tanh" or "relu2".
         eps: added to the variance in the norms.
         bias: give linear layers and norms a bias.
         tie_embeddings: make logits with the embedding matrix.

@@ -3,6 +3,9 @@
 B batch · G key/value heads · T new tokens · L tokens so far · Dh head_dim
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -185,3 +188,31 @@ class DecoderCache:
         """Let row i go on from row rows[i]. Only rows of one source change places."""
         for layer in self.layers:
             layer.target.reorder(rows)
+
+
+class StackCache:
+    """The caches of the layers of a `CausalLM`, which `model.new_cache(max_len)` makes.
+
+    Args:
+        layers: what each layer's attention makes of `new_cache(max_len)`: it has a
+            `length`, which counts the tokens so far, `nbytes` and `reorder`.
+    """
+
+    def __init__(self, layers: Sequence[Any]) -> None:
+        self.layers = list(layers)
+
+    @property
+    def length(self) -> int:
+        """How many tokens the model has seen: the position of the next one."""
+        length: int = self.layers[0].length
+        return length
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of all layers, in bytes."""
+        return sum(each.nbytes for each in self.layers)
+
+    def reorder(self, rows: Tensor) -> None:
+        """Let row i go on from what was row rows[i], as a beam search needs."""
+        for each in self.layers:
+            each.reorder(rows)

@@ -16,6 +16,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
     "gelu": functional.gelu,
     "gelu_tanh": partial(functional.gelu, approximate="tanh"),  # GPT-2's
+    "relu2": lambda x: functional.relu(x).square(),  # So et al. 2021, arXiv:2109.08668
 }
 
 
@@ -28,7 +29,7 @@ class FeedForward(nn.Module):
     Args:
         d_model: width D of input and output.
         d_ff: inner width F.
-        activation: "relu", as in the paper, "gelu" or "gelu_tanh".
+        activation: "relu", as in the paper, "gelu", "gelu_tanh" or "relu2".
         dropout: probability in [0, 1) of dropping an inner number.
         bias: give both layers a bias.
 

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from tformer.nn.attention import attention_weights, mix_values
 from tformer.nn.attention_checks import check_values
-from tformer.nn.heads import MultiHeadAttention
 
 
 class RecordedWeights(Mapping[nn.Module, Tensor]):
@@ -58,7 +57,8 @@ def record_weights(model: nn.Module) -> Iterator[RecordedWeights]:
     gradients where these are on.
 
     Args:
-        model: a `MultiHeadAttention`, or whatever holds some.
+        model: a `MultiHeadAttention` or `SelfAttention`, or whatever holds some: each
+            module whose class has `attend`.
 
     Yields:
         `RecordedWeights`, filled by each forward: by module, or by its name.
@@ -67,15 +67,17 @@ def record_weights(model: nn.Module) -> Iterator[RecordedWeights]:
         # torch.compile puts what it compiles below a name of its own
         name.replace("_orig_mod.", ""): module
         for name, module in model.named_modules(remove_duplicate=False)
-        if isinstance(module, MultiHeadAttention)
+        if hasattr(type(module), "attend")
     }
     weights = RecordedWeights(attentions)
-    before = {each: vars(each).get("attend") for each in attentions.values()}
+    before: dict[Any, Any] = {
+        each: vars(each).get("attend") for each in attentions.values()
+    }
     for each, outer in before.items():
         keeps = [partial(weights._kept.__setitem__, each)]
         if outer is not None:  # a block around this one keeps them too
             keeps += outer.args[0]
-        each.attend = partial(_attend_and_keep, keeps)  # type: ignore[assignment]
+        each.attend = partial(_attend_and_keep, keeps)
     try:
         yield weights
     finally:

@@ -55,7 +55,7 @@ def rotate(x: Tensor, cosine: Tensor, sine: Tensor, *, layout: str = "pairs") ->
     """
     check_layout(layout)
     if layout == "pairs":
-        a, b = x.unflatten(-1, (-1, 2)).unbind(-1)  # (..., T, Dh/2)
+        a, b = x[..., 0::2], x[..., 1::2]  # (..., T, Dh/2)
     else:
         a, b = x.chunk(2, dim=-1)  # (..., T, Dh/2)
     turned = a * cosine - b * sine, a * sine + b * cosine
@@ -154,14 +154,14 @@ def pairs_to_halves(weight: Tensor, num_heads: int) -> Tensor:
         ValueError: the rows are no even number in each head.
     """
     check_divisible(rows=weight.shape[0], **{"2 · num_heads": 2 * num_heads})
-    by_pair = weight.unflatten(0, (num_heads, -1, 2))  # (H, Dh/2, 2, ...)
+    by_pair = weight.reshape(num_heads, -1, 2, *weight.shape[1:])  # (H, Dh/2, 2, ...)
     return by_pair.transpose(1, 2).flatten(0, 2)  # (H · Dh, ...)
 
 
 def halves_to_pairs(weight: Tensor, num_heads: int) -> Tensor:
     """Undo `pairs_to_halves`: row i of each head becomes row 2i again."""
     check_divisible(rows=weight.shape[0], **{"2 · num_heads": 2 * num_heads})
-    by_half = weight.unflatten(0, (num_heads, 2, -1))  # (H, 2, Dh/2, ...)
+    by_half = weight.reshape(num_heads, 2, -1, *weight.shape[1:])  # (H, 2, Dh/2, ...)
     return by_half.transpose(1, 2).flatten(0, 2)  # (H · Dh, ...)
 
 

@@ -11,10 +11,19 @@ from tformer.reference.attention import (
     scaled_dot_product_attention,
     softmax,
 )
+from tformer.reference.block import Block
+from tformer.reference.causal_lm import CausalLM
 from tformer.reference.decoder import Decoder, DecoderLayer
 from tformer.reference.embedding import TokenEmbedding
 from tformer.reference.encoder import Encoder, EncoderLayer
-from tformer.reference.feed_forward import FeedForward, gelu, gelu_tanh, relu
+from tformer.reference.feed_forward import (
+    FeedForward,
+    gelu,
+    gelu_tanh,
+    relu,
+    relu2,
+)
+from tformer.reference.gated import GatedFeedForward, sigmoid, silu
 from tformer.reference.heads import MultiHeadAttention, merge_heads, split_heads
 from tformer.reference.interop import from_torch
 from tformer.reference.masks import (
@@ -31,6 +40,7 @@ from tformer.reference.positions import (
 )
 from tformer.reference.recording import record_weights
 from tformer.reference.residual import Residual
+from tformer.reference.rms_norm import RMSNorm, rms_norm
 from tformer.reference.rotary import (
     RotaryPositions,
     halves_to_pairs,
@@ -45,20 +55,26 @@ from tformer.reference.rotary_scaling import (
     scale_yarn,
     yarn_factor,
 )
+from tformer.reference.self_attention import SelfAttention
 from tformer.reference.transformer import EncoderDecoder, Transformer
 
 __all__ = [
+    "Block",
+    "CausalLM",
     "Decoder",
     "DecoderLayer",
     "Encoder",
     "EncoderDecoder",
     "EncoderLayer",
     "FeedForward",
+    "GatedFeedForward",
     "LayerNorm",
     "LearnedPositionalEmbedding",
     "MultiHeadAttention",
+    "RMSNorm",
     "Residual",
     "RotaryPositions",
+    "SelfAttention",
     "SinusoidalPositionalEncoding",
     "TokenEmbedding",
     "Transformer",
@@ -75,6 +91,8 @@ __all__ = [
     "pairs_to_halves",
     "record_weights",
     "relu",
+    "relu2",
+    "rms_norm",
     "rotary_frequencies",
     "rotate",
     "scale_linear",
@@ -82,6 +100,8 @@ __all__ = [
     "scale_ntk",
     "scale_yarn",
     "scaled_dot_product_attention",
+    "sigmoid",
+    "silu",
     "sinusoidal_positional_encoding",
     "sliding_window_mask",
     "softmax",

@@ -28,7 +28,7 @@ class DecoderLayer:
             Without "cross_attn" there is no source: such are the layers of a GPT.
         num_heads: heads H; divides D.
         num_kv_heads: key/value heads; divides H. H if not given.
-        activation: "relu", "gelu" or "gelu_tanh".
+        activation: "relu", "gelu", "gelu_tanh" or "relu2".
         norm_first: pre-norm instead of the paper's post-norm.
         eps: added to the variance in the norms.
     """

@@ -26,7 +26,7 @@ class EncoderLayer:
             "feed_forward_residual", each name followed by the part's own.
         num_heads: heads H; divides D.
         num_kv_heads: key/value heads; divides H. H if not given.
-        activation: "relu", "gelu" or "gelu_tanh".
+        activation: "relu", "gelu", "gelu_tanh" or "relu2".
         norm_first: pre-norm instead of the paper's post-norm.
         eps: added to the variance in the norms.
     """

@@ -32,10 +32,16 @@ def gelu_tanh(x: np.ndarray) -> np.ndarray:
     return x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
 
 
+def relu2(x: np.ndarray) -> np.ndarray:
+    """Square what ReLU leaves: max(0, x)² (So et al. 2021, arXiv:2109.08668)."""
+    return np.square(relu(x))
+
+
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": relu,
     "gelu": gelu,
     "gelu_tanh": gelu_tanh,
+    "relu2": relu2,
 }
 
 
@@ -48,7 +54,7 @@ class FeedForward:
     Args:
         weights: "linear1.weight" (F, D), "linear2.weight" (D, F) and, or not, their
             biases.
-        activation: "relu", as in the paper, "gelu" or "gelu_tanh".
+        activation: "relu", as in the paper, "gelu", "gelu_tanh" or "relu2".
 
     Raises:
         ValueError: `activation` is unknown.

@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 
 from tformer.reference.attention import attention_weights, mix_values
-from tformer.reference.heads import MultiHeadAttention
 
 
-class RecordedWeights(dict[MultiHeadAttention, np.ndarray]):
+class RecordedWeights(dict[Any, np.ndarray]):
     """The weights (B, H, T, S) of each attention that ran, as they were the last time.
 
     `weights[model.encoder.layers[0].self_attn]`, or by its name in the model:
     `weights["encoder.layers.0.self_attn"]`.
     """
 
-    def __init__(self, attentions: dict[str, MultiHeadAttention]) -> None:
+    def __init__(self, attentions: dict[str, Any]) -> None:
         super().__init__()
         self.attentions = attentions
 
@@ -40,7 +39,7 @@ def record_weights(model: Any) -> Iterator[RecordedWeights]:
     """Keep the weights of every attention of a model while the block runs.
 
     Args:
-        model: a `MultiHeadAttention`, or whatever holds some.
+        model: a `MultiHeadAttention` or `SelfAttention`, or whatever holds some.
 
     Yields:
         `RecordedWeights`, filled by each call.
@@ -58,7 +57,7 @@ def record_weights(model: Any) -> Iterator[RecordedWeights]:
 
 def _attend_and_keep(
     weights: RecordedWeights,
-    attention: MultiHeadAttention,
+    attention: Any,
     query: np.ndarray,
     key: np.ndarray,
     value: np.ndarray,
@@ -70,9 +69,9 @@ def _attend_and_keep(
     return mix_values(weights[attention], value)
 
 
-def _attentions(part: Any, name: str = "") -> Iterator[tuple[str, MultiHeadAttention]]:
+def _attentions(part: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Find each attention in a part of a model, and its name."""
-    if isinstance(part, MultiHeadAttention):
+    if hasattr(part, "attend"):
         yield name, part
         return
     inside = enumerate(part) if isinstance(part, list) else vars(part).items()

@@ -1,0 +1,184 @@
+"""CausalLM: a language model built from the parts that open models have today.
+
+B batch · T length · D d_model · V vocabulary · H heads · N layers
+"""
+
+import math
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tformer.fast.linear import Linear
+from tformer.models.causal_config import CausalLMConfig
+from tformer.nn.block import Block
+from tformer.nn.cache import StackCache
+from tformer.nn.embedding import TokenEmbedding
+from tformer.nn.feed_forward import FeedForward
+from tformer.nn.gated import GatedFeedForward
+from tformer.nn.norm import LayerNorm
+from tformer.nn.positions import (
+    LearnedPositionalEmbedding,
+    SinusoidalPositionalEncoding,
+)
+from tformer.nn.rms_norm import RMSNorm
+from tformer.nn.rotary import RotaryPositions, rotary_frequencies
+from tformer.nn.self_attention import SelfAttention
+
+# The last matrix of each sub-layer, by the end of its name: it is drawn smaller.
+LAST = ("out_proj.weight", "linear2.weight", "down_proj.weight")
+SINUSOIDS = 4096  # computed beforehand; the table grows when a longer text comes
+
+
+class CausalLM(nn.Module):
+    """Predict each next token of a text from the tokens up to it.
+
+    Embedding, N blocks, a last norm, logits: as `GPT`, but built with the parts that
+    its config names. With those of GPT it computes the same numbers.
+
+    Args:
+        config: sizes and parts.
+    """
+
+    def __init__(self, config: CausalLMConfig) -> None:
+        super().__init__()
+        c = self.config = config
+        self.embedding = TokenEmbedding(
+            c.vocab_size, c.d_model, scale=c.parts.scale_embedding
+        )
+        self.positions = make_positions(c)
+        self.dropout = nn.Dropout(c.dropout)
+        rotary = make_rotary(c)  # one table for all layers
+        self.blocks = nn.ModuleList(
+            Block(
+                make_attention(c, layer, rotary),
+                make_feed_forward(c),
+                partial(make_norm, c, c.d_model),
+                placement=c.parts.placement,
+                dropout=c.dropout,
+            )
+            for layer in range(c.num_layers)
+        )
+        # Post-norm ends each block with a norm already.
+        self.norm = None if c.parts.placement == "post" else make_norm(c, c.d_model)
+        self.output = None
+        if not c.tie_embeddings:
+            self.output = Linear(c.d_model, c.vocab_size, bias=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new matrices as GPT-2: standard deviation 0.02, the last ones smaller.
+
+        The 2N sub-layers each add to one sum. So that it does not grow with N, the
+        last matrix of each is drawn smaller by √(2N). Biases are 0; gains and sinks
+        begin as their modules make them.
+        """
+        smaller = 0.02 / math.sqrt(2 * self.config.num_layers)
+        for name, parameter in self.named_parameters():
+            if parameter.ndim > 1:
+                std = smaller if name.endswith(LAST) else 0.02
+                nn.init.normal_(parameter, std=std)
+            elif name.endswith("bias"):
+                nn.init.zeros_(parameter)
+
+    def forward(
+        self,
+        ids: Tensor,
+        *,
+        cache: StackCache | None = None,
+        last_only: bool = False,
+    ) -> Tensor:
+        """Score the next token at every position.
+
+        Args:
+            ids: (B, T). Position t sees ids[:, : t + 1], or the window of it.
+            cache: of `new_cache`. The ids are then only what is new since the last
+                call: their positions start at cache.length.
+            last_only: score what follows the last position only: (B, 1, V).
+
+        Returns:
+            logits (B, T, V).
+
+        Raises:
+            TypeError: the ids are not integers.
+            ValueError: an id is unknown, the text is empty, or beyond learned
+                positions.
+        """
+        x = self.embedding(ids)  # (B, T, D)
+        if self.positions is not None:
+            x = self.positions(x, start=0 if cache is None else cache.length)
+        x = self.dropout(x)
+        for i, block in enumerate(self.blocks):
+            x = block(x, cache=None if cache is None else cache.layers[i])  # (B, T, D)
+        x = x if self.norm is None else self.norm(x)
+        return self.logits(x[:, -1:] if last_only else x)
+
+    def logits(self, x: Tensor) -> Tensor:
+        """Score every token of the vocabulary: (B, T, D) to (B, T, V)."""
+        logits = self.embedding.logits(x) if self.output is None else self.output(x)
+        cap = self.config.parts.logit_cap
+        return logits if cap is None else cap * torch.tanh(logits / cap)
+
+    def new_cache(self, max_len: int) -> StackCache:
+        """Make an empty cache for texts of so many tokens."""
+        blocks: Iterable[Any] = self.blocks
+        return StackCache([block.new_cache(max_len) for block in blocks])
+
+
+def make_positions(c: CausalLMConfig) -> nn.Module | None:
+    """Make what is added to the embedded tokens, if anything is."""
+    if c.parts.positions == "learned":
+        return LearnedPositionalEmbedding(c.max_len, c.d_model)
+    if c.parts.positions == "sinusoidal":
+        return SinusoidalPositionalEncoding(
+            c.d_model, max_len=min(c.max_len, SINUSOIDS)
+        )
+    return None
+
+
+def make_rotary(c: CausalLMConfig) -> RotaryPositions | None:
+    """Make what turns queries and keys, if anything does."""
+    if c.parts.positions != "rotary":
+        return None
+    frequencies = rotary_frequencies(c.width_of_head, base=c.parts.rotary_base)
+    return RotaryPositions(frequencies, layout=c.parts.rotary_layout)
+
+
+def make_norm(c: CausalLMConfig, width: int) -> nn.Module:
+    """Make a norm of this width, of the kind that the config names."""
+    if c.parts.norm == "layer":
+        return LayerNorm(width, c.eps, bias=c.bias)
+    return RMSNorm(width, c.eps, plus_one=c.parts.norm == "rms_plus_one")
+
+
+def make_attention(
+    c: CausalLMConfig, layer: int, rotary: RotaryPositions | None
+) -> nn.Module:
+    """Make the attention of a layer."""
+    return SelfAttention(
+        c.d_model,
+        c.num_heads,
+        num_kv_heads=c.num_kv_heads,
+        head_dim=c.head_dim,
+        bias=c.bias,
+        dropout=c.dropout,
+        rotary=rotary,
+        qk_norm=partial(make_norm, c) if c.parts.qk_norm else None,
+        window=c.parts.window_of(layer),
+        sinks=c.parts.sinks,
+        softcap=c.parts.softcap,
+        scale=c.parts.score_scale,
+    )
+
+
+def make_feed_forward(c: CausalLMConfig) -> nn.Module:
+    """Make the feed-forward network of a layer."""
+    if c.parts.gated:
+        return GatedFeedForward(
+            c.d_model, c.inner_width, gate=c.parts.feed_forward, bias=c.bias
+        )
+    return FeedForward(
+        c.d_model, c.inner_width, activation=c.parts.feed_forward, bias=c.bias
+    )
