@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         scale_yarn,
         yarn_factor,
     )
+    from tformer.nn.tiles import tiled_attention
     from tformer.pretrained import load_pretrained
     from tformer.training.checkpoint import load_checkpoint, save_checkpoint
     from tformer.training.loop import train
@@ -112,6 +113,7 @@ __all__ = [
     "scale_yarn",
     "scaled_dot_product_attention",
     "sliding_window_mask",
+    "tiled_attention",
     "train",
     "yarn_factor",
 ]
@@ -139,6 +141,7 @@ _NAMES_OF = {
     "nn.feed_forward": ["FeedForward"],
     "nn.norm": ["LayerNorm"],
     "nn.residual": ["Residual"],
+    "nn.tiles": ["tiled_attention"],
     "nn.embedding": ["TokenEmbedding"],
     "nn.encoder": ["Encoder", "EncoderLayer"],
     "nn.decoder": ["Decoder", "DecoderLayer"],

@@ -56,6 +56,7 @@ from tformer.reference.rotary_scaling import (
     yarn_factor,
 )
 from tformer.reference.self_attention import SelfAttention
+from tformer.reference.tiles import tiled_attention, tiled_backward, tiled_forward
 from tformer.reference.transformer import EncoderDecoder, Transformer
 
 __all__ = [
@@ -106,5 +107,8 @@ __all__ = [
     "sliding_window_mask",
     "softmax",
     "split_heads",
+    "tiled_attention",
+    "tiled_backward",
+    "tiled_forward",
     "yarn_factor",
 ]

@@ -57,7 +57,7 @@ def attention_weights(
         ValueError: batches or heads do not match, the mask or the bias has another
             shape, or `softcap` is not above 0 and finite.
     """
-    _check_attention(query, key, attn_mask, bias, softcap)
+    check_attention(query, key, attn_mask, bias, softcap)
     (H, T, Dh), S = query.shape[1:], key.shape[2]
     scale = 1.0 / math.sqrt(Dh) if scale is None else scale
     allowed = combine_masks(attn_mask, causal_mask(T, S) if is_causal else None)
@@ -118,13 +118,7 @@ def scaled_dot_product_attention(
     Returns:
         (B, H, T, Dv); zeros where a query may attend to nothing.
     """
-    if value.dtype.kind != "f":
-        raise TypeError(f"value must be floating, not {value.dtype}")
-    if value.shape[:3] != key.shape[:3]:
-        raise ValueError(
-            "value and key must agree in batch, heads and length: "
-            f"value is {value.shape}, key is {key.shape}"
-        )
+    check_values(key, value)
     weights = attention_weights(
         query,
         key,
@@ -137,7 +131,7 @@ def scaled_dot_product_attention(
     return mix_values(weights, value)  # (B, H, T, Dv)
 
 
-def _check_attention(
+def check_attention(
     query: np.ndarray,
     key: np.ndarray,
     attn_mask: np.ndarray | None,
@@ -163,3 +157,14 @@ def _check_attention(
             check_fits(name, x, (B, H, T, S))
     if softcap is not None and not 0 < softcap < math.inf:
         raise ValueError(f"softcap ({softcap}) must be above 0 and finite")
+
+
+def check_values(key: np.ndarray, value: np.ndarray) -> None:
+    """Refuse values that do not belong to the keys."""
+    if value.dtype.kind != "f":
+        raise TypeError(f"value must be floating, not {value.dtype}")
+    if value.shape[:3] != key.shape[:3]:
+        raise ValueError(
+            "value and key must agree in batch, heads and length: "
+            f"value is {value.shape}, key is {key.shape}"
+        )

@@ -1,0 +1,255 @@
+"""Attention in tiles is attention: outputs, gradients, dead rows, memory."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from attention_inputs import DV, B, G, H, S, T, draw
+from tformer import scaled_dot_product_attention, tiled_attention
+from tformer.nn.tiles import Tiling, is_hidden, tiled_forward, tiles
+
+BIAS_AND_MASK = [(1, 1, 1, 1), (1, 1, T, S), (1, H, 1, S), (B, 1, 1, S), (B, H, T, S)]
+
+
+def differentiated(attend, tensors, *mask, **options):
+    """The output, and the gradients for a loss that weighs every number of it."""
+    inputs = [x.detach().requires_grad_() for x in tensors]
+    bias = options.get("bias")
+    if bias is not None:
+        options["bias"] = bias.detach().requires_grad_()
+        inputs.append(options["bias"])
+    output = attend(*inputs[:3], *mask, **options)
+    weights = torch.cos(torch.arange(output.numel(), dtype=torch.float64))
+    loss = (output * weights.view(output.shape)).sum()
+    return output, *torch.autograd.grad(loss, inputs)
+
+
+def compare(tensors, *mask, query_tile=64, key_tile=64, atol=1e-12, **options):
+    size = {"query_tile": query_tile, "key_tile": key_tile}
+    ours = differentiated(tiled_attention, tensors, *mask, **options, **size)
+    wanted = differentiated(scaled_dot_product_attention, tensors, *mask, **options)
+    for one, other in zip(ours, wanted, strict=True):
+        assert_close(one, other, rtol=0, atol=atol)
+    return ours
+
+
+@settings(max_examples=150)
+@given(
+    sizes=st.tuples(*[st.integers(1, 9)] * 2, *[st.integers(1, 3)] * 4),
+    groups=st.integers(1, 3),
+    tile=st.tuples(st.integers(1, 10), st.integers(1, 10)),
+    share=st.sampled_from([None, 0.0, 0.3, 0.9]),
+    with_bias=st.booleans(),
+    is_causal=st.booleans(),
+    softcap=st.sampled_from([None, 0.7]),
+    scale=st.sampled_from([None, 1.3, -0.4]),
+    seed=st.integers(0, 999),
+)
+def test_is_attention(
+    sizes, groups, tile, share, with_bias, is_causal, softcap, scale, seed
+):
+    torch.manual_seed(seed)
+    queries, keys, batch, kv_heads, width, value_width = sizes
+    tensors = (
+        draw(kv_heads * groups, queries, width, batch=batch),
+        draw(kv_heads, keys, width, batch=batch),
+        draw(kv_heads, keys, value_width, batch=batch),
+    )
+    mask = None if share is None else torch.rand(batch, 1, queries, keys) < share
+    options = {"is_causal": is_causal, "softcap": softcap, "scale": scale}
+    if with_bias:
+        options["bias"] = torch.randn(queries, keys, dtype=torch.float64)
+    compare(tensors, mask, query_tile=tile[0], key_tile=tile[1], **options)
+
+
+@pytest.mark.parametrize("shape", [(T, S), *BIAS_AND_MASK], ids=str)
+@pytest.mark.parametrize("tile", [(1, 1), (2, 3), (3, 2), (5, 7)])
+def test_every_shape_of_mask_and_bias(shape, tile):
+    tensors = draw(), draw(G, S), draw(G, S, DV)
+    bias = torch.randn(shape, dtype=torch.float64)
+    for mask in (None, torch.rand(shape) < 0.6):
+        compare(tensors, mask, bias=bias, query_tile=tile[0], key_tile=tile[1])
+
+
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"softcap": 0.8}])
+def test_gradients_by_differences(options):
+    tensors = [draw(2, 5, 3), draw(1, 7, 3), draw(1, 7, 2)]
+    for x in tensors:
+        x.requires_grad_()
+
+    def attend(*inputs):
+        return tiled_attention(*inputs, query_tile=2, key_tile=3, **options)
+
+    assert torch.autograd.gradcheck(attend, tensors)
+
+
+def test_only_what_needs_a_gradient_gets_one():
+    query, key, value = draw(), draw(G, S).requires_grad_(), draw(G, S, DV)
+    tiled_attention(query, key, value, query_tile=2, key_tile=3).sum().backward()
+    wanted = differentiated(
+        lambda *x: scaled_dot_product_attention(*x), (query, key, value)
+    )
+    assert wanted[2].abs().max() > 0
+    assert query.grad is None
+    assert key.grad.abs().max() > 0
+
+
+class TestDeadRows:
+    """Queries that may attend to nothing, in all tiles or only in the first."""
+
+    @pytest.mark.parametrize("key_tile", [1, 2, 3, 7, 64])
+    @pytest.mark.parametrize("softcap", [None, 0.5])
+    def test_give_zeros(self, key_tile, softcap):
+        tensors = draw(), draw(G, S), draw(G, S, DV)
+        mask = torch.rand(B, H, T, S) < 0.5
+        mask[:, :, 2] = False
+        with torch.autograd.detect_anomaly():
+            output, d_query, *others = compare(
+                tensors, mask, softcap=softcap, query_tile=2, key_tile=key_tile
+            )
+        assert torch.equal(output[:, :, 2], torch.zeros(B, H, DV).double())
+        assert torch.equal(d_query[:, :, 2], torch.zeros_like(d_query[:, :, 2]))
+        assert all(x.isfinite().all() for x in (d_query, *others))
+
+    def test_before_the_first_key(self):
+        """Of nine causal queries the first two come before the first of seven keys."""
+        tensors = draw(length=9), draw(G, S), draw(G, S, DV)
+        output, d_query, *_ = compare(tensors, is_causal=True, query_tile=4, key_tile=2)
+        assert not output[:, :, :2].any()
+        assert not d_query[:, :, :2].any()
+        assert output[:, :, 2].any()
+
+    @pytest.mark.parametrize("offset", [0.0, -50.0, -5000.0, 5000.0])
+    def test_a_first_tile_that_is_hidden_leaves_no_maximum(self, offset):
+        """Far below 0 a maximum of 0 that was left behind would round all to 0."""
+        tensors = draw(), draw(G, S), draw(G, S, DV)
+        mask = torch.ones(T, S, dtype=torch.bool)
+        mask[:, :3] = False
+        bias = torch.full((T, S), offset, dtype=torch.float64)
+        size = {"query_tile": 2, "key_tile": 3}
+        output, *_ = compare(tensors, mask, bias=bias, atol=1e-10, **size)
+        assert output.abs().amax(-1).min() > 1e-3
+
+    def test_logsumexp_says_so(self):
+        mask = torch.ones(1, 1, 1, T, S, dtype=torch.bool)
+        mask[..., 1, :] = False
+        query, key, value = draw(2), draw(2, S), draw(2, S, DV)
+        how = Tiling(mask, None, False, 0.3, None, 2, 3)
+        inputs = query[:, :, None], key[:, :, None], value[:, :, None]
+        _, logsumexp = tiled_forward(*inputs, how)
+        scores = (0.3 * query @ key.mT).masked_fill(~mask[0, 0], -math.inf)
+        assert_close(logsumexp[:, :, 0, :, 0], scores.logsumexp(-1))
+        assert (logsumexp[..., 1, 0] == -math.inf).all()
+
+
+def test_large_scores_do_not_overflow():
+    """Scores beyond 10,000, where exp is infinite."""
+    tensors = 1e4 * draw(), draw(G, S), draw(G, S, DV)
+    compare(tensors, query_tile=2, key_tile=3, atol=1e-10)
+
+
+def test_tiles_of_the_future_are_never_read():
+    query = draw(length=8).requires_grad_()
+    key, value = draw(G, 8), draw(G, 8, DV)
+    key[:, :, 4:] = value[:, :, 4:] = math.nan
+    output = tiled_attention(
+        query, key, value, is_causal=True, query_tile=2, key_tile=4
+    )
+    assert output[:, :, :4].isfinite().all()
+    assert output[:, :, 4:].isnan().all()
+    (d_query,) = torch.autograd.grad(output[:, :, :4].sum(), query)
+    assert d_query[:, :, :4].isfinite().all()
+
+
+@given(length=st.integers(1, 30), size=st.integers(1, 12))
+def test_tiles_are_all_positions_once(length, size):
+    cut = [range(length)[part] for part in tiles(length, size)]
+    assert [i for part in cut for i in part] == list(range(length))
+    assert all(len(part) == size for part in cut[:-1])
+
+
+@given(st.tuples(*[st.integers(1, 12)] * 4))
+def test_hidden_tiles_are_those_without_a_visible_key(sizes):
+    queries, keys, query_tile, key_tile = sizes
+    seen = torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
+    for rows in tiles(queries, query_tile):
+        for columns in tiles(keys, key_tile):
+            hidden = is_hidden(rows, columns, queries, keys)
+            assert hidden == (not seen[rows, columns].any())
+
+
+def kept_for_backward(attend, *inputs, **options):
+    """How many numbers autograd keeps, beside those of the inputs."""
+    kept = {}
+    owners = {x.untyped_storage().data_ptr() for x in inputs}
+
+    def note(x):
+        if x.untyped_storage().data_ptr() not in owners:
+            kept[x.untyped_storage().data_ptr()] = x.numel()
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda x: x):
+        attend(*inputs, **options)
+    return sum(kept.values())
+
+
+def test_no_weights_are_kept():
+    inputs = [draw(2, 50, 4, batch=1).requires_grad_() for _ in range(3)]
+    tiled = kept_for_backward(tiled_attention, *inputs)
+    assert tiled == 2 * 50 * (4 + 1)  # the output, and a number for each query
+    by_formula = kept_for_backward(scaled_dot_product_attention, *inputs, softcap=9.0)
+    assert by_formula > 2 * 50 * 50
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_summed_in_float32(dtype):
+    exact = draw(), draw(G, S), draw(G, S, DV)
+    tensors = [x.to(dtype) for x in exact]
+    size = {"query_tile": 2, "key_tile": 1}
+    ours = differentiated(tiled_attention, tensors, **size)
+    wanted = differentiated(scaled_dot_product_attention, [x.double() for x in tensors])
+    assert ours[0].dtype == dtype
+    for one, other in zip(ours, wanted, strict=True):
+        assert one.dtype == dtype
+        assert_close(one.double(), other, rtol=0, atol=4 * torch.finfo(dtype).eps)
+
+
+def test_autocast_changes_nothing():
+    tensors = [x.float() for x in (draw(), draw(G, S), draw(G, S, DV))]
+    wanted = differentiated(tiled_attention, tensors, key_tile=3)
+    with torch.autocast("cpu", torch.bfloat16):
+        ours = differentiated(tiled_attention, tensors, key_tile=3)
+    for one, other in zip(ours, wanted, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_arguments_are_left_as_they_are():
+    inputs = [draw(), draw(G, S), draw(G, S, DV)]
+    mask, bias = torch.rand(T, S) < 0.5, torch.randn(T, S).double()
+    before = [x.clone() for x in (*inputs, mask, bias)]
+    tiled_attention(*inputs, mask, bias=bias, softcap=2.0, is_causal=True, key_tile=2)
+    for x, old in zip((*inputs, mask, bias), before, strict=True):
+        assert torch.equal(x, old)
+
+
+def test_errors(raises):
+    query, key, value = draw(), draw(G, S), draw(G, S, DV)
+    for name in ("query_tile", "key_tile"):
+        with raises(ValueError, f"{name} (0) must be at least 1"):
+            tiled_attention(query, key, value, **{name: 0})
+    with raises(ValueError, "softcap (0.0) must be above 0 and finite"):
+        tiled_attention(query, key, value, softcap=0.0)
+    with raises(
+        TypeError, "bias must be floating, not torch.bool; a mask is `attn_mask`"
+    ):
+        tiled_attention(query, key, value, bias=torch.ones(T, S, dtype=torch.bool))
+    message = (
+        "value and key must agree in batch, heads and length: "
+        f"value is {(B, H, S, DV)}, key is {(B, G, S, 11)}"
+    )
+    with raises(ValueError, message):
+        tiled_attention(query, key, draw(H, S, DV))

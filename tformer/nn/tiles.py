@@ -1,0 +1,275 @@
+"""Attention in tiles: exact, and without all T × S scores at once (FlashAttention).
+
+B batch · H heads · G key/value heads · R = H / G queries of a group · T queries ·
+S keys · Dh head_dim · Dv width of a value
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from tformer.checks import check_positive
+from tformer.nn.attention_checks import check_scores, check_values
+
+
+class Tiling(NamedTuple):
+    """What makes the scores of a tile, and how large a tile is.
+
+    `attn_mask` and `bias` have five axes that broadcast to (B, G, R, T, S), or are
+    None; the rest is as in `tiled_attention`.
+    """
+
+    attn_mask: Tensor | None
+    bias: Tensor | None
+    is_causal: bool
+    scale: float
+    softcap: float | None
+    query_tile: int
+    key_tile: int
+
+
+def tiles(length: int, size: int) -> Iterator[slice]:
+    """Cut positions 0 to length − 1 into slices of `size`; the last may be shorter."""
+    for begin in range(0, length, size):
+        yield slice(begin, min(begin + size, length))
+
+
+def tile_of(x: Tensor, rows: slice, columns: slice) -> Tensor:
+    """Take a tile of a mask or a bias, which may have one row or column for all."""
+    everything = slice(None)
+    return x[
+        ...,
+        rows if x.shape[-2] > 1 else everything,
+        columns if x.shape[-1] > 1 else everything,
+    ]
+
+
+def is_hidden(rows: slice, columns: slice, T: int, S: int) -> bool:
+    """Say whether every key of a tile lies in the future of every query."""
+    return columns.start > rows.stop - 1 + S - T
+
+
+def tile_scores(
+    q: Tensor, k: Tensor, rows: slice, columns: slice, T: int, S: int, how: Tiling
+) -> tuple[Tensor, Tensor]:
+    """Compute the scores of one tile: scale · q kᵀ, capped, with bias, then masked.
+
+    Args:
+        q: (..., rows, Dh).
+        k: (..., columns, Dh).
+        rows: which queries these are, of T.
+        columns: which keys these are, of S.
+        T: number of all queries.
+        S: number of all keys.
+        how: see `Tiling`.
+
+    Returns:
+        The scores (..., rows, columns), -inf where hidden; and the slope of the cap
+        there, 1 − (capped / softcap)², which the backward pass needs.
+    """
+    scores = how.scale * q @ k.mT  # (..., rows, columns)
+    slope = torch.ones_like(scores[..., :1, :1])
+    if how.softcap is not None:
+        capped = torch.tanh(scores / how.softcap)
+        scores, slope = how.softcap * capped, 1 - capped.square()
+    if how.bias is not None:
+        scores = scores + tile_of(how.bias, rows, columns).to(scores.dtype)
+    if how.attn_mask is not None:
+        hidden = ~tile_of(how.attn_mask, rows, columns)
+        scores = scores.masked_fill(hidden, -math.inf)
+    if how.is_causal:
+        newest = torch.arange(rows.start, rows.stop, device=q.device) + S - T
+        position = torch.arange(columns.start, columns.stop, device=q.device)
+        scores = scores.masked_fill(position > newest[:, None], -math.inf)
+    return scores, slope
+
+
+def tiled_forward(
+    query: Tensor, key: Tensor, value: Tensor, how: Tiling
+) -> tuple[Tensor, Tensor]:
+    """Attend tile by tile, with softmax's maximum and sum kept up to date.
+
+    Dao et al. 2022, algorithm 1 (arXiv:2205.14135), with the loops in the order of
+    Dao 2023 (arXiv:2307.08691): a tile of queries meets one tile of keys after the
+    other. Milakov and Gimelshein 2018 (arXiv:1805.02867) have the online softmax.
+
+    Args:
+        query: (B, G, R, T, Dh).
+        key: (B, G, 1, S, Dh).
+        value: (B, G, 1, S, Dv).
+        how: see `Tiling`.
+
+    Returns:
+        The output (B, G, R, T, Dv), zeros where a query may attend to nothing; and
+        log Σ exp(score) of each query, (B, G, R, T, 1), -inf there.
+    """
+    T, S = query.shape[-2], key.shape[-2]
+    wide = torch.promote_types(query.dtype, torch.float32)
+    output = query.new_zeros(*query.shape[:-1], value.shape[-1])  # (B, G, R, T, Dv)
+    logsumexp = query.new_zeros(*query.shape[:-1], 1, dtype=wide)  # (B, G, R, T, 1)
+    for rows in tiles(T, how.query_tile):
+        q = query[..., rows, :].to(wide)
+        m = torch.full_like(q[..., :1], -math.inf)  # the largest score so far
+        l = torch.zeros_like(m)  # Σ exp(score − m) so far
+        o = torch.zeros_like(output[..., rows, :], dtype=wide)  # Σ exp(score − m) value
+        for columns in tiles(S, how.key_tile):
+            if how.is_causal and is_hidden(rows, columns, T, S):
+                break
+            k, v = key[..., columns, :].to(wide), value[..., columns, :].to(wide)
+            scores, _ = tile_scores(q, k, rows, columns, T, S, how)
+            new = torch.maximum(m, scores.amax(-1, keepdim=True))
+            base = new.masked_fill(new == -math.inf, 0.0)  # -inf − -inf would be NaN
+            p, shrink = torch.exp(scores - base), torch.exp(m - base)
+            l = shrink * l + p.sum(-1, keepdim=True)
+            o = shrink * o + p @ v
+            m = new
+        output[..., rows, :] = (o / l.masked_fill(l == 0, 1.0)).to(output.dtype)
+        logsumexp[..., rows, :] = m + l.log()
+    return output, logsumexp
+
+
+def tiled_backward(
+    grad: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    output: Tensor,
+    logsumexp: Tensor,
+    how: Tiling,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Compute the gradients of `tiled_forward`, with each tile's weights made again.
+
+    Dao et al. 2022, appendix B.4. With P the weights, dP = dO Vᵀ and D the row sums
+    of dO ⊙ O:  dV = Pᵀ dO,  dS = P ⊙ (dP − D),  dQ = scale · dS K,
+    dK = scale · dSᵀ Q.
+
+    Args:
+        grad: dO (B, G, R, T, Dv), the gradient of the loss for the output.
+        query: (B, G, R, T, Dh).
+        key: (B, G, 1, S, Dh).
+        value: (B, G, 1, S, Dv).
+        output: what `tiled_forward` returned.
+        logsumexp: what `tiled_forward` returned.
+        how: see `Tiling`.
+
+    Returns:
+        The gradients of query, key, value and bias (None without a bias), each in the
+        shape of its tensor.
+    """
+    T, S = query.shape[-2], key.shape[-2]
+    wide = logsumexp.dtype
+    d_query, d_key, d_value = (
+        torch.zeros_like(x, dtype=wide) for x in (query, key, value)
+    )
+    d_bias = None if how.bias is None else torch.zeros_like(how.bias, dtype=wide)
+    row_sum = (grad.to(wide) * output.to(wide)).sum(-1, keepdim=True)  # D
+    alive = logsumexp.masked_fill(logsumexp == -math.inf, 0.0)  # dead rows: exp(-inf)
+    for columns in tiles(S, how.key_tile):
+        k, v = key[..., columns, :].to(wide), value[..., columns, :].to(wide)
+        for rows in tiles(T, how.query_tile):
+            if how.is_causal and is_hidden(rows, columns, T, S):
+                continue
+            q, g = query[..., rows, :].to(wide), grad[..., rows, :].to(wide)
+            scores, slope = tile_scores(q, k, rows, columns, T, S, how)
+            p = torch.exp(scores - alive[..., rows, :])  # (B, G, R, rows, columns)
+            ds = p * (g @ v.mT - row_sum[..., rows, :])
+            if d_bias is not None:
+                part = tile_of(d_bias, rows, columns)
+                part += ds.sum_to_size(part.shape)
+            ds = how.scale * ds * slope
+            d_query[..., rows, :] += ds @ k
+            d_key[..., columns, :] += (ds.mT @ q).sum(2, keepdim=True)
+            d_value[..., columns, :] += (p.mT @ g).sum(2, keepdim=True)
+    return d_query, d_key, d_value, d_bias
+
+
+class _Tiled(torch.autograd.Function):
+    """What autograd keeps: inputs, output and logsumexp, and no weights."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, bias: Any, how: Tiling
+    ) -> Tensor:
+        with torch.autocast(query.device.type, enabled=False):
+            output, logsumexp = tiled_forward(query, key, value, how)
+        ctx.save_for_backward(query, key, value, output, logsumexp, bias, how.attn_mask)
+        ctx.how = how._replace(attn_mask=None, bias=None)
+        return output
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, output, logsumexp, bias, attn_mask = ctx.saved_tensors
+        how = ctx.how._replace(attn_mask=attn_mask, bias=bias)
+        with torch.autocast(grad.device.type, enabled=False):
+            *gradients, d_bias = tiled_backward(
+                grad, query, key, value, output, logsumexp, how
+            )
+        if d_bias is not None:
+            d_bias = d_bias.to(bias.dtype)
+        return (*(d.to(query.dtype) for d in gradients), d_bias, None)
+
+
+def tiled_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    *,
+    bias: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    softcap: float | None = None,
+    query_tile: int = 64,
+    key_tile: int = 64,
+) -> Tensor:
+    """Attend as `scaled_dot_product_attention` does, a tile of the scores at a time.
+
+    FlashAttention, Dao et al. 2022 (arXiv:2205.14135). Written to be read: each tile is
+    a few calls of torch, so that it needs little memory and is not fast.
+
+    Args:
+        query: (B, H, T, Dh).
+        key: (B, G, S, Dh); G divides H.
+        value: (B, G, S, Dv).
+        attn_mask: bool, True = may attend; (T, S), or four axes that broadcast to
+            (B, H, T, S).
+        bias: float, of such a shape, added to the scaled scores.
+        is_causal: hide later keys; the last query lines up with the last key. Tiles
+            that lie in the future are skipped.
+        scale: factor of the scores; 1 / √Dh if not given.
+        softcap: c > 0, which bounds each scaled score: c · tanh(score / c).
+        query_tile: how many queries a tile has.
+        key_tile: how many keys a tile has.
+
+    Returns:
+        (B, H, T, Dv); zeros where a query may attend to nothing.
+
+    Raises:
+        TypeError: the mask is not boolean, the bias not floating; dtypes differ.
+        ValueError: shapes do not match, or a number is out of its range.
+    """
+    check_scores(query, key, attn_mask, bias, scale, softcap)
+    check_values(key, value, 0.0)
+    check_positive(query_tile=query_tile, key_tile=key_tile)
+    (B, H, T, Dh), G = query.shape, key.shape[1]
+    scale = 1 / math.sqrt(Dh) if scale is None else scale
+    mask, added = (_with_groups(x, H, G) for x in (attn_mask, bias))
+    how = Tiling(mask, added, is_causal, scale, softcap, query_tile, key_tile)
+    by_group = query.reshape(B, G, H // G, T, Dh)
+    apply: Any = _Tiled.apply
+    output: Tensor = apply(by_group, key[:, :, None], value[:, :, None], added, how)
+    return output.flatten(1, 2)  # (B, H, T, Dv)
+
+
+def _with_groups(x: Tensor | None, H: int, G: int) -> Tensor | None:
+    """Give a mask or a bias the axes (B, G, R, T, S), of size 1 where it has none."""
+    if x is None:
+        return None
+    x = x[(None,) * (4 - x.ndim)]  # (B, H, T, S)
+    groups = (G, H // G) if x.shape[1] == H else (1, 1)
+    return x.reshape(x.shape[0], *groups, *x.shape[2:])
