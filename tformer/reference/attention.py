@@ -118,7 +118,7 @@ def scaled_dot_product_attention(
     Returns:
         (B, H, T, Dv); zeros where a query may attend to nothing.
     """
-    check_values(key, value)
+    check_keys_values(key, value)
     weights = attention_weights(
         query,
         key,
@@ -159,7 +159,7 @@ def check_attention(
         raise ValueError(f"softcap ({softcap}) must be above 0 and finite")
 
 
-def check_values(key: np.ndarray, value: np.ndarray) -> None:
+def check_keys_values(key: np.ndarray, value: np.ndarray) -> None:
     """Refuse values that do not belong to the keys."""
     if value.dtype.kind != "f":
         raise TypeError(f"value must be floating, not {value.dtype}")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tformer.checks import check_positive
-from tformer.reference.attention import check_attention, check_values
+from tformer.reference.attention import check_attention, check_keys_values
 
 
 class Tiling(NamedTuple):
@@ -234,7 +234,7 @@ def tiled_attention(
         (B, H, T, Dv); zeros where a query may attend to nothing.
     """
     check_attention(query, key, attn_mask, bias, softcap)
-    check_values(key, value)
+    check_keys_values(key, value)
     check_positive(query_tile=query_tile, key_tile=key_tile)
     (B, H, T, Dh), G = query.shape, key.shape[1]
     scale = 1.0 / math.sqrt(Dh) if scale is None else scale
