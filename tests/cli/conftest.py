@@ -22,6 +22,18 @@ SMALL = {
     "--test-examples": 13,
     "--save-every": 6,
 }
+# Every part of a language model that an option names.
+TODAY = {
+    "positions": "rotary",
+    "norm": "rms",
+    "placement": "sandwich",
+    "feed_forward": "swiglu",
+    "kv_heads": 1,
+    "window": 6,
+    "global_every": 2,
+    "softcap": 20,
+    "logit_cap": 30.0,
+}
 
 
 class Said(NamedTuple):
@@ -72,6 +84,7 @@ def runs(tmp_path_factory, small) -> dict[str, Path]:
         "reverse": ["reverse", *small(examples=130)],
         "gpt": ["text", text, *small(max_len=17)],
         "bert": ["text", text, *small(max_len=17, model="bert")],
+        "today": ["text", text, *small(max_len=17, d_model=8, **TODAY)],
         "bpe": ["text", text, *small(max_len=5, vocabulary="bpe", vocab_size=270)],
         "pairs": ["pairs", sources, targets, *small(max_len=41)],
     }

@@ -18,6 +18,7 @@ from small_run import (
 )
 from tformer.files import SEAL, sealed
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
+from tformer.runs.parts import OF_GPT
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
 from tformer.runs.unchanged import MAY_CHANGE
@@ -81,11 +82,25 @@ FREE = {
     "compile": True,
 }
 OF_FILES = {"files", "model", "vocabulary", "vocab_size"}
+OF_PARTS = {
+    "positions": "none",
+    "norm": "rms",
+    "placement": "post",
+    "feed_forward": "swiglu",
+    "kv_heads": 1,
+    "qk_norm": True,
+    "window": 3,
+    "global_every": 2,
+    "sinks": True,
+    "softcap": 9.0,
+    "logit_cap": 9.0,
+}
 
 
 def test_each_setting_is_here():
     names = set(RunSettings.__dataclass_fields__)
-    assert names == OTHERS.keys() | FREE.keys() | OF_FILES
+    assert names == OTHERS.keys() | FREE.keys() | OF_FILES | OF_PARTS.keys()
+    assert OF_PARTS.keys() == OF_GPT.keys()
     assert FREE.keys() | {"files"} == MAY_CHANGE
     now = json.loads(json.dumps(vars(small_settings())))
     assert not [name for name in OTHERS if now[name] == OTHERS[name]]
@@ -112,6 +127,21 @@ def test_put_back_it_goes_on(stopped):
         go_on(stopped)
     change(stopped, seed=0)
     assert go_on(stopped)["steps"] == 37
+
+
+@pytest.fixture(scope="module")
+def with_parts(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("parts")
+    stop_after(folder / "run", small_text_settings(folder, window=5), 5)
+    return folder / "run"
+
+
+@pytest.mark.parametrize("name", OF_PARTS)
+def test_those_of_parts_too(with_parts, tmp_path, name):
+    path = Path(shutil.copytree(with_parts, tmp_path / "run"))
+    change(path, **{name: OF_PARTS[name]})
+    with pytest.raises(RunError, match=f"config.json has {name} "):
+        go_on(path)
 
 
 @pytest.mark.parametrize(

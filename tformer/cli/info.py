@@ -11,6 +11,7 @@ import typer
 
 import tformer
 from tformer.pretrained import pretrained_names
+from tformer.runs import parts
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
 from tformer.runs.settings import PRESETS, RunSettings
@@ -78,6 +79,8 @@ def _task(name: str) -> None:
 
 def _settings(settings: RunSettings) -> None:
     for name, value in dataclasses.asdict(settings).items():
+        if settings.model != parts.MODEL and name in parts.OF_GPT:
+            continue
         if name not in ("task", "files") and value not in (None, ()):
             typer.echo(f"  {name.replace('_', '-'):18} {value}")
 

@@ -59,6 +59,8 @@ def train(
 
     tformer train text book.txt --out runs/book --vocabulary bpe
 
+    tformer train text book.txt --out runs/today --positions rotary --norm rms
+
     tformer train pairs text.de text.en --out runs/de-en --max-len 200
 
     tformer train --resume runs/dates

@@ -11,6 +11,7 @@ from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
 from tformer.drawing import attention_map, save_figure
 from tformer.generate.translate import translate
 from tformer.generate.writer import evaluating
+from tformer.models.causal_lm import CausalLM
 from tformer.models.transformer import Transformer
 from tformer.nn.recording import record_weights
 from tformer.runs.folder import RunError
@@ -78,11 +79,19 @@ def attention_of(
         "cross": ("decoder.layers.{}.cross_attn", wrote, read),
         "encoder": ("encoder.layers.{}.self_attn", read, read),
         "decoder": ("decoder.layers.{}.self_attn", wrote, wrote),
-        None: ("stack.layers.{}.self_attn", read, read),
-    }[(kind or "cross") if translates else None]
+        "GPT": ("stack.layers.{}.self_attn", read, read),
+        "BERT": ("stack.layers.{}.self_attn", read, read),
+        "CausalLM": ("blocks.{}.attention", read, [*sinks(model), *read]),
+    }[(kind or "cross") if translates else type(model).__name__]
     count = len(model.get_submodule(where.partition(".{}")[0]))
     layers = (weights[where.format(i)] for i in range(count))  # each (1, H, T, S)
     return tuple(w[0] for w in layers), rows, columns
+
+
+def sinks(model: Any) -> list[str]:
+    """Name the column before all tokens, where a model has one."""
+    has_some = isinstance(model, CausalLM) and model.config.parts.sinks
+    return ["⟨sink⟩"] if has_some else []
 
 
 def _check_length(name: str, ids: list[int], limit: int) -> None:

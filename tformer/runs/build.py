@@ -9,9 +9,12 @@ from torch import nn
 
 from tformer.models.bert import BERT, BERTConfig
 from tformer.models.by_name import Model
+from tformer.models.causal_config import CausalLMConfig
+from tformer.models.causal_lm import CausalLM
 from tformer.models.config import TransformerConfig
 from tformer.models.gpt import GPT, GPTConfig
 from tformer.models.transformer import Transformer
+from tformer.runs import parts
 from tformer.runs.ablations import ablate
 from tformer.runs.settings import RunSettings
 from tformer.training.optimizer import adamw
@@ -46,6 +49,10 @@ def build_model(settings: RunSettings, *, vocab_size: int, pad_id: int) -> Model
     }
     if s.model == "gpt":
         return GPT(GPTConfig(num_layers=s.num_layers, **sizes))
+    if s.model == parts.MODEL:
+        sizes |= {"num_layers": s.num_layers, "num_kv_heads": s.kv_heads}
+        sizes |= {"d_ff": s.d_ff, "eps": parts.EPS, "parts": parts.parts_of(s)}
+        return CausalLM(CausalLMConfig(**sizes))
     if s.model == "bert":
         return BERT(BERTConfig(num_layers=s.num_layers, **sizes))
     layers: dict[str, Any] = {

@@ -4,9 +4,10 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from tformer.checks import check_at_least_0, check_positive, check_probability
+from tformer.runs import parts
 from tformer.runs.ablations import ABLATIONS
 from tformer.training.precision import DTYPES
 
@@ -38,7 +39,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 # How many files each of these tasks reads. Of pairs two, which are dealt out to the
 # splits, or six: two to train on, two for validation, two for the test.
 OWN_FILES = {"text": (1,), "pairs": (2, 6)}
-MODELS = ("transformer", "gpt", "bert")
+MODELS = ("transformer", "gpt", "bert", parts.MODEL)
 VOCABULARIES = ("characters", "bpe")
 SCHEDULES = ("cosine", "inverse-sqrt")
 
@@ -52,17 +53,31 @@ class RunSettings:
             or "pairs" (two files, of which line n of one is line n of the other; or
             six, two of training, two of validation and two of test).
         files: of "text" and "pairs", as they were named.
-        model: "transformer" for pairs; "gpt" or "bert" for text.
+        model: "transformer" for pairs; "gpt" or "bert" for text, or "causal-lm", which
+            it becomes when a part is named: a setting from "positions" to "logit_cap".
         vocabulary: "characters" or "bpe" for own files.
         vocab_size: how many tokens BPE may have.
         d_model: width.
         num_heads: heads.
         num_layers: layers; of the encoder, and as many of the decoder.
-        d_ff: inner width of the feed-forward networks; 4 · d_model if None.
+        d_ff: inner width of the feed-forward networks; 4 · d_model if None, with a
+            gate 8/3 · d_model.
         max_len: the longest line in tokens, or the context of a language model.
         dropout: probability.
         bias: give linear layers and norms a bias.
         norm_first: pre-norm in a Transformer; GPT is always so, and BERT never.
+        positions: of causal-lm: "rotary", "learned", "sinusoidal" or "none".
+        norm: of causal-lm: "layer", "rms", or "rms_plus_one" (Gemma's).
+        placement: of the norms of causal-lm: "pre", "sandwich" or "post".
+        feed_forward: of causal-lm: "relu", "gelu", "gelu_tanh" or "relu2"; or, with a
+            gate, "swiglu", "geglu", "geglu_tanh", "reglu" or "glu".
+        kv_heads: key/value heads; divides num_heads.
+        qk_norm: normalise each query and each key.
+        window: how many tokens a query sees, itself included.
+        global_every: of so many layers the last sees all tokens, and no window.
+        sinks: a learned logit for each head, which joins the softmax.
+        softcap: bound each score of attention, smoothly.
+        logit_cap: bound each logit, smoothly.
         without: what the model is trained without: "mask", "scale", "positions".
         examples: how many pairs of a task to draw for the training.
         steps: of the training.
@@ -104,6 +119,17 @@ class RunSettings:
     dropout: float = 0.0
     bias: bool = True
     norm_first: bool = True
+    positions: str | None = None
+    norm: str | None = None
+    placement: str | None = None
+    feed_forward: str | None = None
+    kv_heads: int | None = None
+    qk_norm: bool = False
+    window: int | None = None
+    global_every: int | None = None
+    sinks: bool = False
+    softcap: float | None = None
+    logit_cap: float | None = None
     without: tuple[str, ...] = ()
     examples: int = 50_000
     steps: int = 2000
@@ -153,7 +179,7 @@ class RunSettings:
             raise ValueError(
                 "examples is for tasks that draw them: files have their own"
             )
-        return cls(task=task, **values)
+        return cls(task=task, **parts.with_parts(values, set(changes)))
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "RunSettings":
@@ -183,10 +209,10 @@ class RunSettings:
         for name in self.without:
             _one_of("without", name, ABLATIONS)
         check_positive(**{name: getattr(self, name) for name in _POSITIVE})
-        for name in ("bias", "norm_first", "compile"):
+        for name in ("bias", "norm_first", "qk_norm", "sinks", "compile"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} ({getattr(self, name)!r}) must be a bool")
-        for name in ("batch_tokens", "d_ff"):
+        for name in ("batch_tokens", "d_ff", "kv_heads"):
             if getattr(self, name) is not None:
                 check_positive(**{name: getattr(self, name)})
         check_at_least_0(seed=self.seed, warmup_steps=self.warmup_steps)
@@ -215,10 +241,13 @@ class RunSettings:
                 f"files: the task {self.task!r} reads {wanted}, not {len(self.files)}"
             )
         if (self.model == "transformer") == (self.task == "text"):
-            fitting = "'gpt' or 'bert'" if self.task == "text" else "'transformer'"
+            fitting = "'transformer'"
+            if self.task == "text":
+                fitting = "'gpt', 'causal-lm' or 'bert'"
             raise ValueError(
                 f"model ({self.model!r}) must be {fitting} for {self.task}"
             )
+        parts.check_parts(self)
         if self.schedule == "cosine" and self.warmup_steps >= self.steps:
             raise ValueError(
                 f"warmup_steps ({self.warmup_steps}) must be below steps ({self.steps})"
@@ -249,7 +278,7 @@ def _one_of(name: str, value: str, known: object) -> None:
 
 def _check_type(name: str, value: object, kind: Any) -> None:
     """Raise unless JSON gave a value of the type; a whole number is a float too."""
-    wanted = kind | int if kind is float else kind
+    wanted = kind | int if float in (kind, *get_args(kind)) else kind
     is_bool = isinstance(value, bool) and kind is not bool
     huge = isinstance(value, int) and abs(value) >= 2**63
     if not isinstance(value, wanted) or is_bool or huge:

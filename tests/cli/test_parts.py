@@ -1,0 +1,189 @@
+"""The parts of a language model, named on the command line."""
+
+import json
+import shutil
+
+import pytest
+
+from tformer.models.causal_config import Parts
+from tformer.models.causal_lm import CausalLM
+from tformer.models.gpt import GPT
+from tformer.runs.folder import RunFolder
+from tformer.runs.parts import OF_GPT
+from tformer.runs.settings import RunSettings
+from tformer.training.checkpoint import load_checkpoint
+
+
+def test_a_run_with_parts(runs):
+    model = load_checkpoint(RunFolder(runs["today"]).model).model
+    assert isinstance(model, CausalLM)
+    assert model.config.parts == Parts(
+        positions="rotary",
+        norm="rms",
+        placement="sandwich",
+        feed_forward="swiglu",
+        window=6,
+        global_every=2,
+        softcap=20.0,
+        logit_cap=30.0,
+    )
+    c = model.config
+    assert (c.num_kv_heads, c.num_heads, c.d_ff, c.eps) == (1, 2, 14, 1e-5)
+    config = json.loads((runs["today"] / "config.json").read_text())
+    assert config["model"] == "causal-lm"
+    assert config["softcap"] == 20.0
+    assert RunFolder(runs["today"]).settings() == RunSettings.from_json(
+        {**config, "softcap": 20}
+    )
+
+
+def test_info_shows_the_parts(tformer, runs):
+    said = tformer("info", runs["today"])
+    shown = dict(line.split(maxsplit=1) for line in said.out.splitlines()[1:-1])
+    assert shown["model"] == "causal-lm"
+    for name, value in {
+        "positions": "rotary",
+        "norm": "rms",
+        "placement": "sandwich",
+        "feed-forward": "swiglu",
+        "kv-heads": "1",
+        "qk-norm": "False",
+        "window": "6",
+        "global-every": "2",
+        "sinks": "False",
+        "softcap": "20.0",
+        "logit-cap": "30.0",
+    }.items():
+        assert shown[name] == value, name
+    others = tformer("info", runs["gpt"]).out
+    assert not {name.replace("_", "-") for name in OF_GPT} & {*others.split()}
+
+
+def test_all_commands_take_it(tformer, runs, tmp_path):
+    words = ["--prompt", "To be", "--tokens", 40, "--count", 30]
+    said = tformer("generate", runs["today"], *words)
+    assert said.code == 0
+    texts = said.out.partition("--- 1\n")[2].split("\n--- ")
+    assert max(len(text) for text in texts) > 40  # further than max_len = 17
+    said = tformer("evaluate", runs["today"], runs["text"])
+    assert said.code == 0
+    assert "loss" in said.out
+    out = tmp_path / "a.svg"
+    assert tformer("attend", runs["today"], "To be", "-o", out).code == 0
+    assert out.read_bytes().startswith(b"<?xml")
+
+
+def test_it_goes_on_bit_for_bit(tformer, runs, tmp_path):
+    """From its checkpoint, half-way: the same model as without a stop."""
+    copy = tmp_path / "run"
+    shutil.copytree(runs["today"], copy)
+    (copy / "result.json").unlink()
+    whole = (copy / "model.safetensors").read_bytes()
+    (copy / "model.safetensors").unlink()
+    (copy / "model.json").unlink()
+    for path in (copy / "checkpoints").glob("*21"):
+        shutil.rmtree(path)
+    left = sorted(path.name for path in (copy / "checkpoints").iterdir())
+    assert left, "the checkpoint of an earlier step"
+    said = tformer("train", "--resume", copy, "--quiet", "--threads", 1)
+    assert said.code == 0, said.err
+    assert (copy / "model.safetensors").read_bytes() == whole
+
+
+def test_what_is_drawn_of_a_model_with_sinks(tformer, small, runs, tmp_path):
+    words = [*small(max_len=17, steps=2, warmup_steps=0), "--sinks", "--quiet"]
+    run = tmp_path / "run"
+    assert tformer("train", "text", runs["text"], *words, "-o", run).code == 0
+    assert load_checkpoint(run / "model.safetensors").model.config.parts.sinks
+    out = tmp_path / "a.svg"
+    assert tformer("attend", run, "To be", "-o", out).code == 0
+    assert "⟨sink⟩" in out.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--norm", "batch"], "norm ('batch') must be one of rms, rms_plus_one, layer"),
+        (["--positions", "rope"], "positions ('rope') must be one of rotary, learned"),
+        (["--feed-forward", "silu"], "feed_forward ('silu') must be one of relu"),
+        (["--placement", "first"], "placement ('first') must be one of pre, sandwich"),
+        (["--kv-heads", "3"], "num_heads (4) must be divisible by kv_heads (3)"),
+        (["--kv-heads", "0"], "kv_heads (0) must be at least 1"),
+        (["--window", "0"], "window (0) must be at least 1"),
+        (["--global-every", "2"], "global_every (2) needs a window, which the other"),
+        (["--softcap", "0"], "softcap (0.0) must be above 0 and finite"),
+        (["--logit-cap", "inf"], "logit_cap (inf) must be above 0 and finite"),
+        (["--window", "many"], "should be a valid integer"),
+        (
+            ["--positions", "rotary", "--d-model", "12"],
+            "positions ('rotary') need heads of an even width: d_model (12) / "
+            "num_heads (4) is 3",
+        ),
+        (
+            ["--norm", "rms", "--model", "gpt"],
+            "norm ('rms') is for model 'causal-lm', which learns a text",
+        ),
+        (
+            ["--sinks", "--model", "bert"],
+            "sinks (True) is for model 'causal-lm', which learns a text",
+        ),
+    ],
+)
+def test_bad_combinations(tformer, runs, tmp_path, words, message):
+    said = tformer("train", "text", runs["text"], "-o", tmp_path / "run", *words)
+    assert message in said.err
+    assert said.code == 2
+    assert not (tmp_path / "run").exists()
+
+
+def test_parts_are_of_language_models(tformer, tmp_path):
+    said = tformer("train", "copy", "-o", tmp_path / "run", "--norm", "rms")
+    assert "norm ('rms') is for model 'causal-lm', which learns a text" in said.err
+    said = tformer("train", "copy", "-o", tmp_path / "run", "--model", "causal-lm")
+    assert "model ('causal-lm') must be 'transformer' for copy" in said.err
+    assert said.code == 2
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"positions": "none"},
+        {"norm": "rms"},
+        {"qk_norm": False},
+        {"window": 5},
+        {"model": "causal-lm"},
+    ],
+)
+def test_the_other_parts_are_those_of_gpt(part):
+    settings = RunSettings.of("text", files=("a",), **part)
+    assert settings.model == "causal-lm"
+    for name, value in (OF_GPT | part).items():
+        assert getattr(settings, name) == value
+
+
+def test_without_parts_it_is_a_gpt():
+    settings = RunSettings.of("text", files=("a",))
+    assert settings.model == "gpt"
+    assert settings.positions is None
+
+
+def test_an_old_run_still_opens(runs, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(runs["gpt"], copy)
+    config = json.loads((copy / "config.json").read_text())
+    for name in OF_GPT:
+        del config[name]
+    assert RunSettings.from_json(config).model == "gpt"
+    assert isinstance(load_checkpoint(copy / "model.safetensors").model, GPT)
+
+
+def test_types_in_json():
+    settings = RunSettings.of("text", files=("a",), softcap=20.0)
+    values = {name: getattr(settings, name) for name in vars(settings)}
+    assert RunSettings.from_json(values | {"softcap": 20}) == settings
+    for name, wrong in (
+        *(("softcap", "20"), ("softcap", True), ("window", 2.5), ("norm", 3)),
+        *(("qk_norm", 1), ("sinks", "no")),
+    ):
+        with pytest.raises(ValueError, match=f"{name} .* must be of type"):
+            RunSettings.from_json(values | {name: wrong})
