@@ -99,17 +99,20 @@ def same(text: str, expected: float) -> bool:
     return abs(number(text) - expected) <= digits(text) + 1e-12 * abs(expected)
 
 
-def audit(live_page: Any, name: str, busy: Any = None) -> list[str]:
+def audit(
+    live_page: Any, name: str, busy: Any = None, body: str | None = None
+) -> list[str]:
     """Look at a piece in light, dark and on a phone; return what is wrong.
 
     Args:
         live_page: the fixture.
         name: the piece.
         busy: what is done with the page first, so that all that it can show is there.
+        body: the HTML around the piece, where it needs its own.
     """
     wrong = []
     for look in ({}, {"dark": True}, {"phone": True}):
-        page = ready(live_page(figure(name), **look))
+        page = ready(live_page(body or figure(name), **look))
         if busy:
             busy(page)
         for fold in page.locator("details > summary").all():

@@ -11,10 +11,14 @@ import { transport } from "./transport.js";
 /** @typedef {import("./runs.js").View} View */
 /** @typedef {import("./state.js").State} State */
 
+/** How a text came; "play" asks for it to be played, though nothing else may move.
+ * @typedef {"typed" | "example" | "play"} How
+ */
+
 /**
  * @typedef {Object} Room
  * @property {Node[]} elements
- * @property {(text: string, how: "typed" | "example") => void} read write a text, from its start
+ * @property {(text: string, how: How) => void} read write a text, from its start
  * @property {() => void} draw
  */
 
@@ -46,7 +50,10 @@ export async function openRoom({ text, still, link, say, onReading }) {
     total: () => view.shown.steps.length,
     go: (count) => {
       const all = view.shown.steps.length;
-      void change({ step: count >= all ? null : count, token: `target:${Math.max(0, count - 1)}` }, false);
+      const done = count >= all;
+      // Once all was played, all its lines are seen together.
+      void change({ step: done ? null : count, token: `target:${Math.max(0, count - 1)}` },
+        done && play.playing);
     },
   });
   const bars = probabilities({ most: 3 });
@@ -83,11 +90,13 @@ export async function openRoom({ text, still, link, say, onReading }) {
   return {
     elements: [picture.element, play.element, bars.element],
     draw,
-    async read(typed) {
+    async read(typed, how) {
       play.stop();
-      if (typed === state.text && view.count) return play.run(0);
-      await change({ text: typed, step: still ? null : 0, token: "target:99" }, true);
-      if (!still) play.run(0);
+      const plays = how === "play" || !still;
+      if (typed !== state.text || !plays) {
+        await change({ text: typed, step: plays ? 0 : null, token: "target:99" }, true);
+      }
+      if (plays) play.run(0);
     },
   };
 }

@@ -101,6 +101,7 @@ function group(row, label, active) {
  * @param {(cell: HTMLElement, token: Token, i: number) => void} dress
  */
 function fill(row, tokens, on, dress) {
+  row.style.setProperty("--tokens", String(tokens.length));
   while (row.children.length > tokens.length) row.lastElementChild?.remove();
   tokens.forEach((one, i) => {
     let cell = /** @type {HTMLElement | undefined} */ (row.children[i]);

@@ -54,7 +54,6 @@ export function transport({ count, total, go }) {
     timer = window.setInterval(() => {
       if (count() >= total()) return stop();
       go(count() + 1);
-      if (count() >= total()) stop();
     }, 1000 / SPEEDS[speed]);
     dress();
   }
@@ -78,6 +77,7 @@ export function transport({ count, total, go }) {
       set(start, { "aria-disabled": now === 0 ? "true" : "false" });
       set(back, { "aria-disabled": now === 0 ? "true" : "false" });
       set(on, { "aria-disabled": now === all ? "true" : "false" });
+      if (timer && now === all) stop();
       said.textContent = `${now} of ${all} tokens`;
     },
   };

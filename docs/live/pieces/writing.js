@@ -15,8 +15,13 @@ const GLANCE = 6000;
 export class LiveWriting extends LivePiece {
   /** @type {Promise<Room | null> | null} */
   #room = null;
-  /** What the reader did before the model was there. @type {[string, "typed" | "example"] | null} */
+  /** What the reader did before the model was there. @type {[string, import("../explorer/room.js").How] | null} */
   #asked = null;
+
+  async prepare() {
+    // As the eye goes, so goes Tab: the field, the picture, and the caption's links last.
+    this.closest("figure")?.querySelector(":scope > figcaption")?.before(this);
+  }
 
   build() {
     const picture = this.closest("figure")?.querySelector("svg.writing");
@@ -30,7 +35,7 @@ export class LiveWriting extends LivePiece {
     const start = h("button", {
       type: "button", class: "live-button writing-start", text: "▶ Watch it write",
       onclick: () => {
-        this.#asked = [this.entry?.input.value ?? "", "example"];
+        this.#asked = [this.entry?.input.value ?? "", "play"];
         void this.#wake();
       },
     });
