@@ -8,6 +8,7 @@ from torch.testing import assert_close
 
 import tformer.fast.loss
 from tformer import label_smoothed_cross_entropy
+from tformer.fast.loss import smoothed_cross_entropy
 
 N, V = 5, 7
 
@@ -72,3 +73,10 @@ def test_it_compiles_as_one_graph(losses):
     logits = torch.randn(N, V)
     compiled = torch.compile(losses[0], fullgraph=True)
     assert_close(compiled(logits), losses[1](logits))
+
+
+def test_no_target_is_left_out_where_it_is_compiled():
+    """F.cross_entropy takes -100 for none: its loss was 0, and it counted."""
+    compiled = torch.compile(smoothed_cross_entropy, backend="eager")
+    with pytest.raises(IndexError, match="Target -100 is out of bounds"):
+        compiled(torch.randn(3, V), torch.tensor([1, -100, 2]), 0.1)

@@ -33,7 +33,9 @@ def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) ->
     losses: Tensor
     if torch.compiler.is_compiling():  # the compiler fuses it, and knows no jvp of ours
         x = _at_least_float32(logits)
-        return F.cross_entropy(x, targets, reduction="none", label_smoothing=smoothing)
+        # No target is left out, and so -100 is none, as without the compiler.
+        options: dict[str, Any] = {"reduction": "none", "ignore_index": -(2**63)}
+        return F.cross_entropy(x, targets, label_smoothing=smoothing, **options)
     losses, _ = _SmoothedCrossEntropy.apply(  # type: ignore[no-untyped-call]
         logits, targets, smoothing
     )
