@@ -279,3 +279,39 @@ class TestDone:
         train_here(path, small_settings(steps=9))
         shutil.rmtree(path / "checkpoints/step-00000009")
         assert go_on(path) == read_kept_json(path / "result.json")
+
+
+class TestUnfinished:
+    """A run that is not done, and whose checkpoints are gone: a disk not mounted."""
+
+    @pytest.mark.parametrize("left", ["nothing", "an empty folder", "a file"])
+    def test_it_is_not_begun_anew_over_its_metrics(self, stopped, left):
+        checkpoints = stopped / "checkpoints"
+        checkpoints.rename(stopped.parent / "elsewhere")
+        if left == "an empty folder":
+            checkpoints.mkdir()
+        if left == "a file":
+            checkpoints.touch()
+        before = (stopped / "metrics.jsonl").read_bytes()
+        with pytest.raises(
+            RunError, match=r"has made 5 steps, and .*checkpoints has no"
+        ):
+            go_on(stopped)
+        assert (stopped / "metrics.jsonl").read_bytes() == before
+        if left != "nothing":
+            checkpoints.rmdir() if checkpoints.is_dir() else checkpoints.unlink()
+        (stopped.parent / "elsewhere").rename(checkpoints)
+        assert go_on(stopped)["steps"] == small_settings().steps
+
+    @pytest.mark.parametrize("step", [1, 3])
+    def test_before_its_first_checkpoint_it_is(self, tmp_path, step):
+        training = begin_or_resume(tmp_path / "run", small_settings(steps=9))
+
+        def die(report):
+            if report.step == step:
+                raise ZeroDivisionError
+
+        training.callback = die
+        with pytest.raises(ZeroDivisionError):
+            training.train()
+        assert go_on(tmp_path / "run")["steps"] == 9

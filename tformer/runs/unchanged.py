@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.metrics import read_metrics
 from tformer.runs.settings import RunSettings
 from tformer.runs.state import read_facts, saved_states
 from tformer.training.checkpoint import read_manifest
@@ -34,7 +35,8 @@ def check_unchanged(folder: RunFolder, settings: RunSettings) -> None:
 
     Raises:
         RunError: another setting was changed; the message names it. Or the checkpoint
-            or the manifest cannot be read.
+            or the manifest cannot be read. Or there is none, and the metrics show that
+            there was: all would be begun anew, over what is left.
     """
     saved = saved_states(folder.checkpoints)
     if saved:
@@ -42,6 +44,7 @@ def check_unchanged(folder: RunFolder, settings: RunSettings) -> None:
     elif folder.model.exists():
         made, was = folder.model.name, _settings_of_the_model(folder)
     else:
+        _check_begun_now(folder, settings)
         return
     if not isinstance(was, dict):
         return
@@ -56,6 +59,21 @@ def check_unchanged(folder: RunFolder, settings: RunSettings) -> None:
                 f"{made} was made with {json.dumps(was[name])}: a run goes "
                 "on as it began. Put it back, or begin another run"
             )
+
+
+def _check_begun_now(folder: RunFolder, settings: RunSettings) -> None:
+    """Raise if steps were made after which there was a checkpoint, and it is gone.
+
+    As where the disk of the checkpoints is not mounted.
+    """
+    if not folder.metrics.exists():
+        return
+    steps = [line["step"] for line in read_metrics(folder.metrics) if "loss" in line]
+    if steps and steps[-1] > settings.save_every:
+        raise RunError(
+            f"{folder.path} has made {steps[-1]} steps, and {folder.checkpoints} has "
+            f"nothing to go on from: put that back, or begin another run"
+        )
 
 
 def _settings_of_the_model(folder: RunFolder) -> Any:
