@@ -112,6 +112,24 @@ def test_an_infinite_score_is_not_lost(length, hides, is_causal, dtype):
     assert_close(output[finite], expected[finite], **TOLERANCE[dtype])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize(("T", "S"), [(1, 1), (1, 7), (7, 7), (5, 7)])
+def test_a_compiled_kernel_loses_no_nan(T, S, is_causal, dtype):
+    """A graph cannot look at what the kernel gave: it gets a mask, and loses none."""
+    query, key, value = (torch.randn(2, 3, n, 8).to(dtype) for n in (T, S, S))
+    query[0, 1, 0, 3] = key[1, 2, :, 0] = math.nan
+    options = {"is_causal": is_causal}
+    torch.compiler.reset()
+    compiled = torch.compile(
+        scaled_dot_product_attention, backend="aot_eager", fullgraph=True
+    )
+    output = compiled(query, key, value, **options)
+    expected = formula(query, key, value, **options)
+    assert expected.isnan().any()
+    assert_close(output, expected, equal_nan=True, **TOLERANCE[dtype])
+
+
 def error(output, exact):
     return (output.double() - exact).square().mean().sqrt().item()
 

@@ -51,7 +51,12 @@ def fused_attention(
     scale = 1 / math.sqrt(Dh) if scale is None else scale  # before the width is padded
     if not scale > 0:  # the kernel would multiply -inf, which is the future, by it
         query, scale = query * scale, 1.0
+    eager = not torch.compiler.is_compiling()
     masks = [mask for mask in (attn_mask, bias) if mask is not None]
+    if not (eager or masks or dropout_p) and query.device.type == "cpu":
+        # Without a mask the kernel may lose a NaN, and a graph cannot look for it.
+        attn_mask = torch.ones(1, 1, T, S, dtype=torch.bool)
+        masks = [attn_mask]
     if is_causal and T == 1:
         is_causal = False  # a single query is the newest: it sees every key
     by_flag = is_causal and not masks
@@ -59,7 +64,6 @@ def fused_attention(
         by_flag = False  # the flag would line up the first query with the first key
 
     has_rows = is_causal or any(mask.shape[2] > 1 for mask in masks)
-    eager = not torch.compiler.is_compiling()
     if eager and has_rows and not by_flag and T > QUERIES_AT_A_TIME:
         return _in_blocks(
             query, key, value, attn_mask, bias, is_causal, scale, dropout_p
