@@ -56,6 +56,15 @@ class TestLinks:
             assert (stopped / name).is_file()
             assert not (stopped / name).is_symlink()
 
+    @pytest.mark.parametrize("name", DRAWINGS)
+    def test_a_drawing_that_cannot_be_written_is_told(self, stopped, name):
+        """As where the disk is full just then."""
+        (stopped / name).unlink(missing_ok=True)
+        (stopped / name).mkdir()
+        with pytest.warns(UserWarning, match=f"a drawing was left out: .*{name}"):
+            result = train_here(stopped, small_settings())
+        assert result["steps"] == 12
+
     def test_what_is_no_manifest_is_neither_followed_nor_replaced(
         self, stopped, victim
     ):
