@@ -115,6 +115,7 @@ def test_a_folder_says_what_lives_there_and_what_may_not(folder):
 def test_the_tests_have_the_folders_of_the_package():
     folders = {path.parent.name for path in TESTS.glob("*/*.py")}
     others = {"support", "engine", "site", "live", "benchmarks", "baselines"}
+    others |= {"parity"}
     assert folders - others == set(FOLDERS)
 
 

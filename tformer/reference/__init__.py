@@ -26,6 +26,7 @@ from tformer.reference.feed_forward import (
 from tformer.reference.gated import GatedFeedForward, sigmoid, silu
 from tformer.reference.heads import MultiHeadAttention, merge_heads, split_heads
 from tformer.reference.interop import from_torch
+from tformer.reference.latent import LatentAttention
 from tformer.reference.masks import (
     causal_mask,
     combine_masks,
@@ -69,6 +70,7 @@ __all__ = [
     "EncoderLayer",
     "FeedForward",
     "GatedFeedForward",
+    "LatentAttention",
     "LayerNorm",
     "LearnedPositionalEmbedding",
     "MultiHeadAttention",

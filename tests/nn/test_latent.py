@@ -1,0 +1,303 @@
+"""Latent attention: both forms by the definition, cached in every split."""
+
+import math
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from pieces import in_pieces, splits
+from tformer import RotaryPositions, greedy, record_weights, rotary_frequencies
+from tformer.models.causal_config import CausalLMConfig
+from tformer.models.causal_lm import CausalLM
+from tformer.nn.block import Block
+from tformer.nn.gated import GatedFeedForward
+from tformer.nn.latent import LatentAttention
+from tformer.nn.latent_cache import LatentCache
+from tformer.nn.rms_norm import RMSNorm
+
+B, T, D, H, R, Dh, Dr, Dv = 2, 6, 15, 3, 7, 5, 4, 2
+WIDTH = R + Dr  # what a token keeps
+OPTIONS = {
+    "plain": {},
+    "latent queries": {"q_rank": 8},
+    "as wide values": {"value_dim": None},
+    "scale": {"scale": 0.9},
+    "halves": {"layout": "halves"},
+    "YaRN": {"factor": 1.3, "q_rank": 8, "scale": 0.6},
+}
+every_option = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+both_forms = pytest.mark.parametrize("absorbed", [False, True])
+
+
+def built(randomised, layout="pairs", factor=1.0, **options):
+    rotary = RotaryPositions(rotary_frequencies(Dr), layout=layout, factor=factor)
+    options = {"kv_rank": R, "head_dim": Dh, "value_dim": Dv, **options}
+    return randomised(LatentAttention(D, H, rotary=rotary, **options)).eval()
+
+
+def slowly(module, x):
+    """The definition, one head and one query at a time, from the matrices alone."""
+    Dv = module.value_dim
+    ask = x if module.q_norm is None else module.q_norm(x @ module.q_down.weight.T)
+    down = x @ module.kv_down.weight.T
+    latent = module.kv_norm(down[..., :R])
+    turned = module.rotary(down[..., R:][:, None])[:, 0]  # one for all heads
+    scale = module.scale
+    heads = []
+    for h in range(H):
+        rows = slice(h * (Dh + Dr), (h + 1) * (Dh + Dr))
+        query = ask @ module.q_proj.weight[rows].T
+        query_turned = module.rotary(query[..., Dh:][:, None])[:, 0]
+        up = module.kv_up.weight[h * (Dh + Dv) : (h + 1) * (Dh + Dv)]
+        key, value = latent @ up[:Dh].T, latent @ up[Dh:].T
+        rows = []
+        for i in range(T):
+            plain = (key[:, : i + 1] * query[:, i, None, :Dh]).sum(-1)
+            by_place = (turned[:, : i + 1] * query_turned[:, i, None]).sum(-1)
+            weights = (scale * (plain + by_place)).softmax(-1)  # (B, i + 1)
+            rows.append((weights[..., None] * value[:, : i + 1]).sum(1))
+        heads.append(torch.stack(rows, dim=1))
+    return torch.cat(heads, dim=-1) @ module.out_proj.weight.T
+
+
+@every_option
+@both_forms
+@pytest.mark.usefixtures("float64")
+def test_the_definition(options, absorbed, randomised):
+    module = built(randomised, absorbed=absorbed, **options)
+    x = torch.randn(B, T, D)
+    assert_close(module(x), slowly(module, x), atol=1e-13, rtol=0)
+
+
+def test_the_scale_is_of_the_width_of_queries_in_both_forms(randomised):
+    assert built(randomised).scale == 1 / math.sqrt(Dh + Dr)
+    assert built(randomised, absorbed=True).scale == 1 / math.sqrt(Dh + Dr)
+
+
+@every_option
+@pytest.mark.parametrize("absorbed", [False, True, None])
+@pytest.mark.usefixtures("float64")
+@torch.no_grad()
+def test_every_split(options, absorbed, randomised):
+    module, x = built(randomised, absorbed=absorbed, **options), torch.randn(B, T, D)
+    whole = module(x)
+    for pieces in splits(T):
+        cache = module.new_cache(T)
+        parts = in_pieces(
+            lambda begin, end, cache=cache: module(x[:, begin:end], cache=cache), pieces
+        )
+        assert_close(parts, whole, atol=1e-13, rtol=0)
+        assert cache.length == T
+
+
+@pytest.mark.parametrize("heads", [1, 3, 8])
+@torch.no_grad()
+def test_a_token_keeps_so_many_numbers_whatever_the_heads(heads):
+    rotary = RotaryPositions(rotary_frequencies(Dr))
+    module = LatentAttention(D, heads, kv_rank=R, head_dim=Dh, rotary=rotary)
+    cache = module.new_cache(11)
+    assert cache.nbytes == 0
+    module(torch.randn(B, T, D), cache=cache)
+    assert cache.nbytes == B * 11 * (R + Dr) * 4
+
+
+class TestTheForm:
+    """Which form runs, seen by the width of the values that attention gets."""
+
+    def widths(self, module, x, cache=None):
+        widths, attend = [], module.attend
+        module.attend = lambda q, k, v, **options: (
+            widths.append((k.shape[1], v.shape[-1])) or attend(q, k, v, **options)
+        )
+        module(x, cache=cache)
+        return widths
+
+    @both_forms
+    def test_as_asked(self, absorbed, randomised):
+        module = built(randomised, absorbed=absorbed)
+        wanted = (1, R) if absorbed else (H, Dv)
+        assert self.widths(module, torch.randn(B, T, D)) == [wanted]
+
+    @torch.no_grad()
+    def test_the_cheaper_one(self, randomised):
+        module, cache = built(randomised), LatentCache(T)
+        x = torch.randn(B, T, D)
+        assert self.widths(module, x[:, :-1], cache) == [(H, Dv)]
+        module = built(randomised)
+        assert self.widths(module, x[:, -1:], cache) == [(1, R)]
+
+    def test_the_count(self, randomised):
+        """By the shapes of every product of two tensors."""
+        module = built(randomised)
+        for new, so_far in ((1, 9), (4, 9), (9, 9)):
+            absorbed = [(new, Dh, R), (new, R + Dr, so_far), (new, so_far, R)]
+            absorbed += [(new, R, Dv)]
+            naive = [(so_far, R, Dh + Dv), (new, Dh + Dr, so_far), (new, so_far, Dv)]
+            for form, products in ((True, absorbed), (False, naive)):
+                count = module.multiplications(new, so_far, absorbed=form)
+                assert count == H * sum(math.prod(each) for each in products)
+
+
+@both_forms
+def test_the_future_leaves_the_past_alone(absorbed, randomised):
+    module, x = built(randomised, absorbed=absorbed), torch.randn(B, T, D)
+    later = x.clone()
+    later[:, 3] += 1
+    assert torch.equal(module(x)[:, :3], module(later)[:, :3])
+    assert not torch.allclose(module(x)[:, 3], module(later)[:, 3])
+
+
+@both_forms
+@pytest.mark.usefixtures("float64")
+def test_gradients_are_those_of_the_definition(absorbed, randomised):
+    module = built(randomised, q_rank=8, absorbed=absorbed)
+    x, wanted = torch.randn(B, T, D), {}
+    for run in (slowly, type(module).__call__):
+        module.zero_grad()
+        run(module, x).pow(3).sum().backward()
+        for name, parameter in module.named_parameters():
+            assert (parameter.grad.abs() > 1e-12).any(), name
+            other = wanted.setdefault(name, parameter.grad.clone())
+            assert_close(parameter.grad, other, atol=1e-10, rtol=1e-10)
+
+
+@every_option
+@both_forms
+@pytest.mark.usefixtures("float64")
+def test_recorded_weights_are_those_of_both_forms(options, absorbed, randomised):
+    module, x = built(randomised, absorbed=absorbed, **options), torch.randn(B, T, D)
+    with record_weights(module) as weights:
+        assert_close(module(x), slowly(module, x))
+    kept = weights[module]
+    assert kept.shape == (B, H, T, T)
+    assert_close(kept.sum(-1), torch.ones(B, H, T))
+    assert (kept.triu(1) == 0).all()
+    module.absorbed = not absorbed
+    with record_weights(module) as others:
+        module(x)
+    assert_close(others[module], kept)
+
+
+@pytest.mark.parametrize("absorbed", [False, True, None])
+@pytest.mark.usefixtures("float64")
+def test_compiled_whole(absorbed, randomised):
+    module, x = built(randomised, absorbed=absorbed), torch.randn(B, T, D)
+    torch.compiler.reset()
+    fast = torch.compile(module, fullgraph=True, backend="eager")
+    assert_close(fast(x), module(x))
+
+
+@both_forms
+def test_half_precision(absorbed, randomised):
+    module, x = built(randomised, absorbed=absorbed), torch.randn(B, T, D)
+    wanted = module(x)
+    half = module.bfloat16()(x.bfloat16())
+    assert half.dtype == torch.bfloat16
+    assert_close(half.float(), wanted, atol=0.03, rtol=0.03)
+
+
+def test_dropout_is_of_the_training(randomised):
+    module, x = built(randomised, dropout=0.5), torch.randn(B, T, D)
+    assert torch.equal(module(x), module(x))
+    module.train()
+    assert not torch.equal(module(x), module(x))
+
+
+@pytest.mark.usefixtures("float64")
+@torch.no_grad()
+def test_as_the_attention_of_a_block(randomised):
+    feed_forward = GatedFeedForward(D, 8)
+    block = Block(built(randomised), feed_forward, lambda: RMSNorm(D)).eval()
+    x, cache = torch.randn(B, T, D), block.new_cache(T)
+    parts = [block(x[:, t : t + 1], cache=cache) for t in range(T)]
+    assert_close(torch.cat(parts, dim=1), block(x))
+
+
+@pytest.mark.usefixtures("float64")
+@torch.no_grad()
+def test_a_model_writes_with_it(randomised):
+    sizes = {"d_model": D, "num_heads": H, "num_layers": 2, "max_len": 12}
+    model = CausalLM(CausalLMConfig(vocab_size=13, head_dim=4, **sizes)).eval()
+    for block in model.blocks:
+        block.attention = built(randomised, q_rank=8)
+    start = torch.randint(13, (B, 3))
+    ids, cache = start, model.new_cache(12)
+    for _ in range(9):
+        new = ids if cache.length == 0 else ids[:, -1:]
+        logits = model(new, cache=cache, last_only=True)
+        assert_close(logits, model(ids)[:, -1:])
+        ids = torch.cat((ids, logits[:, -1].argmax(-1, keepdim=True)), dim=1)
+    assert cache.nbytes == 2 * B * 12 * WIDTH * 8
+    assert torch.equal(greedy(model, start, max_len=9), ids[:, 3:])
+
+
+class TestCache:
+    def test_rows_change_places(self):
+        cache, x = LatentCache(5), torch.randn(3, 4, WIDTH)
+        cache.reorder(torch.tensor([0]))  # empty: nothing to do
+        cache.append(x[:, :3])
+        rows = torch.tensor([2, 0, 0, 1])
+        cache.reorder(rows)
+        new = torch.randn(4, 1, WIDTH)
+        everything = cache.append(new)
+        assert torch.equal(everything, torch.cat((x[rows, :3], new), dim=1))
+
+    def test_nothing_is_copied(self):
+        cache = LatentCache(5)
+        first = cache.append(torch.randn(B, 2, WIDTH))
+        second = cache.append(torch.randn(B, 3, WIDTH))
+        assert first.data_ptr() == second.data_ptr()
+
+    def test_errors(self, raises):
+        cache = LatentCache(3)
+        cache.append(torch.zeros(2, 2, WIDTH))
+        for new, kind, message in (
+            (
+                torch.zeros(2, 2, WIDTH),
+                ValueError,
+                "the cache is full: it has room for max_len = 3 tokens, holds 2, and 2 "
+                "more came",
+            ),
+            (
+                torch.zeros(3, 1, WIDTH),
+                ValueError,
+                "new must be (B, T, width) = (2, 1, 11) as in the cache, not "
+                "(3, 1, 11)",
+            ),
+            (
+                torch.zeros(2, 1, WIDTH).double(),
+                TypeError,
+                "new is torch.float64 but the cache holds torch.float32",
+            ),
+            (
+                torch.zeros(2, 1, WIDTH, requires_grad=True),
+                ValueError,
+                "a cache holds no gradients: use it under torch.no_grad()",
+            ),
+        ):
+            with raises(kind, message):
+                cache.append(new)
+        assert cache.length == 2
+        with raises(ValueError, "max_len (0) must be at least 1"):
+            LatentCache(0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kv_rank": 0}, "kv_rank (0) must be at least 1"),
+        ({"head_dim": 0}, "head_dim (0) must be at least 1"),
+        ({"value_dim": 0}, "value_dim (0) must be at least 1"),
+        ({"q_rank": 0}, "q_rank (0) must be at least 1"),
+        ({"dropout": 1.0}, "dropout (1.0) must be in [0, 1)"),
+    ],
+)
+def test_errors(options, message, raises, randomised):
+    with raises(ValueError, message):
+        built(randomised, **options)
+
+
+def test_another_width(raises, randomised):
+    with raises(ValueError, "x must be (batch, length, d_model = 15), not (2, 6, 14)"):
+        built(randomised)(torch.zeros(B, T, 14))
