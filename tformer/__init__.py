@@ -23,16 +23,20 @@ if TYPE_CHECKING:
     from tformer.generate.greedy import greedy
     from tformer.generate.sampling import sample
     from tformer.models.bert import BERT, BERTConfig
+    from tformer.models.causal_config import CausalLMConfig, Parts
+    from tformer.models.causal_lm import CausalLM
     from tformer.models.config import TransformerConfig
     from tformer.models.encoder_decoder import EncoderDecoder
     from tformer.models.gpt import GPT, GPTConfig
     from tformer.models.transformer import Transformer
     from tformer.nn.attention import attention_weights, scaled_dot_product_attention
+    from tformer.nn.block import Block
     from tformer.nn.cache import KeyValueCache
     from tformer.nn.decoder import Decoder, DecoderLayer
     from tformer.nn.embedding import TokenEmbedding
     from tformer.nn.encoder import Encoder, EncoderLayer
     from tformer.nn.feed_forward import FeedForward
+    from tformer.nn.gated import GatedFeedForward
     from tformer.nn.heads import MultiHeadAttention
     from tformer.nn.masks import (
         causal_mask,
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
     )
     from tformer.nn.recording import record_weights
     from tformer.nn.residual import Residual
+    from tformer.nn.rms_norm import RMSNorm
     from tformer.nn.rotary import (
         RotaryPositions,
         halves_to_pairs,
@@ -60,6 +65,7 @@ if TYPE_CHECKING:
         scale_yarn,
         yarn_factor,
     )
+    from tformer.nn.self_attention import SelfAttention
     from tformer.nn.tiles import tiled_attention
     from tformer.pretrained import load_pretrained
     from tformer.training.checkpoint import load_checkpoint, save_checkpoint
@@ -73,6 +79,9 @@ __all__ = [
     "BERT",
     "GPT",
     "BERTConfig",
+    "Block",
+    "CausalLM",
+    "CausalLMConfig",
     "Decoder",
     "DecoderLayer",
     "Encoder",
@@ -80,12 +89,16 @@ __all__ = [
     "EncoderLayer",
     "FeedForward",
     "GPTConfig",
+    "GatedFeedForward",
     "KeyValueCache",
     "LayerNorm",
     "LearnedPositionalEmbedding",
     "MultiHeadAttention",
+    "Parts",
+    "RMSNorm",
     "Residual",
     "RotaryPositions",
+    "SelfAttention",
     "SinusoidalPositionalEncoding",
     "TokenEmbedding",
     "Transformer",
@@ -140,6 +153,10 @@ _NAMES_OF = {
     ],
     "nn.feed_forward": ["FeedForward"],
     "nn.norm": ["LayerNorm"],
+    "nn.rms_norm": ["RMSNorm"],
+    "nn.gated": ["GatedFeedForward"],
+    "nn.self_attention": ["SelfAttention"],
+    "nn.block": ["Block"],
     "nn.residual": ["Residual"],
     "nn.tiles": ["tiled_attention"],
     "nn.embedding": ["TokenEmbedding"],
@@ -150,6 +167,8 @@ _NAMES_OF = {
     "models.encoder_decoder": ["EncoderDecoder"],
     "models.gpt": ["GPT", "GPTConfig"],
     "models.bert": ["BERT", "BERTConfig"],
+    "models.causal_config": ["CausalLMConfig", "Parts"],
+    "models.causal_lm": ["CausalLM"],
     "training.loss": ["label_smoothed_cross_entropy"],
     "training.schedule": ["inverse_sqrt_schedule"],
     "training.loop": ["train"],
