@@ -4,7 +4,7 @@ Everything is read from the page: labels, numbers, tables, widths of lines.
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import inf
 from typing import Any
 
@@ -62,9 +62,10 @@ def case_of(text: str, written: Sequence[str], **changes: Any) -> Case:
     """The package's pass that wrote the last of these tokens."""
     vocabulary = loaded()[1]
     target = [1 if c == "▷" else vocabulary.encode(c)[0] for c in ["▷", *written[:-1]]]
-    return Case(ids_of(text), target, **changes)
+    return Case(tuple(ids_of(text)), tuple(target), **changes)
 
 
+@lru_cache(maxsize=8)
 def computed(case: Case, model: str = "dates") -> dict[str, Tensor]:
     return expected(loaded(model)[0], case)
 

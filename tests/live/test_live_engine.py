@@ -1,5 +1,7 @@
 """The engine in the page against the package: the same numbers, in two browsers."""
 
+from functools import cache
+
 import pytest
 import torch
 
@@ -16,6 +18,7 @@ def dates() -> Transformer:
     return load_pretrained("dates").model
 
 
+@cache
 def unrounded(model: Transformer) -> Transformer:
     """A model in float32 whose weights, rounded to half precision, are this one's."""
     other = Transformer(model.config)
