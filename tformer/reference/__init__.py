@@ -16,6 +16,7 @@ from tformer.reference.causal_lm import CausalLM
 from tformer.reference.decoder import Decoder, DecoderLayer
 from tformer.reference.embedding import TokenEmbedding
 from tformer.reference.encoder import Encoder, EncoderLayer
+from tformer.reference.experts import Experts, load_balance_loss, route
 from tformer.reference.feed_forward import (
     FeedForward,
     gelu,
@@ -68,6 +69,7 @@ __all__ = [
     "Encoder",
     "EncoderDecoder",
     "EncoderLayer",
+    "Experts",
     "FeedForward",
     "GatedFeedForward",
     "LatentAttention",
@@ -90,6 +92,7 @@ __all__ = [
     "halves_to_pairs",
     "layer_norm",
     "length_mask",
+    "load_balance_loss",
     "merge_heads",
     "pairs_to_halves",
     "record_weights",
@@ -98,6 +101,7 @@ __all__ = [
     "rms_norm",
     "rotary_frequencies",
     "rotate",
+    "route",
     "scale_linear",
     "scale_llama3",
     "scale_ntk",

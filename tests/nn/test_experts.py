@@ -1,0 +1,347 @@
+"""Experts: three forms are equal, gradients, the loss and the bias that balance."""
+
+import copy
+import itertools
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from tformer.nn.experts import (
+    SCORES,
+    Experts,
+    Router,
+    active_parameters,
+    expert_counts,
+    load_balance_loss,
+    record_routing,
+    route,
+)
+from tformer.nn.feed_forward import FeedForward
+from tformer.nn.gated import GatedFeedForward
+
+B, T, D, D_FF, E, K = 2, 11, 5, 7, 6, 3
+EXACT = {"atol": 1e-14, "rtol": 1e-13}
+
+
+def small(**options) -> Experts:
+    options = {"top_k": K, **options}
+    module = Experts(D, E, lambda: GatedFeedForward(D, D_FF), **options)
+    nn.init.normal_(module.router.proj.weight)
+    return module
+
+
+def by_token(module, x):
+    """The definition: one token, and one of its experts, at a time."""
+    y = torch.zeros_like(x)
+    for b, t in itertools.product(range(B), range(T)):
+        _, chosen, weights = module.router(x[b, t])
+        for i, weight in zip(chosen.tolist(), weights, strict=True):
+            y[b, t] = y[b, t] + weight * module.experts[i](x[b, t])
+    return y
+
+
+def sorted_by_expert(module, x):
+    """As kernels do it: all choices sorted by expert, computed, and put back."""
+    _, chosen, weights = module.router(x)
+    order = chosen.flatten().argsort(stable=True)  # (B · T · k,)
+    inputs = x.flatten(0, 1)[order // K]  # each token k times
+    lengths = expert_counts(chosen, E).tolist()
+    parts = zip(module.experts, inputs.split(lengths), strict=True)
+    outputs = torch.cat([expert(part) for expert, part in parts])
+    placed = torch.empty_like(outputs).index_copy(0, order, outputs)
+    return (placed.view(B, T, K, D) * weights[..., None]).sum(2)
+
+
+def dense(module, x):
+    """All experts for all tokens, with weights that are 0 for those not chosen."""
+    scores, chosen, weights = module.router(x)
+    weights = torch.zeros_like(scores).scatter(-1, chosen, weights)  # (B, T, E)
+    outputs = torch.stack([expert(x) for expert in module.experts], dim=-2)
+    return (outputs * weights[..., None]).sum(-2)
+
+
+@pytest.mark.parametrize("form", [by_token, sorted_by_expert, dense])
+@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.parametrize("renormalise", [False, True])
+@pytest.mark.usefixtures("float64")
+def test_all_forms_are_equal(form, scores, renormalise):
+    module = small(scores=scores, renormalise=renormalise, scale=1.7)
+    module.router.selection_bias.copy_(torch.randn(E) / 4)
+    x = torch.randn(B, T, D, requires_grad=True)
+    assert (expert_counts(module.router(x).chosen, E) > 0).sum() > K
+    outputs = module(x), form(module, x)
+    assert_close(*outputs, **EXACT)
+    loss = torch.randn(B, T, D)
+    inputs = [x, *module.parameters()]
+    for ours, theirs in zip(
+        *(
+            torch.autograd.grad(y, inputs, loss, materialize_grads=True)
+            for y in outputs
+        ),
+        strict=True,
+    ):
+        assert_close(ours, theirs, atol=1e-13, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+def test_gradients_by_differences():
+    """Also of the router: through the weights, as the choice has none."""
+    module = small(scores="sigmoid", shared=FeedForward(D, 2))
+    x = torch.randn(1, 4, D, requires_grad=True)
+    assert torch.autograd.gradcheck(module, x)
+    weight = module.router.proj.weight
+
+    def of_the_router(w):
+        return torch.func.functional_call(module, {"router.proj.weight": w}, (x,))
+
+    assert torch.autograd.gradcheck(of_the_router, weight)
+
+
+@pytest.mark.usefixtures("float64")
+def test_all_chosen_with_softmax_is_the_mixture_of_1991():
+    """Jacobs et al. 1991: every expert, weighted by a softmax."""
+    module, x = small(top_k=E, renormalise=False), torch.randn(B, T, D)
+    weights = module.router.proj(x).softmax(-1)
+    wanted = sum(
+        weights[..., i, None] * each(x) for i, each in enumerate(module.experts)
+    )
+    assert_close(module(x), wanted, **EXACT)
+
+
+@pytest.mark.usefixtures("float64")
+def test_equal_experts_are_one():
+    module, x = small(), torch.randn(B, T, D)
+    for each in module.experts[1:]:
+        each.load_state_dict(module.experts[0].state_dict())
+    assert_close(module(x), module.experts[0](x), **EXACT)
+
+
+@pytest.mark.usefixtures("float64")
+def test_shared():
+    shared, x = FeedForward(D, 3), torch.randn(B, T, D)
+    module = small(shared=shared)
+    with_it = module(x)
+    module.shared = None
+    assert_close(with_it, module(x) + shared(x), **EXACT)
+
+
+def test_every_position_alone():
+    module, x = small(), torch.randn(B, T, D)
+    assert_close(module(x)[1, 2], module(x[1:, 2:3])[0, 0])
+
+
+def test_an_expert_without_tokens_has_a_gradient_of_0():
+    module = small()
+    with torch.no_grad():
+        module.router.selection_bias[2] = -1e9
+    module(torch.randn(B, T, D)).sum().backward()
+    for i, each in enumerate(module.experts):
+        assert all(p.grad.any() == (i != 2) for p in each.parameters()), i
+
+
+def test_smallest_case():
+    logits = torch.tensor([[2.0, 0, 1, -1], [0, 3, 0.5, 0]]).double()
+    s = logits.softmax(-1)
+    scores, chosen, weights = route(logits, 2)
+    assert_close(scores, s, **EXACT)
+    assert chosen.tolist() == [[0, 2], [1, 2]]
+    assert_close(weights[0, 0], 1 / (1 + torch.tensor(-1.0).double().exp()), **EXACT)
+    assert_close(weights.sum(-1), torch.ones(2).double(), **EXACT)
+    plain = route(logits, 2, renormalise=False, scale=2.5).weights
+    assert_close(plain, 2.5 * s.gather(-1, chosen), **EXACT)
+    sigmoids = route(logits, 2, scores="sigmoid", renormalise=False)
+    assert_close(sigmoids.weights, logits.gather(-1, chosen).sigmoid(), **EXACT)
+
+
+@pytest.mark.usefixtures("float64")
+def test_renormalised_softmax_is_softmax_of_the_chosen():
+    logits = torch.randn(B, T, E)
+    _, chosen, weights = route(logits, K)
+    assert_close(weights, logits.gather(-1, chosen).softmax(-1), **EXACT)
+
+
+@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.usefixtures("float64")
+def test_the_bias_chooses_and_does_not_weigh(scores):
+    logits, bias = torch.randn(B, T, E), torch.randn(E)
+    plain = route(logits, K, scores=scores, renormalise=False)
+    biased = route(logits, K, scores=scores, renormalise=False, bias=bias)
+    assert not torch.equal(plain.chosen, biased.chosen)
+    assert torch.equal(biased.weights, plain.scores.gather(-1, biased.chosen))
+    wanted = (plain.scores + bias).topk(K).indices
+    assert torch.equal(biased.chosen, wanted)
+    shifted = route(logits, K, scores=scores, renormalise=False, bias=bias + 3)
+    assert torch.equal(shifted.weights, biased.weights)
+
+
+def test_half_precision_is_scored_in_float32():
+    logits = torch.randn(B, T, E).bfloat16()
+    ours = route(logits, K)
+    assert ours.weights.dtype == torch.float32
+    assert torch.equal(ours.weights, route(logits.float(), K).weights)
+    module = small().bfloat16()
+    assert module(torch.randn(B, T, D).bfloat16()).dtype == torch.bfloat16
+    with torch.autocast("cpu", torch.bfloat16):
+        assert small()(torch.randn(B, T, D)).isfinite().all()
+
+
+def test_scores_that_are_all_0():
+    weights = route(torch.full((1, E), -1e4), K, scores="sigmoid").weights
+    assert torch.equal(weights, torch.zeros(1, K))
+
+
+@pytest.mark.usefixtures("float64")
+class TestLoadBalanceLoss:
+    def test_its_two_ends(self):
+        """1 if all are used alike, E if all tokens go to one expert with score 1."""
+        chosen = torch.arange(E).view(-1, 1).expand(E, K) + torch.arange(K)
+        assert_close(
+            load_balance_loss(torch.ones(E, E), chosen % E), torch.tensor(1.0), **EXACT
+        )
+        one = torch.zeros(B, T, E).index_fill(-1, torch.tensor([2]), 1.0)
+        worst = load_balance_loss(one, torch.full((B, T, 1), 2))
+        assert_close(worst, torch.tensor(float(E)), **EXACT)
+
+    @pytest.mark.parametrize("k", [1, 2, E])
+    def test_the_formula(self, k):
+        logits = torch.randn(B, T, E)
+        scores, chosen, _ = route(logits, k, scores="sigmoid")
+        f, P = torch.zeros(E), torch.zeros(E)
+        for b, t in itertools.product(range(B), range(T)):
+            P += scores[b, t] / scores[b, t].sum() / (B * T)
+            for i in chosen[b, t]:
+                f[i] += 1 / (B * T * k)
+        assert_close(load_balance_loss(scores, chosen), E * (f @ P), **EXACT)
+
+    def test_f_is_exact_in_float64(self):
+        """Not a third rounded to float32, and that in float64."""
+        torch.set_default_dtype(torch.float32)
+        scores = torch.tensor([[1.0, 0, 0]] * 3).double()
+        chosen = torch.tensor([[0], [1], [2]])
+        assert load_balance_loss(scores, chosen) == 1
+
+    def test_a_step_against_its_gradient_lowers_it(self):
+        logits = (torch.randn(400, E) + torch.arange(E)).requires_grad_()
+        before = load_balance_loss(*route(logits, K)[:2])
+        (gradient,) = torch.autograd.grad(before, logits)
+        assert gradient.mean(0)[0] < 0 < gradient.mean(0)[-1]  # the last is overused
+        after = load_balance_loss(*route(logits - 4000 * gradient, K)[:2])
+        assert after < before - 0.1
+
+    def test_padding_can_be_left_out(self):
+        scores, chosen, _ = route(torch.randn(B, T, E), K)
+        real = torch.rand(B, T) < 0.6
+        flat = torch.stack([scores[b, t] for b, t in real.nonzero()])
+        assert_close(
+            load_balance_loss(scores[real], chosen[real]),
+            load_balance_loss(flat, chosen[real]),
+        )
+        assert not torch.equal(
+            load_balance_loss(scores[real], chosen[real]),
+            load_balance_loss(scores, chosen),
+        )
+
+
+class TestBalanceRate:
+    def test_one_step(self):
+        router = Router(D, 4, top_k=1, balance_rate=0.25)
+        router.balance(torch.tensor([[0], [0], [0], [1], [2], [2], [2], [2]]))
+        assert router.selection_bias.tolist() == [-0.25, 0.25, -0.25, 0.25]
+        router.balance(torch.tensor([[0], [1], [2], [3]]))  # as it should be: no step
+        assert router.selection_bias.tolist() == [-0.25, 0.25, -0.25, 0.25]
+
+    def test_only_in_training_and_only_with_a_rate(self):
+        x = torch.randn(B, T, D)
+        for rate, training in itertools.product((0.0, 0.1), (False, True)):
+            module = small(balance_rate=rate).train(training)
+            module(x)
+            assert module.router.selection_bias.any() == (training and rate > 0)
+
+    def test_it_balances(self):
+        """A router that prefers one expert by far, and never learns."""
+        module = small(balance_rate=0.01, scores="sigmoid", top_k=1)
+        x = torch.randn(1, 500, D) + 1
+        with torch.no_grad():
+            module.router.proj.weight[3] = 0.5
+        first = expert_counts(module.router(x).chosen, E)
+        for _ in range(200):
+            module.router(x)
+        module.eval()
+        last = expert_counts(module.router(x).chosen, E)
+        assert first.max() > 2 * 500 / E
+        assert last.max() < 1.3 * 500 / E
+
+    def test_it_is_kept_and_no_parameter(self):
+        module = small(balance_rate=0.1)
+        module(torch.randn(B, T, D))
+        other = small()
+        other.load_state_dict(module.state_dict())
+        assert torch.equal(other.router.selection_bias, module.router.selection_bias)
+        assert "router.selection_bias" not in dict(module.named_parameters())
+
+
+def test_record_routing():
+    model = nn.Sequential(small(), nn.Tanh(), small(top_k=1))
+    x = torch.randn(B, T, D)
+    with record_routing(model) as routings:
+        y = model(x)
+    assert list(routings) == ["0.router", "2.router"]
+    assert torch.equal(routings["0.router"].chosen, model[0].router(x).chosen)
+    assert routings["2.router"].weights.shape == (B, T, 1)
+    assert torch.equal(y, model(x))
+    before = routings["2.router"]
+    model(2 * x)
+    assert routings["2.router"] is before
+    sum(load_balance_loss(r.scores, r.chosen) for r in routings.values()).backward()
+    assert model[2].router.proj.weight.grad.any()
+
+
+def test_active_parameters():
+    one = 3 * D * D_FF
+    model = nn.Sequential(small(shared=nn.Linear(D, D)), nn.Linear(D, D))
+    linear = D * D + D
+    assert active_parameters(model) == K * one + E * D + 2 * linear
+    assert active_parameters(nn.Linear(D, D)) == linear
+
+
+def test_a_copy_is_its_own():
+    module = small(balance_rate=0.1)
+    other = copy.deepcopy(module)
+    module(torch.randn(B, T, D))
+    assert not other.router.selection_bias.any()
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"top_k": 7}, ValueError, "top_k (7) must be in [1, num_experts = 6]"),
+        ({"top_k": 0}, ValueError, "top_k (0) must be at least 1"),
+        ({"top_k": 2.0}, TypeError, "top_k must be an int, not float"),
+        (
+            {"scores": "tanh"},
+            ValueError,
+            "scores ('tanh') must be one of softmax, sigmoid",
+        ),
+        (
+            {"balance_rate": -0.1},
+            ValueError,
+            "balance_rate (-0.1) must be at least 0",
+        ),
+    ],
+)
+def test_errors(raises, options, kind, message):
+    with raises(kind, message):
+        small(**options)
+
+
+def test_errors_of_sizes(raises):
+    with raises(ValueError, "num_experts (0) must be at least 1"):
+        Experts(D, 0, lambda: nn.Linear(D, D))
+    with raises(ValueError, "top_k (5) must be in [1, num_experts = 4]"):
+        route(torch.randn(2, 4), 5)
+    with raises(
+        ValueError, f"x must have width {D}, as weight is (6, 5), not (2, 3, 4)"
+    ):
+        small()(torch.randn(2, 3, 4))

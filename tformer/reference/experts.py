@@ -1,0 +1,130 @@
+"""A mixture of experts in NumPy: each token goes to its experts, one after the other.
+
+B batch · T length · D d_model · E experts · k experts of a token
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tformer.reference.attention import softmax
+from tformer.reference.gated import sigmoid
+from tformer.reference.linear import Linear
+from tformer.reference.weights import Weights
+
+Map = Callable[[np.ndarray], np.ndarray]
+SCORES: dict[str, Map] = {"softmax": softmax, "sigmoid": sigmoid}
+
+
+class Routing(NamedTuple):
+    """Which experts the tokens use, and how much of each."""
+
+    scores: np.ndarray  # (..., E)
+    chosen: np.ndarray  # (..., k)
+    weights: np.ndarray  # (..., k)
+
+
+def route(
+    logits: np.ndarray,
+    top_k: int,
+    *,
+    scores: str = "softmax",
+    bias: np.ndarray | None = None,
+    renormalise: bool = True,
+    scale: float = 1.0,
+) -> Routing:
+    """Choose the k experts with the largest scores; their scores are the weights.
+
+    The twin of `tformer.route`. Of equal scores the expert with the lower number wins.
+
+    Raises:
+        ValueError: `scores` is unknown, or `top_k` is not in [1, E].
+    """
+    if scores not in SCORES:
+        raise ValueError(f"scores ({scores!r}) must be one of {', '.join(SCORES)}")
+    if not 1 <= top_k <= logits.shape[-1]:
+        raise ValueError(
+            f"top_k ({top_k}) must be in [1, num_experts = {logits.shape[-1]}]"
+        )
+    s = SCORES[scores](logits)  # (..., E)
+    order = np.argsort(-(s if bias is None else s + bias), axis=-1, kind="stable")
+    chosen = order[..., :top_k]  # (..., k)
+    weights = np.take_along_axis(s, chosen, axis=-1)  # (..., k)
+    if renormalise:
+        weights = weights / weights.sum(-1, keepdims=True).clip(min=1e-20)
+    return Routing(s, chosen, scale * weights)
+
+
+def expert_counts(chosen: np.ndarray, num_experts: int) -> np.ndarray:
+    """Count how many tokens chose each expert: (..., k) to (E,), whole numbers."""
+    return np.bincount(chosen.ravel(), minlength=num_experts)
+
+
+def load_balance_loss(scores: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Compute E · Σᵢ fᵢ Pᵢ: 1 if all experts are used alike, up to E if not.
+
+    The twin of `tformer.load_balance_loss`.
+    """
+    E = scores.shape[-1]
+    counts = expert_counts(chosen, E)
+    f = (counts / counts.sum()).astype(scores.dtype)  # (E,)
+    scores = scores / scores.sum(-1, keepdims=True)
+    P = scores.reshape(-1, E).mean(0)  # (E,)
+    return np.asarray(E * (f * P).sum())
+
+
+class Experts:
+    """Let each token use k of E networks: y = Σ wᵢ Eᵢ(x) over the chosen, and shared.
+
+    The twin of `tformer.Experts`, as it computes in `eval()`.
+
+    Args:
+        router: turns x (..., D) into logits (..., E).
+        experts: E maps of (..., D) to (..., D).
+        shared: a further one, which every token uses, if there is one.
+        bias: (E,), for the choice only.
+        **routing: top_k, scores, renormalise, scale: see `route`.
+    """
+
+    def __init__(
+        self,
+        router: Map,
+        experts: Sequence[Map],
+        *,
+        shared: Map | None = None,
+        bias: np.ndarray | None = None,
+        **routing: Any,
+    ) -> None:
+        self.router = router
+        self.experts = list(experts)
+        self.shared = shared
+        self.bias = bias
+        self.routing = routing
+
+    @staticmethod
+    def from_torch(module: Any, weights: Weights) -> "Experts":
+        """Make the twin of tformer's module, of the twins of what is in it."""
+        from tformer.reference.interop import from_torch
+
+        names = ("top_k", "scores", "renormalise", "scale")
+        return Experts(
+            Linear({"weight": weights["router.proj.weight"]}),
+            [from_torch(each) for each in module.experts],
+            shared=None if module.shared is None else from_torch(module.shared),
+            bias=weights["router.selection_bias"],
+            **{name: getattr(module.router, name) for name in names},
+        )
+
+    def route(self, x: np.ndarray) -> Routing:
+        """Route each token of x (..., D)."""
+        return route(self.router(x), bias=self.bias, **self.routing)
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Map x (B, T, D) to (B, T, D), every position by its own experts."""
+        _, chosen, weights = self.route(x)
+        y = np.zeros_like(x)
+        for at in np.ndindex(x.shape[:-1]):  # one token
+            for i, weight in zip(chosen[at], weights[at], strict=True):
+                y[at] += weight * self.experts[i](x[at])
+        return y if self.shared is None else y + self.shared(x)
