@@ -15,6 +15,8 @@ from tformer import GPT, greedy, record_weights, sample
 from tformer.models.by_name import make_config
 from tformer.models.causal_config import CausalLMConfig, Parts
 from tformer.models.causal_lm import CausalLM
+from tformer.models.expert_parts import ExpertParts
+from tformer.nn.experts import active_parameters
 from tformer.training.checkpoint import load_checkpoint, save_checkpoint
 
 B, T = 2, 6
@@ -40,6 +42,8 @@ ALL = {
     },
     "gpt-oss": {"window": 3, "global_every": 2, "sinks": True},
     "post-norm": {"placement": "post", "feed_forward": "relu2"},
+    "Mixtral": {"experts": ExpertParts(num_experts=5)},
+    "DeepSeek": {"experts": ExpertParts(num_experts=4, num_shared=2, scores="sigmoid")},
 }
 every_kind = pytest.mark.parametrize("parts", ALL.values(), ids=ALL)
 
@@ -166,7 +170,9 @@ def test_the_future_leaves_the_past_alone(parts, randomised, ids):
     later = ids.clone()
     later[:, 4] = (later[:, 4] + 1) % V
     before, after = model(ids), model(later)
-    assert torch.equal(before[:, :4], after[:, :4])
+    # An expert's product has as many rows as tokens: another shape rounds otherwise.
+    rounding = 0 if model.config.parts.experts is None else 1e-6
+    assert_close(before[:, :4], after[:, :4], atol=rounding, rtol=0)
     assert not torch.allclose(before[:, 4], after[:, 4])
 
 
@@ -218,7 +224,8 @@ def test_saved_and_loaded(parts, tmp_path, ids):
 
 
 def test_the_config_goes_through_json():
-    config = CausalLMConfig.tiny(parts=Parts(**ALL["Gemma 2"]))
+    parts = Parts(**ALL["Gemma 2"], experts=ExpertParts(num_experts=4))
+    config = CausalLMConfig.tiny(parts=parts)
     values = json.loads(json.dumps(dataclasses.asdict(config)))
     assert make_config("CausalLM", values) == config
     del values["parts"]["sinks"]  # as in a checkpoint that is older than the part
@@ -267,6 +274,46 @@ def test_writing_beyond_max_len(ids):
     assert max(lengths) == SMALL["max_len"] - 1
     generator = torch.Generator().manual_seed(0)
     assert sample(free, ids, max_len=15, generator=generator).shape == (B, 15)
+
+
+def test_experts(ids):
+    """They stand where the network stood, of its kind and width, and are balanced."""
+    parts = {"feed_forward": "relu2", "experts": ExpertParts(num_experts=5)}
+    model = small(parts, d_ff=13)
+    for block in model.blocks:
+        experts = block.feed_forward
+        assert (experts.router.top_k, len(experts.experts)) == (2, 5)
+        assert experts.shared is None
+        assert {each.activation for each in experts.experts} == {"relu2"}
+        assert {each.linear1.weight.shape for each in experts.experts} == {(13, 20)}
+    network = 2 * 20 * 13
+    dense = small({"feed_forward": "relu2"}, d_ff=13)
+    more = active_parameters(model) - active_parameters(dense)
+    assert more == 3 * (network + 5 * 20 + 5)  # one more of 2, and the router
+    model(ids)
+    assert not any(b.feed_forward.router.selection_bias.any() for b in model.blocks)
+    model.train()(ids)
+    for block in model.blocks:
+        assert block.feed_forward.router.selection_bias.abs().max() == 0.001
+    shared = small({"experts": ExpertParts(num_experts=3, num_shared=2)}, d_ff=13)
+    assert shared.blocks[0].feed_forward.shared.up_proj.weight.shape == (26, 20)
+
+
+def test_bad_experts(raises):
+    with raises(ValueError, "top_k (3) must be in [1, num_experts = 2]"):
+        ExpertParts(num_experts=2, top_k=3)
+    with raises(ValueError, "scores ('relu') must be one of softmax, sigmoid"):
+        ExpertParts(num_experts=2, scores="relu")
+    with raises(ValueError, "balance_rate (-1) must be in [0, 1)"):
+        ExpertParts(num_experts=2, balance_rate=-1)
+    with raises(ValueError, "num_shared (-1) must be at least 0"):
+        ExpertParts(num_experts=2, num_shared=-1)
+    with raises(TypeError, "renormalise must be a bool, not int"):
+        ExpertParts(num_experts=2, renormalise=1)
+    with raises(TypeError, "experts must be ExpertParts, not int"):
+        Parts(experts=8)
+    with raises(ValueError, "experts has an unknown 'count'"):
+        Parts(experts={"count": 8})
 
 
 def test_parameters_of_the_presets():

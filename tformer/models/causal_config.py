@@ -7,6 +7,7 @@ from typing import Any
 
 from tformer.checks import check_divisible, check_positive
 from tformer.models.config import check_shared
+from tformer.models.expert_parts import ExpertParts
 from tformer.nn.block import PLACEMENTS
 from tformer.nn.feed_forward import ACTIVATIONS
 from tformer.nn.gated import GATES
@@ -28,6 +29,8 @@ class Parts:
         placement: of the norms: "pre", "sandwich" or "post".
         feed_forward: an activation, "relu", "gelu", "gelu_tanh" or "relu2"; or a gate,
             "swiglu", "geglu", "geglu_tanh", "reglu" or "glu".
+        experts: in place of each feed-forward network, several of its kind, of which
+            each token uses a few; None for one network.
         qk_norm: normalise each query and each key, by the kind of `norm`.
         window: how many keys a query sees, itself included; all so far if None.
         global_every: of so many layers the last sees all keys, the others only the
@@ -39,7 +42,8 @@ class Parts:
         scale_embedding: multiply embedded tokens by √D, as the paper and Gemma do.
 
     Raises:
-        TypeError: a flag is not a bool, or a size not an int.
+        TypeError: a flag is not a bool, a size not an int, or `experts` no
+            `ExpertParts`.
         ValueError: a value is out of its range, or does nothing beside the others.
     """
 
@@ -49,6 +53,7 @@ class Parts:
     norm: str = "rms"
     placement: str = "pre"
     feed_forward: str = "swiglu"
+    experts: ExpertParts | None = None
     qk_norm: bool = False
     window: int | None = None
     global_every: int | None = None
@@ -64,6 +69,13 @@ class Parts:
         _one_of("placement", self.placement, PLACEMENTS)
         _one_of("feed_forward", self.feed_forward, (*ACTIVATIONS, *GATES))
         check_layout(self.rotary_layout)
+        if isinstance(self.experts, Mapping):  # of `dataclasses.asdict`, or of JSON
+            object.__setattr__(
+                self, "experts", _made(ExpertParts, "experts", self.experts)
+            )
+        if not isinstance(self.experts, ExpertParts | None):
+            kind = type(self.experts).__name__
+            raise TypeError(f"experts must be ExpertParts, not {kind}")
         if not 1 < self.rotary_base < math.inf:
             raise ValueError(
                 f"rotary_base ({self.rotary_base}) must be above 1 and finite"
@@ -186,10 +198,15 @@ def parts_of(values: Mapping[str, Any]) -> Parts:
     Raises:
         ValueError: there is no such part, or a value is out of its range.
     """
-    unknown = sorted(values.keys() - {each.name for each in fields(Parts)})
+    parts: Parts = _made(Parts, "parts", values)
+    return parts
+
+
+def _made(kind: type[Any], name: str, values: Mapping[str, Any]) -> Any:
+    unknown = sorted(values.keys() - {each.name for each in fields(kind)})
     if unknown:
-        raise ValueError(f"parts has an unknown {unknown[0]!r}")
-    return Parts(**values)
+        raise ValueError(f"{name} has an unknown {unknown[0]!r}")
+    return kind(**values)
 
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:

@@ -16,6 +16,7 @@ from tformer.models.causal_config import CausalLMConfig
 from tformer.nn.block import Block
 from tformer.nn.cache import StackCache
 from tformer.nn.embedding import TokenEmbedding
+from tformer.nn.experts import Experts
 from tformer.nn.feed_forward import FeedForward
 from tformer.nn.gated import GatedFeedForward
 from tformer.nn.norm import LayerNorm
@@ -174,11 +175,25 @@ def make_attention(
 
 
 def make_feed_forward(c: CausalLMConfig) -> nn.Module:
-    """Make the feed-forward network of a layer."""
-    if c.parts.gated:
-        return GatedFeedForward(
-            c.d_model, c.inner_width, gate=c.parts.feed_forward, bias=c.bias
-        )
-    return FeedForward(
-        c.d_model, c.inner_width, activation=c.parts.feed_forward, bias=c.bias
+    """Make the feed-forward network of a layer, or its experts."""
+    e = c.parts.experts
+    if e is None:
+        return make_network(c, c.inner_width)
+    return Experts(
+        c.d_model,
+        e.num_experts,
+        partial(make_network, c, c.inner_width),
+        shared=make_network(c, e.num_shared * c.inner_width) if e.num_shared else None,
+        top_k=e.top_k,
+        scores=e.scores,
+        renormalise=e.renormalise,
+        balance_rate=e.balance_rate,
     )
+
+
+def make_network(c: CausalLMConfig, width: int) -> nn.Module:
+    """Make a feed-forward network of this inner width, of the kind of the config."""
+    kind = c.parts.feed_forward
+    if c.parts.gated:
+        return GatedFeedForward(c.d_model, width, gate=kind, bias=c.bias)
+    return FeedForward(c.d_model, width, activation=kind, bias=c.bias)

@@ -57,7 +57,7 @@ def route(
     Raises:
         ValueError: `scores` is unknown, or `top_k` is not in [1, E].
     """
-    _check_routing(logits.shape[-1], top_k, scores)
+    check_routing(logits.shape[-1], top_k, scores)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     s = SCORES[scores](logits)  # (..., E)
     chosen = (s if bias is None else s + bias).topk(top_k).indices  # (..., k)
@@ -108,8 +108,6 @@ class Router(nn.Module):
         ValueError: a value is out of its range, or `scores` unknown.
     """
 
-    selection_bias: Tensor
-
     def __init__(
         self,
         d_model: int,
@@ -123,15 +121,15 @@ class Router(nn.Module):
     ) -> None:
         super().__init__()
         check_positive(d_model=d_model, num_experts=num_experts, top_k=top_k)
-        _check_routing(num_experts, top_k, scores)
+        check_routing(num_experts, top_k, scores)
         if not balance_rate >= 0:
             raise ValueError(f"balance_rate ({balance_rate}) must be at least 0")
         self.num_experts, self.top_k, self.scores = num_experts, top_k, scores
         self.renormalise, self.scale = renormalise, scale
         self.balance_rate = balance_rate
         self.proj = Linear(d_model, num_experts, bias=False)
-        # No parameter: no gradient comes to it, as a choice has none.
-        self.register_buffer("selection_bias", torch.zeros(num_experts))
+        # Without a gradient, as a choice has none; but saved with the model.
+        self.selection_bias = nn.Parameter(torch.zeros(num_experts), False)
 
     def forward(self, x: Tensor) -> Routing:
         """Route each token of x (..., D)."""
@@ -240,7 +238,8 @@ def active_parameters(model: nn.Module) -> int:
     return count
 
 
-def _check_routing(num_experts: int, top_k: int, scores: str) -> None:
+def check_routing(num_experts: int, top_k: int, scores: str) -> None:
+    """Raise a ValueError unless a token can use k of E experts, scored like this."""
     if scores not in SCORES:
         raise ValueError(f"scores ({scores!r}) must be one of {', '.join(SCORES)}")
     if not 1 <= top_k <= num_experts:
