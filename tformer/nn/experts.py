@@ -150,7 +150,7 @@ class Router(nn.Module):
         """Move `selection_bias` by `balance_rate` against the load of these choices."""
         counts = expert_counts(chosen, self.num_experts)
         missing = torch.sign(counts.sum() - self.num_experts * counts)  # -1, 0 or 1
-        self.selection_bias += self.balance_rate * missing
+        self.selection_bias.add_(missing, alpha=self.balance_rate)
 
 
 class Experts(nn.Module):
