@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := docs
 
 .DEFAULT_GOAL := help
-.PHONY: help serve look test nightly build downloads outputs chapter lists lint format model results lighthouse benchmark address clean
+.PHONY: help serve look test parity nightly build downloads outputs chapter lists lint format model results lighthouse benchmark address clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -50,6 +50,21 @@ test: export OMP_NUM_THREADS := 1
 test: ready  ## run every test: package, chapters, engine, site, links
 	$(PY) -m pytest -n 2 tests $(ARGS)
 	$(PY) -m pytest -n 2 docs README.md .github $(or $(ARGS),$(COVERAGE))
+
+# Hugging Face's modules have an environment of their own. It knows nothing of pages:
+# the conftest.py of this folder, which does, is left out.
+PARITY ?= .venv/parity
+$(PARITY)/.packages:
+	$(PYTHON) -m venv $(PARITY)
+	$(PARITY)/bin/python -m pip install --quiet $(TORCH)
+	$(PARITY)/bin/python -m pip install --quiet "transformers>=5" pytest hypothesis
+	@touch $@
+
+parity: export OMP_NUM_THREADS := 1
+parity: export PYTHONPATH := .:tests/support
+parity: $(PARITY)/.packages  ## hold the parts of open models to Hugging Face's own, in float64
+	$(PARITY)/bin/python -m pytest -c /dev/null --rootdir tests --confcutdir tests \
+	    -p no:cacheprovider -q tests/parity $(ARGS)
 
 nightly: export OMP_NUM_THREADS := 1
 nightly: ready  ## run the tests that take many minutes
