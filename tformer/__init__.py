@@ -33,11 +33,23 @@ if TYPE_CHECKING:
     from tformer.nn.block import Block
     from tformer.nn.cache import KeyValueCache
     from tformer.nn.decoder import Decoder, DecoderLayer
+    from tformer.nn.delta_rule import (
+        GatedDeltaRule,
+        delta_rule,
+        delta_rule_recurrent,
+        unit_length,
+    )
     from tformer.nn.embedding import TokenEmbedding
     from tformer.nn.encoder import Encoder, EncoderLayer
     from tformer.nn.feed_forward import FeedForward
     from tformer.nn.gated import GatedFeedForward
     from tformer.nn.heads import MultiHeadAttention
+    from tformer.nn.linear_attention import (
+        LinearAttention,
+        feature_map,
+        linear_attention,
+        linear_attention_recurrent,
+    )
     from tformer.nn.masks import (
         causal_mask,
         combine_masks,
@@ -89,10 +101,12 @@ __all__ = [
     "EncoderLayer",
     "FeedForward",
     "GPTConfig",
+    "GatedDeltaRule",
     "GatedFeedForward",
     "KeyValueCache",
     "LayerNorm",
     "LearnedPositionalEmbedding",
+    "LinearAttention",
     "MultiHeadAttention",
     "Parts",
     "RMSNorm",
@@ -107,11 +121,16 @@ __all__ = [
     "beam_search",
     "causal_mask",
     "combine_masks",
+    "delta_rule",
+    "delta_rule_recurrent",
+    "feature_map",
     "greedy",
     "halves_to_pairs",
     "inverse_sqrt_schedule",
     "label_smoothed_cross_entropy",
     "length_mask",
+    "linear_attention",
+    "linear_attention_recurrent",
     "load_checkpoint",
     "load_pretrained",
     "mask_tokens",
@@ -128,6 +147,7 @@ __all__ = [
     "sliding_window_mask",
     "tiled_attention",
     "train",
+    "unit_length",
     "yarn_factor",
 ]
 
@@ -158,6 +178,18 @@ _NAMES_OF = {
     "nn.self_attention": ["SelfAttention"],
     "nn.block": ["Block"],
     "nn.residual": ["Residual"],
+    "nn.linear_attention": [
+        "LinearAttention",
+        "feature_map",
+        "linear_attention",
+        "linear_attention_recurrent",
+    ],
+    "nn.delta_rule": [
+        "GatedDeltaRule",
+        "delta_rule",
+        "delta_rule_recurrent",
+        "unit_length",
+    ],
     "nn.tiles": ["tiled_attention"],
     "nn.embedding": ["TokenEmbedding"],
     "nn.encoder": ["Encoder", "EncoderLayer"],

@@ -14,6 +14,12 @@ from tformer.reference.attention import (
 from tformer.reference.block import Block
 from tformer.reference.causal_lm import CausalLM
 from tformer.reference.decoder import Decoder, DecoderLayer
+from tformer.reference.delta_rule import (
+    GatedDeltaRule,
+    delta_rule,
+    delta_rule_recurrent,
+    unit_length,
+)
 from tformer.reference.embedding import TokenEmbedding
 from tformer.reference.encoder import Encoder, EncoderLayer
 from tformer.reference.experts import Experts, load_balance_loss, route
@@ -28,6 +34,12 @@ from tformer.reference.gated import GatedFeedForward, sigmoid, silu
 from tformer.reference.heads import MultiHeadAttention, merge_heads, split_heads
 from tformer.reference.interop import from_torch
 from tformer.reference.latent import LatentAttention
+from tformer.reference.linear_attention import (
+    LinearAttention,
+    feature_map,
+    linear_attention,
+    linear_attention_recurrent,
+)
 from tformer.reference.masks import (
     causal_mask,
     combine_masks,
@@ -71,10 +83,12 @@ __all__ = [
     "EncoderLayer",
     "Experts",
     "FeedForward",
+    "GatedDeltaRule",
     "GatedFeedForward",
     "LatentAttention",
     "LayerNorm",
     "LearnedPositionalEmbedding",
+    "LinearAttention",
     "MultiHeadAttention",
     "RMSNorm",
     "Residual",
@@ -86,12 +100,17 @@ __all__ = [
     "attention_weights",
     "causal_mask",
     "combine_masks",
+    "delta_rule",
+    "delta_rule_recurrent",
+    "feature_map",
     "from_torch",
     "gelu",
     "gelu_tanh",
     "halves_to_pairs",
     "layer_norm",
     "length_mask",
+    "linear_attention",
+    "linear_attention_recurrent",
     "load_balance_loss",
     "merge_heads",
     "pairs_to_halves",
@@ -116,5 +135,6 @@ __all__ = [
     "tiled_attention",
     "tiled_backward",
     "tiled_forward",
+    "unit_length",
     "yarn_factor",
 ]

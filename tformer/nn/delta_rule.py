@@ -1,0 +1,197 @@
+"""The gated delta rule: a state that is corrected, where linear attention only adds.
+
+B batch · H heads · T new tokens · C tokens of a chunk · D d_model · Dk width of a key ·
+Dv width of a value
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tformer.checks import check_divisible, check_positive
+from tformer.fast.linear import Linear
+from tformer.nn.attention_checks import check_sequences
+from tformer.nn.heads import merge_heads, split_heads
+from tformer.nn.linear_attention import (
+    StateCache,
+    attend_in_chunk,
+    check_states,
+    decay_matrix,
+    wide,
+)
+from tformer.nn.rms_norm import RMSNorm
+
+
+def delta_rule_recurrent(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    beta: Tensor,
+    *,
+    log_decay: Tensor | None = None,
+    state: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Correct a state token by token: S ← α S, S ← S + β k (v − Sᵀ k)ᵀ, then o = Sᵀ q.
+
+    Yang et al. 2024, equation 10 (arXiv:2412.06464): in the paper's letters, which
+    transpose the state, S ← α S (I − β k kᵀ) + β v kᵀ. This is the definition;
+    `delta_rule` computes the same in chunks. Nothing is scaled here: queries and keys
+    come as `unit_length` makes them.
+
+    Args:
+        query: (B, H, T, Dk).
+        key: (B, H, T, Dk), each of length 1, or the state may grow without bound.
+        value: (B, H, T, Dv).
+        beta: how much of the error is corrected, in [0, 1], (B, H, T).
+        log_decay: log α of each token, (B, H, T), at most 0; nothing is forgotten if
+            not given.
+        state: S after the tokens before these, (B, H, Dk, Dv); zeros if not given.
+
+    Returns:
+        The outputs (B, H, T, Dv) in the dtype of `value`, and the new state
+        (B, H, Dk, Dv), in float32 at least.
+
+    Raises:
+        ValueError: shapes do not match.
+    """
+    check_states(query, key, value, state, beta=beta, log_decay=log_decay)
+    q, k, v, decay, S = wide(query, key, value, log_decay, state)
+    rate = beta.to(v.dtype)[..., None, None]  # (B, H, T, 1, 1)
+    outputs = []
+    with torch.autocast(query.device.type, enabled=False):
+        for t in range(query.shape[2]):
+            one = slice(t, t + 1)
+            S = decay[:, :, t, None, None].exp() * S  # (B, H, Dk, Dv)
+            error = v[:, :, one] - k[:, :, one] @ S  # (B, H, 1, Dv)
+            S = S + rate[:, :, t] * k[:, :, one].mT @ error
+            outputs.append(q[:, :, one] @ S)  # (B, H, 1, Dv)
+    return torch.cat(outputs, dim=2).to(value.dtype), S
+
+
+def delta_rule(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    beta: Tensor,
+    *,
+    log_decay: Tensor | None = None,
+    state: Tensor | None = None,
+    chunk: int = 64,
+) -> tuple[Tensor, Tensor]:
+    """Compute what `delta_rule_recurrent` does, a chunk of tokens at a time.
+
+    What a token writes depends on what those before it wrote: C equations, each of
+    which needs only the earlier ones. One triangular system solves them all; then the
+    chunk is linear attention with the corrected values (Yang et al. 2024, section 3.3).
+
+    Args:
+        query: as in `delta_rule_recurrent`, and so is all else.
+        key: (B, H, T, Dk).
+        value: (B, H, T, Dv).
+        beta: (B, H, T).
+        log_decay: (B, H, T).
+        state: (B, H, Dk, Dv).
+        chunk: C, how many tokens are computed at once.
+
+    Returns:
+        The outputs (B, H, T, Dv), and the new state (B, H, Dk, Dv).
+
+    Raises:
+        ValueError: shapes do not match, or `chunk` is below 1.
+    """
+    check_states(query, key, value, state, beta=beta, log_decay=log_decay)
+    check_positive(chunk=chunk)
+    q, k, v, decay, S = wide(query, key, value, log_decay, state)
+    rate = beta.to(v.dtype)[..., None]  # (B, H, T, 1)
+    outputs = []
+    with torch.autocast(query.device.type, enabled=False):
+        for begin in range(0, query.shape[2], chunk):
+            part = slice(begin, begin + chunk)
+            keys, lost = k[:, :, part], decay[:, :, part]
+            u = corrected_values(keys, v[:, :, part], rate[:, :, part], lost, S)
+            output, S = attend_in_chunk(q[:, :, part], keys, u, lost, S)
+            outputs.append(output)  # (B, H, C, Dv)
+    return torch.cat(outputs, dim=2).to(value.dtype), S
+
+
+def corrected_values(
+    k: Tensor, v: Tensor, rate: Tensor, log_decay: Tensor, state: Tensor
+) -> Tensor:
+    """Solve uᵢ = βᵢ (vᵢ − what the state before i answers to kᵢ) for a chunk.
+
+    That answer is of the state before the chunk, decayed, and of what the tokens j < i
+    of the chunk wrote: Σⱼ decayᵢⱼ (kᵢ·kⱼ) uⱼ.
+
+    Returns:
+        u (B, H, C, Dv).
+    """
+    total = log_decay.cumsum(-1)[..., None]  # (B, H, C, 1)
+    among = (rate * (k @ k.mT) * decay_matrix(total)).tril(-1)  # (B, H, C, C)
+    target = rate * (v - total.exp() * (k @ state))  # (B, H, C, Dv)
+    return torch.linalg.solve_triangular(  # (I + among) u = target
+        among, target, upper=False, unitriangular=True
+    )
+
+
+def unit_length(x: Tensor, eps: float = 1e-6) -> Tensor:
+    """Divide the vectors of the last axis by their length: x / √(Σ x² + ε)."""
+    return x * torch.rsqrt(x.square().sum(-1, keepdim=True) + eps)
+
+
+class GatedDeltaRule(nn.Module):
+    """Causal attention with a state that forgets and corrects: the gated delta rule.
+
+    Yang et al. 2024 (arXiv:2412.06464), section 3.4, as in Qwen3-Next, without the
+    short convolution and the gate of the output. α and β are computed of each token:
+    β = σ(x W_β), and α = exp(−A · softplus(x W_α + b)), which begins near 1.
+
+    Args:
+        d_model: width D of input and output.
+        num_heads: heads H; divides D.
+        chunk: how many tokens are computed at once.
+
+    Raises:
+        ValueError: H does not divide D, or a number is below 1.
+    """
+
+    def __init__(self, d_model: int, num_heads: int, *, chunk: int = 64) -> None:
+        super().__init__()
+        check_positive(d_model=d_model, num_heads=num_heads, chunk=chunk)
+        check_divisible(d_model=d_model, num_heads=num_heads)
+        self.d_model, self.num_heads, self.chunk = d_model, num_heads, chunk
+        self.q_proj = Linear(d_model, d_model, bias=False)
+        self.k_proj = Linear(d_model, d_model, bias=False)
+        self.v_proj = Linear(d_model, d_model, bias=False)
+        self.out_proj = Linear(d_model, d_model, bias=False)
+        self.beta_proj = Linear(d_model, num_heads, bias=False)
+        self.decay_proj = Linear(d_model, num_heads, bias=False)
+        # As in Mamba-2 (arXiv:2405.21060): A from 1 to 16, a step from 0.001 to 0.1.
+        self.log_rate = nn.Parameter(torch.empty(num_heads).uniform_(1, 16).log())
+        step = torch.empty(num_heads).uniform_(math.log(0.001), math.log(0.1)).exp()
+        self.step_bias = nn.Parameter(step.expm1().log())  # softplus gives the step
+        self.norm = RMSNorm(d_model // num_heads)
+
+    def forward(self, x: Tensor, *, cache: StateCache | None = None) -> Tensor:
+        """Map x (B, T, D) to (B, T, D); with a cache, x is what is new."""
+        check_sequences(self.d_model, x=x)
+        q = unit_length(split_heads(self.q_proj(x), self.num_heads))  # (B, H, T, Dh)
+        k = unit_length(split_heads(self.k_proj(x), self.num_heads))
+        v = split_heads(self.v_proj(x), self.num_heads)
+        q = q / math.sqrt(q.shape[-1])
+        beta = torch.sigmoid(self.beta_proj(x)).transpose(1, 2)  # (B, H, T)
+        step = F.softplus(self.decay_proj(x) + self.step_bias)  # (B, T, H)
+        log_decay = -(self.log_rate.exp() * step).transpose(1, 2)  # (B, H, T)
+        state = None if cache is None else cache.state
+        output, state = delta_rule(
+            q, k, v, beta, log_decay=log_decay, state=state, chunk=self.chunk
+        )
+        if cache is not None:
+            cache.keep(state, x.shape[1])
+        return self.out_proj(merge_heads(self.norm(output)))  # (B, T, D)
+
+    def new_cache(self, max_len: int) -> StateCache:
+        """Make an empty cache; its size does not depend on `max_len`."""
+        check_positive(max_len=max_len)
+        return StateCache()

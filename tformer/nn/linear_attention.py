@@ -1,0 +1,246 @@
+"""Linear attention: a state of fixed size in the place of all keys and values.
+
+B batch · H heads · T new tokens · C tokens of a chunk · D d_model · Dk width of a key ·
+Dv width of a value
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tformer.checks import check_divisible, check_positive
+from tformer.fast.linear import Linear
+from tformer.nn.attention_checks import check_sequences
+from tformer.nn.heads import merge_heads, split_heads
+
+
+def linear_attention_recurrent(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    log_decay: Tensor | None = None,
+    state: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Read and write a state token by token: S ← α S + k vᵀ, then o = Sᵀ q.
+
+    Katharopoulos et al. 2020, equations 18 to 20 (arXiv:2006.16236), without the
+    normaliser; with α the retention of Sun et al. 2023 (arXiv:2307.08621). This is the
+    definition; `linear_attention` computes the same in chunks.
+
+    Args:
+        query: (B, H, T, Dk).
+        key: (B, H, T, Dk).
+        value: (B, H, T, Dv).
+        log_decay: log α of each token, (B, H, T), at most 0; nothing is forgotten if
+            not given.
+        state: S after the tokens before these, (B, H, Dk, Dv); zeros if not given.
+
+    Returns:
+        The outputs (B, H, T, Dv) in the dtype of `value`, and the new state
+        (B, H, Dk, Dv), in float32 at least.
+
+    Raises:
+        ValueError: shapes do not match.
+    """
+    check_states(query, key, value, state, log_decay=log_decay)
+    q, k, v, decay, S = wide(query, key, value, log_decay, state)
+    outputs = []
+    with torch.autocast(query.device.type, enabled=False):
+        for t in range(query.shape[2]):
+            written = k[:, :, t, :, None] * v[:, :, t, None, :]  # (B, H, Dk, Dv)
+            S = decay[:, :, t, None, None].exp() * S + written
+            outputs.append(q[:, :, t : t + 1] @ S)  # (B, H, 1, Dv)
+    return torch.cat(outputs, dim=2).to(value.dtype), S
+
+
+def linear_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    log_decay: Tensor | None = None,
+    state: Tensor | None = None,
+    chunk: int = 64,
+) -> tuple[Tensor, Tensor]:
+    """Compute what `linear_attention_recurrent` does, a chunk of tokens at a time.
+
+    Within a chunk each token attends to those before it by a product of matrices; all
+    that came before the chunk is in the state. One chunk for all is the parallel form.
+
+    Args:
+        query: as in `linear_attention_recurrent`, and so is all else.
+        key: (B, H, T, Dk).
+        value: (B, H, T, Dv).
+        log_decay: (B, H, T).
+        state: (B, H, Dk, Dv).
+        chunk: C, how many tokens are computed at once.
+
+    Returns:
+        The outputs (B, H, T, Dv), and the new state (B, H, Dk, Dv).
+
+    Raises:
+        ValueError: shapes do not match, or `chunk` is below 1.
+    """
+    check_states(query, key, value, state, log_decay=log_decay)
+    check_positive(chunk=chunk)
+    q, k, v, decay, S = wide(query, key, value, log_decay, state)
+    outputs = []
+    with torch.autocast(query.device.type, enabled=False):
+        for begin in range(0, query.shape[2], chunk):
+            part = slice(begin, begin + chunk)
+            output, S = attend_in_chunk(
+                q[:, :, part], k[:, :, part], v[:, :, part], decay[:, :, part], S
+            )
+            outputs.append(output)
+    return torch.cat(outputs, dim=2).to(value.dtype), S
+
+
+def attend_in_chunk(
+    q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor, state: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Compute the outputs (B, H, C, Dv) of one chunk, and the state after it."""
+    total = log_decay.cumsum(-1)[..., None]  # (B, H, C, 1): since the chunk began
+    output = (q @ k.mT * decay_matrix(total)) @ v + total.exp() * (q @ state)
+    end = total[:, :, -1:]  # (B, H, 1, 1)
+    state = end.exp() * state + (k * (end - total).exp()).mT @ v
+    return output, state
+
+
+def decay_matrix(total: Tensor) -> Tensor:
+    """Say what is left at token i of what token j wrote: exp(totalᵢ − totalⱼ).
+
+    Args:
+        total: (B, H, C, 1), the sums of the logarithms of α up to each token.
+
+    Returns:
+        (B, H, C, C), 0 where j > i. These are masked before the exponential, which
+        could overflow there.
+    """
+    future = torch.ones_like(total @ total.mT, dtype=torch.bool).triu(1)
+    return torch.exp((total - total.mT).masked_fill(future, -torch.inf))
+
+
+def feature_map(x: Tensor) -> Tensor:
+    """Make every number positive: elu(x) + 1, as Katharopoulos et al. 2020 do."""
+    return F.elu(x) + 1
+
+
+class LinearAttention(nn.Module):
+    """Causal attention whose weights are φ(q)·φ(k) in the place of exp(q·k / √Dh).
+
+    Katharopoulos et al. 2020 (arXiv:2006.16236), with φ(x) = elu(x) + 1. The weights of
+    a query are divided by their sum: a column of ones beside the values counts it.
+
+    Args:
+        d_model: width D of input and output.
+        num_heads: heads H; divides D.
+        bias: give the four projections a bias.
+        chunk: how many tokens are computed at once.
+
+    Raises:
+        ValueError: H does not divide D, or a number is below 1.
+    """
+
+    def __init__(
+        self, d_model: int, num_heads: int, *, bias: bool = False, chunk: int = 64
+    ) -> None:
+        super().__init__()
+        check_positive(d_model=d_model, num_heads=num_heads, chunk=chunk)
+        check_divisible(d_model=d_model, num_heads=num_heads)
+        self.d_model, self.num_heads, self.chunk = d_model, num_heads, chunk
+        self.q_proj = Linear(d_model, d_model, bias=bias)
+        self.k_proj = Linear(d_model, d_model, bias=bias)
+        self.v_proj = Linear(d_model, d_model, bias=bias)
+        self.out_proj = Linear(d_model, d_model, bias=bias)
+
+    def forward(self, x: Tensor, *, cache: "StateCache | None" = None) -> Tensor:
+        """Map x (B, T, D) to (B, T, D); with a cache, x is what is new."""
+        check_sequences(self.d_model, x=x)
+        q = feature_map(split_heads(self.q_proj(x), self.num_heads))  # (B, H, T, Dh)
+        k = feature_map(split_heads(self.k_proj(x), self.num_heads))
+        v = split_heads(self.v_proj(x), self.num_heads)
+        v = F.pad(v, (0, 1), value=1.0)  # (B, H, T, Dh + 1): its sum is the normaliser
+        state = None if cache is None else cache.state
+        output, state = linear_attention(q, k, v, state=state, chunk=self.chunk)
+        if cache is not None:
+            cache.keep(state, x.shape[1])
+        heads = output[..., :-1] / output[..., -1:]  # (B, H, T, Dh)
+        return self.out_proj(merge_heads(heads))  # (B, T, D)
+
+    def new_cache(self, max_len: int) -> "StateCache":
+        """Make an empty cache; its size does not depend on `max_len`."""
+        check_positive(max_len=max_len)
+        return StateCache()
+
+
+class StateCache:
+    """The state of one layer, which has the same size after any number of tokens."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.state: Tensor | None = None  # (B, H, Dk, Dv)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory in bytes."""
+        return 0 if self.state is None else self.state.nbytes
+
+    def keep(self, state: Tensor, new: int) -> None:
+        """Put the state after `new` further tokens in the place of the one before."""
+        self.state = state
+        self.length += new
+
+    def reorder(self, rows: Tensor) -> None:
+        """Let row i go on from what was row rows[i], as a beam search needs."""
+        if self.state is not None:
+            self.state = self.state.index_select(0, rows)
+
+
+def check_states(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    state: Tensor | None,
+    **each_token: Tensor | None,
+) -> None:
+    """Raise unless the shapes are those of `linear_attention_recurrent`."""
+    if query.ndim != 4 or 0 in query.shape:
+        raise ValueError(
+            f"query must be (B, H, T, Dk), and not empty, not {tuple(query.shape)}"
+        )
+    B, H, T, Dk = query.shape
+    wanted: dict[str, tuple[Tensor | None, tuple[Any, ...]]] = {
+        "key": (key, (B, H, T, Dk)),
+        "value": (value, (B, H, T, value.shape[-1])),
+        "state": (state, (B, H, Dk, value.shape[-1])),
+        **{name: (x, (B, H, T)) for name, x in each_token.items()},
+    }
+    for name, (x, shape) in wanted.items():
+        if x is not None and x.shape != shape:
+            raise ValueError(
+                f"{name} must be {shape} with query {tuple(query.shape)}, "
+                f"not {tuple(x.shape)}"
+            )
+
+
+def wide(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    log_decay: Tensor | None,
+    state: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Take all to float32 at least, and put zeros for what is not given."""
+    B, H, T, Dk = query.shape
+    dtype = torch.promote_types(value.dtype, torch.float32)
+    if log_decay is None:
+        log_decay = value.new_zeros(B, H, T)
+    if state is None:
+        state = value.new_zeros(B, H, Dk, value.shape[-1])
+    q, k, v, log_decay, state = (
+        x.to(dtype) for x in (query, key, value, log_decay, state)
+    )
+    return q, k, v, log_decay, state
