@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from tformer.nn.heads import MultiHeadAttention
     from tformer.nn.linear_attention import (
         LinearAttention,
-        feature_map,
         linear_attention,
         linear_attention_recurrent,
     )
@@ -123,7 +122,6 @@ __all__ = [
     "combine_masks",
     "delta_rule",
     "delta_rule_recurrent",
-    "feature_map",
     "greedy",
     "halves_to_pairs",
     "inverse_sqrt_schedule",
@@ -180,7 +178,6 @@ _NAMES_OF = {
     "nn.residual": ["Residual"],
     "nn.linear_attention": [
         "LinearAttention",
-        "feature_map",
         "linear_attention",
         "linear_attention_recurrent",
     ],

@@ -10,10 +10,10 @@ from torch.testing import assert_close
 
 from tformer import (
     LinearAttention,
-    feature_map,
     linear_attention,
     linear_attention_recurrent,
 )
+from tformer.nn.linear_attention import feature_map
 
 B, H, T, DK, DV, D = 2, 3, 7, 5, 11, 6
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tformer
-from tformer import reference
+from tformer import nn, reference
 
 B, H, T, Dk, Dv, D = 2, 3, 7, 5, 11, 6
 
@@ -64,7 +64,9 @@ def test_modules(parity, name, options):
 
 def test_feature_map(parity):
     array, tensor = parity.numbers(B, T)
-    parity.same(reference.feature_map(9 * array), tformer.feature_map(9 * tensor))
+    parity.same(
+        reference.feature_map(9 * array), nn.linear_attention.feature_map(9 * tensor)
+    )
 
 
 def test_errors(new_parity, same_error):
