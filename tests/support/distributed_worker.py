@@ -20,7 +20,15 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from tformer import GPT, GPTConfig, Transformer, TransformerConfig
+from tformer import (
+    GPT,
+    CausalLM,
+    CausalLMConfig,
+    GPTConfig,
+    Parts,
+    Transformer,
+    TransformerConfig,
+)
 from tformer.data.batch import PairBatch, TextBatch
 from tformer.training.distributed import distribute, running, unwrap
 from tformer.training.finite import not_finite
@@ -50,6 +58,11 @@ def make_model(kind: str, seed: int = 0) -> nn.Module:
     sizes = {"vocab_size": 17, "d_model": 14, "num_heads": 7, "d_ff": 22}
     if kind == "gpt":
         return GPT(GPTConfig.tiny(**sizes, num_layers=2, pad_id=PAD)).double()
+    if kind == "causal":
+        grouped = {"num_kv_heads": 1, "num_layers": 2, "pad_id": PAD}
+        parts = Parts(qk_norm=True, placement="sandwich", sinks=True)
+        config = CausalLMConfig.tiny(**{**sizes, **grouped}, parts=parts)
+        return CausalLM(config).double()
     less = {"num_encoder_layers": 1, "num_decoder_layers": 1, "bias": False}
     return Transformer(TransformerConfig.tiny(**sizes, **less, dropout=0.0)).double()
 
@@ -60,7 +73,7 @@ def make_batch(kind: str, step: int, rows: int = ROWS) -> PairBatch | TextBatch:
     ids = torch.randint(3, 17, (2, rows, 9), generator=generator)
     lengths = torch.arange(rows)[:, None] % 7 + 2
     src, tgt = ids * (torch.arange(9) < lengths)
-    return TextBatch(tgt) if kind == "gpt" else PairBatch(src, tgt)
+    return PairBatch(src, tgt) if kind == "transformer" else TextBatch(tgt)
 
 
 def make(
@@ -154,8 +167,10 @@ def job_train(folder: Path, size: int) -> None:
         (folder / f"sent-{strategy}{size}").write_text(json.dumps(sent.bytes))
 
         if size == 2:
-            model, optimizer = make("gpt", strategy)
-            keep(folder, f"{strategy}{size}-gpt", model, train("gpt", model, optimizer))
+            for kind in ("gpt", "causal"):
+                model, optimizer = make(kind, strategy)
+                curves = train(kind, model, optimizer)
+                keep(folder, f"{strategy}{size}-{kind}", model, curves)
         else:
             model, optimizer = make("transformer", strategy)
             curves = train("transformer", model, optimizer, range(2), rows=size - 1)

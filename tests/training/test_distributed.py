@@ -17,6 +17,7 @@ from torch.testing import assert_close
 import distributed_worker as worker
 from ports import reserved_port
 from tformer.training.distributed import (
+    LAYERS,
     choose_device,
     distribute,
     running,
@@ -134,9 +135,17 @@ class TestTheSameAsOneProcess:
         assert_equal(read(folder, f"{strategy}{n}-accumulated"), expected)
 
 
+@pytest.mark.parametrize("kind", ["gpt", "causal"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_gpt_on_two(two, strategy):
-    assert_equal(read(two, f"{strategy}2-gpt"), alone("gpt"))
+def test_language_models_on_two(two, strategy, kind):
+    assert_equal(read(two, f"{strategy}2-{kind}"), alone(kind))
+
+
+@pytest.mark.parametrize("kind", ["transformer", "gpt", "causal"])
+def test_fsdp_shards_layer_by_layer(kind):
+    """Else the whole model would be gathered at once."""
+    layers = [m for m in worker.make_model(kind).modules() if isinstance(m, LAYERS)]
+    assert len(layers) == 2
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -17,9 +17,12 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from tformer.data.batch import Batch
+from tformer.nn.block import Block
 from tformer.nn.decoder import DecoderLayer
 from tformer.nn.encoder import EncoderLayer
 from tformer.training.processes import num_processes, process_rank
+
+LAYERS = (EncoderLayer, DecoderLayer, Block)  # FSDP gathers one after the other
 
 
 def setup(device: str = "auto", *, timeout: timedelta | None = None) -> torch.device:
@@ -183,7 +186,7 @@ def _shard(model: nn.Module) -> nn.Module:
         sending.wait()
     mesh = init_device_mesh(next(model.parameters()).device.type, (num_processes(),))
     for layer in list(model.modules()):
-        if isinstance(layer, EncoderLayer | DecoderLayer):
+        if isinstance(layer, LAYERS):
             fully_shard(layer, mesh=mesh)
     # What is in no layer is gathered for the whole of the model's forward, also a tied
     # embedding, which is used twice, the second time by another method.
