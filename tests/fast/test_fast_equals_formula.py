@@ -130,6 +130,21 @@ def test_a_compiled_kernel_loses_no_nan(T, S, is_causal, dtype):
     assert_close(output, expected, equal_nan=True, **TOLERANCE[dtype])
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("length", [5, 64])
+def test_a_compiled_kernel_loses_no_infinite_score(length, masked, dtype):
+    query, key, value = torch.rand(3, 2, 3, length, 8).to(dtype)
+    key[1, 2, 1, 3] = math.inf
+    mask = torch.ones(length, length, dtype=torch.bool) if masked else None
+    torch.compiler.reset()
+    compiled = torch.compile(scaled_dot_product_attention, fullgraph=True)
+    output = compiled(query, key, value, mask)
+    expected = formula(query, key, value, attn_mask=mask)
+    assert expected.isnan().any()
+    assert_close(output, expected, equal_nan=True, **TOLERANCE[dtype])
+
+
 def error(output, exact):
     return (output.double() - exact).square().mean().sqrt().item()
 

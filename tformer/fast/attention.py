@@ -57,6 +57,9 @@ def fused_attention(
         # Without a mask the kernel may lose a NaN, and a graph cannot look for it.
         attn_mask = torch.ones(1, 1, T, S, dtype=torch.bool)
         masks = [attn_mask]
+    if not (eager or dropout_p) and query.device.type == "cpu" and query.dtype in HALF:
+        # Nor an infinity, which it loses in half precision: x - x makes NaN of one.
+        query, key = query + (query - query), key + (key - key)
     if is_causal and T == 1:
         is_causal = False  # a single query is the newest: it sees every key
     by_flag = is_causal and not masks
