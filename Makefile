@@ -115,7 +115,7 @@ model: ready  ## train the two models of the package again, 8 minutes on a CPU
 results: ready  ## keep the results of RUNS="runs/*", and write their page
 	$(PY) -m engine results $(RUNS)
 
-lighthouse: build  ## measure home, attention and transformer with Lighthouse, on a phone
+lighthouse: build  ## measure some pages with Lighthouse, on a phone and at a desk
 	$(PY) tests/site/lighthouse.py $(ARGS)
 
 benchmark: ready  ## time the modules against torch's own, the GPT against nanoGPT's style

