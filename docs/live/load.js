@@ -2,22 +2,42 @@
 //   <figure class="live" data-live="masks"> … the static picture … </figure>
 // gets the element <live-masks> of pieces/masks.js when the reader comes near it. The
 // static picture stays until the first live one is drawn, and wherever that fails. With
-// `data-keep` it stays above the piece: where the text speaks of it.
+// `data-keep` it stays above the piece: where the text speaks of it. With `data-wait` a
+// piece that fills the page waits for the reader's first move, or for a look of some
+// seconds: the page is there at once, and the piece does not hold it up.
 
 import { loadStyle } from "./ui/piece.js";
 
 const NEAR = "600px";
+const LOOK = 6000; // ms
+const MOVES = ["pointerdown", "pointermove", "keydown", "wheel", "scroll", "touchstart"];
 
 const watcher = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     if (entry.isIntersecting) {
       watcher.unobserve(entry.target);
-      void enliven(/** @type {HTMLElement} */ (entry.target));
+      const figure = /** @type {HTMLElement} */ (entry.target);
+      // An address with a state is opened to see the state.
+      const waits = "wait" in figure.dataset && !location.hash.includes("=");
+      void (waits ? moved() : Promise.resolve()).then(() => enliven(figure));
     }
   }
 }, { rootMargin: NEAR });
 
 for (const figure of document.querySelectorAll("[data-live]")) watcher.observe(figure);
+
+/** @returns {Promise<void>} that ends with the reader's first move, or after a look */
+function moved() {
+  return new Promise((done) => {
+    const end = () => {
+      clearTimeout(looked);
+      for (const move of MOVES) window.removeEventListener(move, end);
+      done();
+    };
+    const looked = setTimeout(end, LOOK);
+    for (const move of MOVES) window.addEventListener(move, end, { passive: true });
+  });
+}
 
 /** @param {HTMLElement} figure */
 async function enliven(figure) {
