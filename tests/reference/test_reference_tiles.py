@@ -102,6 +102,18 @@ def test_dead_rows(new_parity):
     assert output[..., 3, :].all()
 
 
+@pytest.mark.parametrize("offset", [0.0, -5000.0])
+def test_a_first_tile_that_is_hidden_leaves_no_maximum(new_parity, offset):
+    (_, *inputs, mask, _), _ = five_axes(new_parity(), (1, 1, 1, T, S))
+    mask[..., :3] = False
+    mask[..., 3:] = True
+    bias = np.full((1, 1, 1, T, S), offset)
+    how = twin.Tiling(mask, bias, False, 0.3, None, 2, 3)
+    output, _ = twin.tiled_forward(*inputs, how)
+    without, _ = twin.tiled_forward(*inputs, how._replace(bias=None))
+    np.testing.assert_allclose(output, without, rtol=0, atol=1e-10)
+
+
 class Slow(np.ndarray):
     """An array in slow memory: counts the numbers read and written by slices."""
 
