@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from tformer.nn.feed_forward import FeedForward
     from tformer.nn.gated import GatedFeedForward
     from tformer.nn.heads import MultiHeadAttention
+    from tformer.nn.latent import LatentAttention
     from tformer.nn.linear_attention import (
         LinearAttention,
         linear_attention,
@@ -103,6 +104,7 @@ __all__ = [
     "GatedDeltaRule",
     "GatedFeedForward",
     "KeyValueCache",
+    "LatentAttention",
     "LayerNorm",
     "LearnedPositionalEmbedding",
     "LinearAttention",
@@ -188,6 +190,7 @@ _NAMES_OF = {
         "unit_length",
     ],
     "nn.tiles": ["tiled_attention"],
+    "nn.latent": ["LatentAttention"],
     "nn.embedding": ["TokenEmbedding"],
     "nn.encoder": ["Encoder", "EncoderLayer"],
     "nn.decoder": ["Decoder", "DecoderLayer"],
