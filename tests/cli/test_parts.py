@@ -8,8 +8,9 @@ import pytest
 from tformer.models.causal_config import Parts
 from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
+from tformer.runs.build import build_model
 from tformer.runs.folder import RunFolder
-from tformer.runs.parts import OF_GPT
+from tformer.runs.parts import OF_GPT, parts_of
 from tformer.runs.settings import RunSettings
 from tformer.training.checkpoint import load_checkpoint
 
@@ -159,6 +160,19 @@ def test_the_other_parts_are_those_of_gpt(part):
     assert settings.model == "causal-lm"
     for name, value in (OF_GPT | part).items():
         assert getattr(settings, name) == value
+
+
+def test_as_gpt_it_has_the_parts_of_gpt():
+    settings = RunSettings.of("text", files=("a",), model="causal-lm")
+    gpts = Parts(positions="learned", norm="layer", feed_forward="gelu_tanh")
+    assert parts_of(settings) == gpts
+    sizes = {"vocab_size": 13, "pad_id": 0}
+    gpt = build_model(RunSettings.of("text", files=("a",)), **sizes)
+    ours = build_model(settings, **sizes)
+    assert isinstance(gpt, GPT)
+    shapes = [sorted(p.shape for p in model.parameters()) for model in (gpt, ours)]
+    assert shapes[0] == shapes[1]
+    assert ours.config.eps == gpt.config.eps
 
 
 def test_without_parts_it_is_a_gpt():
