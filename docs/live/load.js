@@ -6,8 +6,6 @@
 // piece that fills the page waits for the reader's first move, or for a look of some
 // seconds: the page is there at once, and the piece does not hold it up.
 
-import { loadStyle } from "./ui/piece.js";
-
 const NEAR = "600px";
 const LOOK = 6000; // ms
 const MOVES = ["pointerdown", "pointermove", "keydown", "wheel", "scroll", "touchstart"];
@@ -49,9 +47,11 @@ async function enliven(figure) {
     piece.remove();
     throw /** @type {CustomEvent} */ (event).detail;
   });
-  await Promise.all([
+  // Not at the top: a page that is read without its pieces loads this file alone.
+  const [{ loadStyle }] = await Promise.all([
+    import("./ui/piece.js"),
     import(`./pieces/${name}.js`),
-    loadStyle(new URL("live.css", import.meta.url)),
   ]);
+  await loadStyle(new URL("live.css", import.meta.url));
   figure.append(piece);
 }

@@ -1,10 +1,10 @@
 /* Cut the fonts down to what the site sets: Latin letters, and the weights in use.
-   install.py calls this: node fonts.mjs NODE_MODULES TARGET */
+   install.py calls this: node fonts.mjs NODE_MODULES TARGET KATEX */
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { createRequire } from "node:module"
 import { join } from "node:path"
 
-const [, , modules, target] = process.argv
+const [, , modules, target, katex] = process.argv
 const subset = createRequire(join(modules, "/"))("subset-font")
 
 /* The letters of each file are the `unicode-range` in docs/assets/css/fonts.css: those of
@@ -48,3 +48,32 @@ for (const [name, family, style, variationAxes] of FILES) {
     await writeFile(join(target, `${name}${end}.woff2`), font)
   }
 }
+
+/* KaTeX's main font in two parts as well: what most formulas need, and the rest. */
+const FORMULAS = [
+  [0x20, 0x7e], [0xb7], [0xd7], [0x2026], [0x2032], [0x2192], [0x2208], [0x2211, 0x2212],
+  [0x221e], [0x2248], [0x2260, 0x2261], [0x2264, 0x2265], [0x22c5],
+]
+const REST = FORMULAS.map(([first, last = first], n) => {
+  const next = FORMULAS[n + 1]?.[0] ?? 0x10000
+  return [last + 1, next - 1]
+})
+const named = (ranges) =>
+  ranges
+    .map(([first, last = first]) => [first, last].map((code) => code.toString(16)))
+    .map(([first, last]) => (first === last ? `U+${first}` : `U+${first}-${last}`))
+    .join(",")
+
+const MAIN = "KaTeX_Main-Regular"
+const style = join(katex, "katex.min.css")
+const css = await readFile(style, "utf-8")
+const face = css.match(new RegExp(`@font-face\\{[^}]*${MAIN}[^}]*\\}`))[0]
+const main = await readFile(join(katex, "fonts", `${MAIN}.woff2`))
+const faces = []
+for (const [end, ranges] of [["", FORMULAS], ["-more", REST]]) {
+  const font = await subset(main, letters(ranges), { targetFormat: "woff2" })
+  await writeFile(join(katex, "fonts", `${MAIN}${end}.woff2`), font)
+  const source = face.replace(`${MAIN}.woff2`, `${MAIN}${end}.woff2`)
+  faces.push(source.replace(/\}$/, `;unicode-range:${named(ranges)}}`))
+}
+await writeFile(style, css.replace(face, faces.join("")))

@@ -52,7 +52,7 @@ def copy_katex() -> None:
 
 
 def copy_fonts() -> None:
-    """Write the fonts that docs/assets/css/fonts.css names."""
+    """Write the fonts that docs/assets/css/fonts.css names, and KaTeX's in two parts."""
     files = [
         file
         for name in FONTS
@@ -61,7 +61,8 @@ def copy_fonts() -> None:
         if file.name != "source-sans-3-latin-ext-wght-italic.woff2"
     ]
     copy(files, ASSETS / "fonts")
-    code = node([str(HERE / "fonts.mjs"), str(PACKAGES), str(ASSETS / "fonts")])
+    folders = PACKAGES, ASSETS / "fonts", ASSETS / "katex"
+    code = node([str(HERE / "fonts.mjs"), *map(str, folders)])
     if code:
         raise SystemExit(f"fonts.mjs failed with exit status {code}")
 
