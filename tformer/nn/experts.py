@@ -97,8 +97,12 @@ class Router(nn.Module):
     """Score all experts for each token, and choose k.
 
     Args:
-        d_model, num_experts: D and E.
-        top_k, scores, renormalise, scale: see `route`.
+        d_model: width D.
+        num_experts: experts E.
+        top_k: as in `route`.
+        scores: as in `route`.
+        renormalise: as in `route`.
+        scale: as in `route`.
         balance_rate: by how much each forward in training moves `selection_bias`, up
             for experts with less than the mean load and down for the others (Wang et
             al. 2024, arXiv:2408.15664, algorithm 1); 0 leaves it as it is.
@@ -160,7 +164,8 @@ class Experts(nn.Module):
     other arguments as in DeepSeek-V3 (arXiv:2412.19437). No token is dropped.
 
     Args:
-        d_model, num_experts: D and E.
+        d_model: width D.
+        num_experts: experts E.
         expert: makes an expert, a module that maps (M, D) to (M, D) for any M, 0 too;
             it is called E times. Such as `GatedFeedForward`, with a smaller width.
         shared: a further network, which every token uses with weight 1.
