@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from tformer.checks import check_at_least_0, check_divisible, check_positive
+from tformer.fast.rotary import can_rotate, fast_rotate
 
 LAYOUTS = ("pairs", "halves")
 
@@ -135,6 +136,8 @@ class RotaryPositions(nn.Module):
         check_at_least_0(start=start)
         end = start + x.shape[2]
         cosine, sine = self.table(end, x)[:, start:end]  # (T, Dh/2)
+        if can_rotate(x):  # the same, in fewer operations
+            return fast_rotate(x, cosine, sine, self.layout)
         return rotate(x, cosine, sine, layout=self.layout)
 
 
