@@ -12,6 +12,7 @@ from torch.testing import assert_close
 from pieces import in_pieces, splits
 from small_models import SIZES, V, small_gpt
 from tformer import GPT, greedy, record_weights, sample
+from tformer.files import SEAL, sealed
 from tformer.models.by_name import make_config
 from tformer.models.causal_config import CausalLMConfig, Parts
 from tformer.models.causal_lm import CausalLM
@@ -235,6 +236,19 @@ def test_the_config_goes_through_json():
         make_config("CausalLM", {**values, "parts": {"memory": 3}})
     with pytest.raises(TypeError, match="parts must be Parts, not list"):
         make_config("CausalLM", {**values, "parts": []})
+
+
+@pytest.mark.parametrize("changes", [{"head_dim": 10**11}, {"d_model": 10**11}])
+def test_a_config_of_heads_that_no_memory_holds(changes, tmp_path):
+    """Said before anything of that size is made."""
+    path = tmp_path / "model.safetensors"
+    save_checkpoint(path, small(head_dim=None, d_model=24))
+    manifest = json.loads(path.with_suffix(".json").read_text())
+    del manifest[SEAL]
+    manifest["config"] |= changes
+    path.with_suffix(".json").write_text(json.dumps(sealed(manifest)))
+    with pytest.raises(ValueError, match=r"heads of a width of \d+ cannot be"):
+        load_checkpoint(path)
 
 
 def test_a_long_table_of_sinusoids_is_not_computed_beforehand():

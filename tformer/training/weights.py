@@ -19,6 +19,7 @@ DTYPES = {  # of weights, as safetensors calls them
     "F32": torch.float32,
     "F64": torch.float64,
 }
+WIDEST_HEAD = 2**20
 T = TypeVar("T")
 
 
@@ -178,6 +179,10 @@ def _on_meta(config: ModelConfig, tensors: int) -> tuple[type, dict[str, Tensor]
     for name, value in values.items():
         if name.endswith("layers") and value > tensors:  # which would take its time
             raise ValueError(f"{name} ({value}) cannot be: there are {tensors} tensors")
+    # The angles of rotary positions are computed at once, on meta too.
+    width = getattr(config, "width_of_head", 0)
+    if width > WIDEST_HEAD:
+        raise ValueError(f"heads of a width of {width} cannot be")
     # On meta torch would load its compiler, a second, to compute what is not learned.
     computed = values.get("positions") == "sinusoidal"
     if computed:
