@@ -17,6 +17,7 @@ from tformer.nn.attention_checks import check_sequences
 from tformer.nn.cache import KeyValueCache
 from tformer.nn.heads import merge_heads, split_heads
 from tformer.nn.masks import sliding_window_mask
+from tformer.nn.rolling import RollingCache
 
 
 class SelfAttention(nn.Module):
@@ -103,7 +104,9 @@ class SelfAttention(nn.Module):
         self.relative = relative
         self.sinks = nn.Parameter(torch.zeros(num_heads)) if sinks else None
 
-    def forward(self, x: Tensor, *, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, *, cache: KeyValueCache | RollingCache | None = None
+    ) -> Tensor:
         """Attend from each position of x to itself and to what came before.
 
         Args:
@@ -147,8 +150,13 @@ class SelfAttention(nn.Module):
         )  # (B, H, T, Dh)
         return self.out_proj(merge_heads(heads))  # (B, T, D)
 
-    def new_cache(self, max_len: int) -> KeyValueCache:
-        """Make an empty cache for texts of so many tokens."""
+    def new_cache(self, max_len: int) -> KeyValueCache | RollingCache:
+        """Make an empty cache for texts of so many tokens.
+
+        With a window it forgets what lies before it, where that takes less memory.
+        """
+        if self.window is not None and 2 * self.window < max_len:
+            return RollingCache(self.window)
         return KeyValueCache(max_len)
 
 

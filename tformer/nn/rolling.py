@@ -1,0 +1,96 @@
+"""A KV cache that forgets what lies before the window: its memory does not grow.
+
+B batch · G key/value heads · T new tokens · W window · Dh head_dim
+"""
+
+import torch
+from torch import Tensor
+
+from tformer.checks import check_positive
+
+
+class RollingCache:
+    """Keys and values of the newest tokens, for an attention with a window.
+
+    A query sees W keys, its own among them: so of the past the next query needs W - 1.
+    The memory holds 2W, taken when the first key comes. New tokens are written in place
+    after the others. When there is no room, the newest W - 1 move to the beginning: one
+    copy in about W tokens. So keys always lie side by side, in their order, which a
+    ring, written over from its beginning again, would not have.
+
+    It has the methods of `KeyValueCache` that self-attention needs.
+
+    Args:
+        window: how many keys a query sees, itself included: W.
+
+    Raises:
+        TypeError: `window` is not an int.
+        ValueError: `window` is below 1.
+    """
+
+    def __init__(self, window: int) -> None:
+        check_positive(window=window)
+        self.window = window
+        self.length = 0  # of the whole text: the position of the next token
+        self._end = 0  # where the next key goes
+        self._storage: Tensor | None = None  # (2, B, G, 2W, Dh)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory in bytes, 2 · B · G · 2W · Dh · bytes of a number."""
+        x = self._storage
+        return 0 if x is None else x.numel() * x.element_size()
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Write T new keys and values, and return them after those that they may see.
+
+        Args:
+            key: (B, G, T, Dh).
+            value: (B, G, T, Dh).
+
+        Returns:
+            keys and values, each (B, G, S, Dh), the newest last; S counts the T new
+            tokens and up to W - 1 before them. With T > 1 a query may see too many of
+            them: that is for a mask to hide, such as `sliding_window_mask(T, W, S)`.
+
+        Raises:
+            TypeError: they have another dtype than the cache.
+            ValueError: they have another B, G or Dh, or want a gradient.
+        """
+        if key.requires_grad or value.requires_grad:
+            raise ValueError("a cache holds no gradients: use it under torch.no_grad()")
+        B, G, T, Dh = key.shape
+        if self._storage is None:
+            self._storage = key.new_empty(2, B, G, 2 * self.window, Dh)
+        _, B, G, room, Dh = self._storage.shape
+        for name, x in (("key", key), ("value", value)):
+            if x.shape != (B, G, T, Dh):
+                raise ValueError(
+                    f"{name} must be (B, G, T, Dh) = ({B}, {G}, {T}, {Dh}) as in the "
+                    f"cache, not {tuple(x.shape)}"
+                )
+            if x.dtype != self._storage.dtype:
+                raise TypeError(
+                    f"{name} is {x.dtype} but the cache holds {self._storage.dtype}"
+                )
+        self.length += T
+        begin = max(0, self._end - (self.window - 1))  # the oldest that is still seen
+        if self._end + T <= room:
+            self._storage[0, :, :, self._end : self._end + T] = key
+            self._storage[1, :, :, self._end : self._end + T] = value
+            self._end += T
+            keys, values = self._storage[:, :, :, begin : self._end]
+            return keys, values
+
+        new = torch.stack((key, value))  # (2, B, G, T, Dh)
+        both = torch.cat((self._storage[:, :, :, begin : self._end], new), dim=3)
+        S = both.shape[3]
+        self._end = min(S, self.window - 1)
+        self._storage[:, :, :, : self._end] = both[:, :, :, S - self._end :]
+        keys, values = both
+        return keys, values
+
+    def reorder(self, rows: Tensor) -> None:
+        """Let row i go on from what was row rows[i], as a beam search needs."""
+        if self._storage is not None:
+            self._storage = self._storage.index_select(1, rows)
