@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from tformer.nn.recording import record_weights
     from tformer.nn.residual import Residual
     from tformer.nn.rms_norm import RMSNorm
+    from tformer.nn.rolling import RollingCache
     from tformer.nn.rotary import (
         RotaryPositions,
         halves_to_pairs,
@@ -112,6 +113,7 @@ __all__ = [
     "Parts",
     "RMSNorm",
     "Residual",
+    "RollingCache",
     "RotaryPositions",
     "SelfAttention",
     "SinusoidalPositionalEncoding",
@@ -191,6 +193,7 @@ _NAMES_OF = {
     ],
     "nn.tiles": ["tiled_attention"],
     "nn.latent": ["LatentAttention"],
+    "nn.rolling": ["RollingCache"],
     "nn.embedding": ["TokenEmbedding"],
     "nn.encoder": ["Encoder", "EncoderLayer"],
     "nn.decoder": ["Decoder", "DecoderLayer"],
