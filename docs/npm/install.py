@@ -52,7 +52,7 @@ def copy_katex() -> None:
 
 
 def copy_fonts() -> None:
-    """Write the fonts that docs/assets/css/fonts.css names, and KaTeX's in two parts."""
+    """Write the fonts that docs/assets/css/fonts.css names, and KaTeX's in two."""
     files = [
         file
         for name in FONTS
