@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tformer.models.causal_lm import CausalLM
     from tformer.models.config import TransformerConfig
     from tformer.models.encoder_decoder import EncoderDecoder
+    from tformer.models.expert_parts import ExpertParts
     from tformer.models.gpt import GPT, GPTConfig
     from tformer.models.transformer import Transformer
     from tformer.nn.attention import attention_weights, scaled_dot_product_attention
@@ -41,6 +42,13 @@ if TYPE_CHECKING:
     )
     from tformer.nn.embedding import TokenEmbedding
     from tformer.nn.encoder import Encoder, EncoderLayer
+    from tformer.nn.experts import (
+        Experts,
+        active_parameters,
+        load_balance_loss,
+        record_routing,
+        route,
+    )
     from tformer.nn.feed_forward import FeedForward
     from tformer.nn.gated import GatedFeedForward
     from tformer.nn.heads import MultiHeadAttention
@@ -100,6 +108,8 @@ __all__ = [
     "Encoder",
     "EncoderDecoder",
     "EncoderLayer",
+    "ExpertParts",
+    "Experts",
     "FeedForward",
     "GPTConfig",
     "GatedDeltaRule",
@@ -120,6 +130,7 @@ __all__ = [
     "TokenEmbedding",
     "Transformer",
     "TransformerConfig",
+    "active_parameters",
     "attention_weights",
     "beam_search",
     "causal_mask",
@@ -133,12 +144,15 @@ __all__ = [
     "length_mask",
     "linear_attention",
     "linear_attention_recurrent",
+    "load_balance_loss",
     "load_checkpoint",
     "load_pretrained",
     "mask_tokens",
     "pairs_to_halves",
+    "record_routing",
     "record_weights",
     "rotary_frequencies",
+    "route",
     "sample",
     "save_checkpoint",
     "scale_linear",
@@ -179,6 +193,13 @@ _NAMES_OF = {
     "nn.gated": ["GatedFeedForward"],
     "nn.self_attention": ["SelfAttention"],
     "nn.block": ["Block"],
+    "nn.experts": [
+        "Experts",
+        "active_parameters",
+        "load_balance_loss",
+        "record_routing",
+        "route",
+    ],
     "nn.residual": ["Residual"],
     "nn.linear_attention": [
         "LinearAttention",
@@ -204,6 +225,7 @@ _NAMES_OF = {
     "models.bert": ["BERT", "BERTConfig"],
     "models.causal_config": ["CausalLMConfig", "Parts"],
     "models.causal_lm": ["CausalLM"],
+    "models.expert_parts": ["ExpertParts"],
     "training.loss": ["label_smoothed_cross_entropy"],
     "training.schedule": ["inverse_sqrt_schedule"],
     "training.loop": ["train"],
