@@ -151,7 +151,7 @@ class Router(nn.Module):
 
     @torch.no_grad()
     def balance(self, chosen: Tensor) -> None:
-        """Move `selection_bias` by `balance_rate` against the load of these choices."""
+        """Move `selection_bias` against the load of these choices, of this process."""
         counts = expert_counts(chosen, self.num_experts)
         missing = torch.sign(counts.sum() - self.num_experts * counts)  # -1, 0 or 1
         self.selection_bias.add_(missing, alpha=self.balance_rate)
