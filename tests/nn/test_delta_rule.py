@@ -111,6 +111,18 @@ def test_orthogonal_keys_make_it_linear_attention(attend):
     assert_close(ours, wanted)
 
 
+@pytest.mark.parametrize("forgetting", [-1e4, -1e9, float("-inf")])
+def test_who_forgets_all_does_not_spoil_what_comes_after(forgetting):
+    q, k, v, beta, decay, state = (x.float() for x in inputs(length=9))
+    k, decay[:, :, 2] = unit_length(k), forgetting
+    options = {"log_decay": decay, "state": state}
+    wanted = delta_rule_recurrent(q, k, v, beta, **options)
+    for chunk in (2, 9):
+        ours = delta_rule(q, k, v, beta, **options, chunk=chunk)
+        for one, other in zip(ours, wanted, strict=True):
+            assert_close(one, other, rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_summed_in_float32(dtype):
     q, k, v, beta, decay, _ = (x.to(dtype) for x in inputs())

@@ -95,6 +95,24 @@ def test_strong_decay_does_not_overflow():
     assert gradient.isfinite().all()
 
 
+@pytest.mark.parametrize("forgetting", [-1e4, -1e9, float("-inf")])
+def test_who_forgets_all_does_not_spoil_what_comes_after(forgetting):
+    """A difference of two sums from the chunk's beginning would round that away."""
+    q, k, v, decay, state = (x.float() for x in inputs(length=9))
+    decay[:, :, 2] = forgetting
+    decay.requires_grad_()
+    wanted = linear_attention_recurrent(q, k, v, log_decay=decay, state=state)
+    for chunk in (2, 9):
+        ours = linear_attention(q, k, v, log_decay=decay, state=state, chunk=chunk)
+        for one, other in zip(ours, wanted, strict=True):
+            assert_close(one, other, rtol=0, atol=1e-5)
+        gradients = [
+            torch.autograd.grad(y[0].sum(), decay, retain_graph=True)[0]
+            for y in (ours, wanted)
+        ]
+        assert_close(*gradients, rtol=0, atol=1e-4)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_summed_in_float32(dtype):
     q, k, v, decay, _ = (x.to(dtype) for x in inputs())
@@ -119,6 +137,18 @@ def test_autocast_changes_nothing():
 def test_feature_map():
     x = torch.tensor([-1000.0, -1.0, 0.0, 2.0])
     assert feature_map(x).tolist() == pytest.approx([0, 0.36787944, 1, 3])
+
+
+def test_a_small_feature_is_not_rounded_away():
+    """elu(x) is near -1 there: to add 1 afterwards would leave a digit or none."""
+    x = torch.tensor([-10.0, -16.0, -30.0, -80.0])
+    assert_close(feature_map(x), x.double().exp().float(), rtol=1e-5, atol=0)
+
+
+def test_the_slope_of_a_feature():
+    x = torch.tensor([-1.0, 0.0, 2.0, 200.0], requires_grad=True)
+    (slope,) = torch.autograd.grad(feature_map(x).sum(), x)
+    assert slope.tolist() == pytest.approx([0.36787944, 1, 1, 1])
 
 
 class TestModule:

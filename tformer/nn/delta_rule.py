@@ -127,9 +127,9 @@ def corrected_values(
     Returns:
         u (B, H, C, Dv).
     """
-    total = log_decay.cumsum(-1)[..., None]  # (B, H, C, 1)
-    among = (rate * (k @ k.mT) * decay_matrix(total)).tril(-1)  # (B, H, C, C)
-    target = rate * (v - total.exp() * (k @ state))  # (B, H, C, Dv)
+    total = log_decay.cumsum(-1)[..., None].exp()  # (B, H, C, 1)
+    among = (rate * (k @ k.mT) * decay_matrix(log_decay)).tril(-1)  # (B, H, C, C)
+    target = rate * (v - total * (k @ state))  # (B, H, C, Dv)
     return torch.linalg.solve_triangular(  # (I + among) u = target
         among, target, upper=False, unitriangular=True
     )

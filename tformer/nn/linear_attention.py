@@ -102,30 +102,40 @@ def attend_in_chunk(
     q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor, state: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Compute the outputs (B, H, C, Dv) of one chunk, and the state after it."""
-    total = log_decay.cumsum(-1)[..., None]  # (B, H, C, 1): since the chunk began
-    output = (q @ k.mT * decay_matrix(total)) @ v + total.exp() * (q @ state)
-    end = total[:, :, -1:]  # (B, H, 1, 1)
-    state = end.exp() * state + (k * (end - total).exp()).mT @ v
+    left = decay_matrix(log_decay)  # (B, H, C, C)
+    total = log_decay.cumsum(-1)[..., None].exp()  # (B, H, C, 1): since the chunk began
+    output = (q @ k.mT * left) @ v + total * (q @ state)
+    at_end = left[:, :, -1, :, None]  # (B, H, C, 1): of what each token wrote
+    state = total[:, :, -1:] * state + (k * at_end).mT @ v
     return output, state
 
 
-def decay_matrix(total: Tensor) -> Tensor:
-    """Say what is left at token i of what token j wrote: exp(totalᵢ − totalⱼ).
+def decay_matrix(log_decay: Tensor) -> Tensor:
+    """Say what is left at token i of what token j wrote: α of j + 1 times … times αᵢ.
+
+    Each product is a sum of logarithms of its own. As the difference of two sums since
+    the chunk began, a token that forgets all would round away those after it.
 
     Args:
-        total: (B, H, C, 1), the sums of the logarithms of α up to each token.
+        log_decay: (B, H, C).
 
     Returns:
         (B, H, C, C), 0 where j > i. These are masked before the exponential, which
         could overflow there.
     """
-    future = torch.ones_like(total @ total.mT, dtype=torch.bool).triu(1)
-    return torch.exp((total - total.mT).masked_fill(future, -torch.inf))
+    C = log_decay.shape[-1]
+    past = torch.ones(C, C, dtype=torch.bool, device=log_decay.device).tril()
+    rows = log_decay[..., None].expand(*log_decay.shape, C)  # log αᵢ in row i
+    sums = rows.masked_fill(~past.tril(-1), 0.0).cumsum(-2)  # of j + 1 to i
+    return torch.exp(sums.masked_fill(~past, -torch.inf))
 
 
 def feature_map(x: Tensor) -> Tensor:
-    """Make every number positive: elu(x) + 1, as Katharopoulos et al. 2020 do."""
-    return F.elu(x) + 1
+    """Make every number positive: elu(x) + 1, as Katharopoulos et al. 2020 do.
+
+    Below 0 that is exp(x), computed as such: the sum would keep no digit of exp(−17).
+    """
+    return F.relu(x) + x.clamp(max=0).exp()
 
 
 class LinearAttention(nn.Module):

@@ -110,9 +110,9 @@ def corrected_values(
     Returns:
         u (B, H, C, Dv).
     """
-    total = log_decay.cumsum(-1)[..., None]  # (B, H, C, 1)
-    among = np.tril(rate * (k @ k.swapaxes(-2, -1)) * decay_matrix(total), -1)
-    u = rate * (v - np.exp(total) * (k @ state))  # (B, H, C, Dv)
+    total = np.exp(log_decay.cumsum(-1))[..., None]  # (B, H, C, 1)
+    among = np.tril(rate * (k @ k.swapaxes(-2, -1)) * decay_matrix(log_decay), -1)
+    u = rate * (v - total * (k @ state))  # (B, H, C, Dv)
     for i in range(1, k.shape[2]):  # row i needs the rows before it, which are done
         u[:, :, i : i + 1] -= among[:, :, i : i + 1, :i] @ u[:, :, :i]
     return u

@@ -92,26 +92,27 @@ def attend_in_chunk(
     state: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute the outputs (B, H, C, Dv) of one chunk, and the state after it."""
-    total = log_decay.cumsum(-1)[..., None]  # (B, H, C, 1): since the chunk began
-    output = (q @ k.swapaxes(-2, -1) * decay_matrix(total)) @ v
-    output += np.exp(total) * (q @ state)
-    end = total[:, :, -1:]  # (B, H, 1, 1)
-    written = (k * np.exp(end - total)).swapaxes(-2, -1) @ v
-    return output, np.exp(end) * state + written
+    left = decay_matrix(log_decay)  # (B, H, C, C)
+    total = np.exp(log_decay.cumsum(-1))[..., None]  # (B, H, C, 1): since the beginning
+    output = (q @ k.swapaxes(-2, -1) * left) @ v
+    output += total * (q @ state)
+    at_end = left[:, :, -1, :, None]  # (B, H, C, 1): of what each token wrote
+    written = (k * at_end).swapaxes(-2, -1) @ v
+    return output, total[:, :, -1:] * state + written
 
 
-def decay_matrix(total: np.ndarray) -> np.ndarray:
-    """Say what is left at token i of what token j wrote: exp(totalᵢ − totalⱼ).
+def decay_matrix(log_decay: np.ndarray) -> np.ndarray:
+    """Say what is left at token i of what token j wrote: α of j + 1 times … times αᵢ.
 
     Args:
-        total: (B, H, C, 1), the sums of the logarithms of α up to each token.
+        log_decay: (B, H, C).
 
     Returns:
         (B, H, C, C), 0 where j > i.
     """
-    difference = total - total.swapaxes(-2, -1)
-    past = np.tri(total.shape[-2], dtype=bool)
-    return np.exp(np.where(past, difference, -np.inf))
+    past = np.tri(log_decay.shape[-1], dtype=bool)
+    rows = np.where(np.tril(past, -1), log_decay[..., None], 0.0)  # log αᵢ in row i
+    return np.exp(np.where(past, rows.cumsum(-2), -np.inf))  # sums of j + 1 to i
 
 
 def feature_map(x: np.ndarray) -> np.ndarray:
