@@ -30,7 +30,8 @@ from tformer import (
     TransformerConfig,
 )
 from tformer.data.batch import PairBatch, TextBatch
-from tformer.training.distributed import distribute, running, unwrap
+from tformer.models.expert_parts import ExpertParts
+from tformer.training.distributed import distribute, running, settle, unwrap
 from tformer.training.finite import not_finite
 from tformer.training.loop import train_step
 from tformer.training.optimizer import adamw
@@ -62,6 +63,13 @@ def make_model(kind: str, seed: int = 0) -> nn.Module:
         grouped = {"num_kv_heads": 1, "num_layers": 2, "pad_id": PAD}
         parts = Parts(qk_norm=True, placement="sandwich", sinks=True)
         config = CausalLMConfig.tiny(**{**sizes, **grouped}, parts=parts)
+        return CausalLM(config).double()
+    if kind == "experts":
+        experts = ExpertParts(num_experts=7, balance_rate=0.01)
+        config = CausalLMConfig.tiny(
+            **{**sizes, "num_kv_heads": 1, "num_layers": 1, "pad_id": PAD},
+            parts=Parts(experts=experts),
+        )
         return CausalLM(config).double()
     less = {"num_encoder_layers": 1, "num_decoder_layers": 1, "bias": False}
     return Transformer(TransformerConfig.tiny(**sizes, **less, dropout=0.0)).double()
@@ -105,7 +113,7 @@ def train(
         losses.append(loss)
         norms.append(norm)
         for name, p in unwrap(model).named_parameters():
-            if step == 0:
+            if step == 0 and p.grad is not None:
                 gradient[f"gradient.{name}"] = own_part(p.grad)
     return {"losses": losses, "norms": norms, "gradient": gradient}
 
@@ -171,6 +179,17 @@ def job_train(folder: Path, size: int) -> None:
                 model, optimizer = make(kind, strategy)
                 curves = train(kind, model, optimizer)
                 keep(folder, f"{strategy}{size}-{kind}", model, curves)
+            model, optimizer = make("experts", strategy)
+            settle(model, make_batch("experts", 0))
+            curves = train("experts", model, optimizer)
+            for router in unwrap(model).modules():
+                if hasattr(router, "selection_bias"):
+                    own = router.selection_bias.tolist()
+                    name = f"{strategy}{size}-bias-{process_rank()}"
+                    (folder / name).write_text(json.dumps([own, curves["losses"]]))
+            state = full_state(model)
+            if process_rank() == 0:
+                save_file(state, folder / f"{strategy}{size}-experts.st")
         else:
             model, optimizer = make("transformer", strategy)
             curves = train("transformer", model, optimizer, range(2), rows=size - 1)

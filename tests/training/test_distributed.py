@@ -141,6 +141,19 @@ def test_language_models_on_two(two, strategy, kind):
     assert_equal(read(two, f"{strategy}2-{kind}"), alone(kind))
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_experts_are_balanced_by_what_all_tokens_chose(two, strategy):
+    curves, tensors = alone("experts")
+    bias = tensors["blocks.0.feed_forward.router.selection_bias"]
+    assert bias.unique().numel() > 2
+    for rank in range(2):
+        own, losses = json.loads((two / f"{strategy}2-bias-{rank}").read_text())
+        assert own == bias.tolist()
+        assert losses == pytest.approx(curves["losses"], rel=LIMIT)
+    for name, tensor in load_file(two / f"{strategy}2-experts.st").items():
+        assert_close(tensor, tensors[name.removeprefix("model.")], **EXACT)
+
+
 @pytest.mark.parametrize("kind", ["transformer", "gpt", "causal"])
 def test_fsdp_shards_layer_by_layer(kind):
     """Else the whole model would be gathered at once."""

@@ -112,6 +112,9 @@ class Router(nn.Module):
         ValueError: a value is out of its range, or `scores` unknown.
     """
 
+    # `distribute` puts another function in its place, which counts in all processes.
+    count = staticmethod(expert_counts)
+
     def __init__(
         self,
         d_model: int,
@@ -151,8 +154,8 @@ class Router(nn.Module):
 
     @torch.no_grad()
     def balance(self, chosen: Tensor) -> None:
-        """Move `selection_bias` against the load of these choices, of this process."""
-        counts = expert_counts(chosen, self.num_experts)
+        """Move `selection_bias` by `balance_rate` against the load of these choices."""
+        counts = self.count(chosen, self.num_experts)  # (E,)
         missing = torch.sign(counts.sum() - self.num_experts * counts)  # -1, 0 or 1
         self.selection_bias.add_(missing, alpha=self.balance_rate)
 

@@ -13,14 +13,19 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from tformer.data.batch import Batch
 from tformer.nn.block import Block
 from tformer.nn.decoder import DecoderLayer
 from tformer.nn.encoder import EncoderLayer
-from tformer.training.processes import num_processes, process_rank
+from tformer.nn.experts import Router, expert_counts
+from tformer.training.processes import (
+    num_processes,
+    process_rank,
+    sum_over_processes,
+)
 
 LAYERS = (EncoderLayer, DecoderLayer, Block)  # FSDP gathers one after the other
 
@@ -166,6 +171,8 @@ def distribute(model: nn.Module, strategy: str = "none") -> nn.Module:
         )
     if strategy == "none" or not dist.is_initialized():
         return model
+    for router in _routers(model):
+        router.count = _counts_of_all
     if strategy == "ddp":
         # Gradients live in what is sent, so that they exist once. Buffers, which are
         # tables of positions here, never change, and need not be sent at each step.
@@ -177,6 +184,18 @@ def distribute(model: nn.Module, strategy: str = "none") -> nn.Module:
     return _shard(model)
 
 
+def _routers(model: nn.Module) -> list[Router]:
+    return [module for module in model.modules() if isinstance(module, Router)]
+
+
+def _counts_of_all(chosen: Tensor, num_experts: int) -> Tensor:
+    """Count which experts the tokens of all processes chose, as in one batch.
+
+    Else each process would balance by its own rows, and the models drift apart.
+    """
+    return sum_over_processes(expert_counts(chosen, num_experts))
+
+
 def _shard(model: nn.Module) -> nn.Module:
     from torch.distributed.device_mesh import init_device_mesh  # from torch 2.6
     from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
@@ -185,12 +204,14 @@ def _shard(model: nn.Module) -> nn.Module:
     for sending in [dist.broadcast(x, src=0, async_op=True) for x in tensors]:
         sending.wait()
     mesh = init_device_mesh(next(model.parameters()).device.type, (num_processes(),))
+    # A forward changes these: what FSDP gathers it throws away afterwards.
+    whole: set[nn.Parameter] = {router.selection_bias for router in _routers(model)}
     for layer in list(model.modules()):
         if isinstance(layer, LAYERS):
-            fully_shard(layer, mesh=mesh)
+            fully_shard(layer, mesh=mesh, ignored_params=whole)
     # What is in no layer is gathered for the whole of the model's forward, also a tied
     # embedding, which is used twice, the second time by another method.
-    fully_shard(model, mesh=mesh)
+    fully_shard(model, mesh=mesh, ignored_params=whole)
     for name in ("encode", "decode"):  # other ways into a model than forward
         if hasattr(model, name):
             plain = getattr(model, name)
@@ -239,7 +260,12 @@ def settle(model: nn.Module, batch: Batch) -> None:
     """
     if isinstance(model, DistributedDataParallel):
         row = batch.split(len(batch))[0]
+        balancing = [router for router in _routers(model) if router.training]
+        for router in balancing:
+            router.eval()
         (model(*row.inputs).sum() * 0).backward()
+        for router in balancing:
+            router.train()
         model.zero_grad(set_to_none=True)
 
 

@@ -79,7 +79,7 @@ def train_step(
     Each part is weighted by its fraction of the batch's tokens, since the mean of the
     parts' means is not the mean where one part holds more padding. So the step is the
     same in any number of parts, and on any number of processes, each of which takes its
-    rows.
+    rows. Only experts that balance their load do so at each part.
 
     Args:
         model: the model.
