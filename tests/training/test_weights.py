@@ -12,7 +12,7 @@ from torch import nn
 
 from checkpoint_files import config_with, make_model, same, seal
 from small_models import SIZES, small_gpt
-from tformer import GPT, load_checkpoint, save_checkpoint
+from tformer import GPT, CausalLM, CausalLMConfig, load_checkpoint, save_checkpoint
 from tformer.training import shards
 from tformer.training.weights import modern_names
 
@@ -178,6 +178,18 @@ def test_sizes_are_held_to_the_file_before_memory_is_taken(
     monkeypatch.setattr("safetensors.torch.load_file", None)  # not even the weights
     began = time.perf_counter()
     with pytest.raises(ValueError, match=message):
+        load_checkpoint(path)
+    assert time.perf_counter() - began < 5
+
+
+def test_experts_are_held_to_the_file_too(path):
+    parts = {"experts": {"num_experts": 2}}
+    sizes = {"vocab_size": 13, "d_model": 8, "num_heads": 2, "num_layers": 1}
+    config = CausalLMConfig(**sizes, max_len=7, parts=parts)
+    save_checkpoint(path, CausalLM(config))
+    config_with(parts={"experts": {"num_experts": 10**7}})(path)
+    began = time.perf_counter()
+    with pytest.raises(ValueError, match=r"num_experts \(10000000\) cannot be"):
         load_checkpoint(path)
     assert time.perf_counter() - began < 5
 

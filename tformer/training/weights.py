@@ -176,8 +176,10 @@ def _on_meta(config: ModelConfig, tensors: int) -> tuple[type, dict[str, Tensor]
         Its class, and what is learned of it by name.
     """
     values = dataclasses.asdict(config)
-    for name, value in values.items():
-        if name.endswith("layers") and value > tensors:  # which would take its time
+    experts = (values.get("parts") or {}).get("experts") or {}
+    for name, value in (values | experts).items():
+        many = name.endswith("layers") or name == "num_experts"
+        if many and value > tensors:  # which would take its time
             raise ValueError(f"{name} ({value}) cannot be: there are {tensors} tensors")
     # The angles of rotary positions are computed at once, on meta too.
     width = getattr(config, "width_of_head", 0)
