@@ -25,15 +25,7 @@ in_float32 = None
 
 
 def fused_attention(
-    query,
-    key,
-    value,
-    attn_mask=None,
-    *,
-    bias=None,
-    is_causal,
-    scale=None,
-    dropout_p=0.0,
+    query, key, value, attn_mask=None, *, is_causal, bias=None, scale=None, dropout_p=0
 ):
     """Attend by torch's kernel, whose own flag lines up the first query and key."""
     unmasked = attn_mask is None and bias is None

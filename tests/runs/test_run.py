@@ -314,7 +314,11 @@ def test_settings_begin_with_the_preset_of_their_task():
         ("copy", {"model": "gpt"}, r"model \('gpt'\) must be 'transformer'"),
         ("copy", {"files": ("a",)}, "the task 'copy' reads 0, not 1"),
         ("text", {}, "the task 'text' reads 1, not 0"),
-        ("text", {"files": ("a",), "model": "transformer"}, "must be 'gpt' or 'bert'"),
+        (
+            "text",
+            {"files": ("a",), "model": "transformer"},
+            "must be 'gpt', 'causal-lm' or 'bert'",
+        ),
         ("text", {"files": ("a",), "batch_tokens": 9}, "batch_tokens is for pairs"),
         ("text", {"files": ("a",), "without": ("mask",)}, "is for model 'transformer'"),
         ("copy", {"without": ("nothing",)}, r"without \('nothing'\)"),
