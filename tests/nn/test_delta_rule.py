@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
+from pieces import in_pieces, splits
 from tformer import (
     GatedDeltaRule,
     delta_rule,
@@ -169,14 +170,15 @@ class TestModule:
         module, x = GatedDeltaRule(D, H, chunk=2), draw(B, 5, D)
         with torch.no_grad():
             whole = module(x)
-            for bits in range(16):
+            for pieces in splits(5):
                 cache, size = module.new_cache(5), set()
-                cuts = [i + 1 for i in range(4) if bits >> i & 1]
-                outputs = []
-                for part in x.tensor_split(cuts, dim=1):
-                    outputs.append(module(part, cache=cache))
+
+                def call(start, end, cache=cache, size=size):
+                    output = module(x[:, start:end], cache=cache)
                     size.add(cache.nbytes)
-                assert_close(torch.cat(outputs, dim=1), whole, rtol=0, atol=1e-11)
+                    return output
+
+                assert_close(in_pieces(call, pieces), whole, rtol=0, atol=1e-11)
                 assert cache.length == 5
                 assert size == {8 * B * H * 2 * 2}
 
