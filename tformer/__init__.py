@@ -70,6 +70,13 @@ if TYPE_CHECKING:
         SinusoidalPositionalEncoding,
     )
     from tformer.nn.recording import record_weights
+    from tformer.nn.relative import (
+        ALiBi,
+        RelativeBias,
+        alibi_slopes,
+        bucket_starts,
+        relative_buckets,
+    )
     from tformer.nn.residual import Residual
     from tformer.nn.rms_norm import RMSNorm
     from tformer.nn.rolling import RollingCache
@@ -99,6 +106,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BERT",
     "GPT",
+    "ALiBi",
     "BERTConfig",
     "Block",
     "CausalLM",
@@ -122,6 +130,7 @@ __all__ = [
     "MultiHeadAttention",
     "Parts",
     "RMSNorm",
+    "RelativeBias",
     "Residual",
     "RollingCache",
     "RotaryPositions",
@@ -131,8 +140,10 @@ __all__ = [
     "Transformer",
     "TransformerConfig",
     "active_parameters",
+    "alibi_slopes",
     "attention_weights",
     "beam_search",
+    "bucket_starts",
     "causal_mask",
     "combine_masks",
     "delta_rule",
@@ -151,6 +162,7 @@ __all__ = [
     "pairs_to_halves",
     "record_routing",
     "record_weights",
+    "relative_buckets",
     "rotary_frequencies",
     "route",
     "sample",
@@ -186,6 +198,13 @@ _NAMES_OF = {
         "scale_ntk",
         "scale_yarn",
         "yarn_factor",
+    ],
+    "nn.relative": [
+        "ALiBi",
+        "RelativeBias",
+        "alibi_slopes",
+        "bucket_starts",
+        "relative_buckets",
     ],
     "nn.feed_forward": ["FeedForward"],
     "nn.norm": ["LayerNorm"],

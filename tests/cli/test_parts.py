@@ -101,6 +101,26 @@ def test_what_is_drawn_of_a_model_with_sinks(tformer, small, runs, tmp_path):
     assert "⟨sink⟩" in out.read_text("utf-8")
 
 
+@pytest.mark.parametrize("kind", ["alibi", "t5"])
+def test_positions_in_the_scores(tformer, small, runs, tmp_path, kind):
+    """Trained, shown, and further than max_len; the table of T5 has been learned."""
+    words = [*small(max_len=17, steps=2, warmup_steps=0), "--quiet"]
+    run = tmp_path / "run"
+    said = tformer(
+        "train", "text", runs["text"], *words, "--positions", kind, "-o", run
+    )
+    assert said.code == 0, said.err
+    shown = tformer("info", run).out.splitlines()
+    assert ["positions", kind] in [line.split() for line in shown]
+    model = load_checkpoint(run / "model.safetensors").model
+    relative = model.blocks[0].attention.relative
+    assert type(relative).__name__ == {"alibi": "ALiBi", "t5": "RelativeBias"}[kind]
+    if kind == "t5":
+        assert relative.table[:16].any(dim=1).all()
+    said = tformer("generate", run, "--prompt", "To be", "--tokens", 40)
+    assert said.code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

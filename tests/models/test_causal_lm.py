@@ -29,6 +29,8 @@ ALL = {
     "GPT's": GPTS,
     "nothing added": {"positions": "none"},
     "sinusoidal": {"positions": "sinusoidal"},
+    "ALiBi": {"positions": "alibi", "window": 4, "global_every": 2},
+    "T5": {"positions": "t5", "score_scale": 1.0, "feed_forward": "relu"},
     "Qwen 3": {"qk_norm": True, "rotary_base": 1e6},
     "Gemma 2": {
         "norm": "rms_plus_one",
@@ -294,6 +296,22 @@ def test_writing_beyond_max_len(ids):
     assert sample(free, ids, max_len=15, generator=generator).shape == (B, 15)
 
 
+def test_all_layers_share_what_is_relative(ids):
+    model = small({"positions": "t5"})
+    [table] = {block.attention.relative.table for block in model.blocks}
+    names = [name for name, _ in model.named_parameters() if "relative" in name]
+    assert names == ["blocks.0.attention.relative.table"]
+    assert table.shape == (32, 4)
+    assert table.std().item() == pytest.approx(0.02, rel=0.3)
+    model(ids).pow(2).sum().backward()
+    learned = table.grad.abs().sum(1) > 0
+    assert learned.tolist() == [True] * T + [False] * (32 - T)  # one distance each
+    alibi = small({"positions": "alibi"})
+    assert len({block.attention.relative for block in alibi.blocks}) == 1
+    plain = small({"positions": "none"})
+    assert alibi.state_dict().keys() == plain.state_dict().keys()
+
+
 def test_experts(ids):
     """They stand where the network stood, of its kind and width, and are balanced."""
     parts = {"feed_forward": "relu2", "experts": ExpertParts(num_experts=5)}
@@ -377,7 +395,8 @@ class TestConfig:
         [
             (
                 {"positions": "alibis"},
-                "positions ('alibis') must be one of rotary, learned, sinusoidal, none",
+                "positions ('alibis') must be one of rotary, learned, sinusoidal, "
+                "alibi, t5, none",
             ),
             (
                 {"norm": "batch"},

@@ -103,6 +103,8 @@ def test_block(parity, placement):
         {"positions": "sinusoidal", "placement": "post", "feed_forward": "relu2"},
         {"norm": "rms_plus_one", "placement": "sandwich", "logit_cap": 3.0},
         {"window": 2, "global_every": 2, "sinks": True, "scale_embedding": True},
+        {"positions": "alibi"},
+        {"positions": "t5", "score_scale": 1.0},
     ],
 )
 @pytest.mark.parametrize("tie_embeddings", [True, False])

@@ -13,7 +13,7 @@ from tformer.nn.feed_forward import ACTIVATIONS
 from tformer.nn.gated import GATES
 from tformer.nn.rotary import check_layout
 
-POSITIONS = ("rotary", "learned", "sinusoidal", "none")
+POSITIONS = ("rotary", "learned", "sinusoidal", "alibi", "t5", "none")
 NORMS = ("rms", "rms_plus_one", "layer")
 
 
@@ -22,7 +22,8 @@ class Parts:
     """What a `CausalLM` is built with. The defaults are those of Llama and Qwen.
 
     Args:
-        positions: "rotary"; "learned" or "sinusoidal", added to the tokens; or "none".
+        positions: "rotary"; "learned" or "sinusoidal", added to the tokens; "alibi" or
+            "t5", added to the scores by distance; or "none".
         rotary_base: the base of the angles, `rope_theta` in configs.
         rotary_layout: which numbers make a pair: "halves" or "pairs".
         norm: "rms", "rms_plus_one" (Gemma's 1 + w) or "layer".

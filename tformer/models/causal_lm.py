@@ -24,6 +24,7 @@ from tformer.nn.positions import (
     LearnedPositionalEmbedding,
     SinusoidalPositionalEncoding,
 )
+from tformer.nn.relative import ALiBi, RelativeBias
 from tformer.nn.rms_norm import RMSNorm
 from tformer.nn.rotary import RotaryPositions, rotary_frequencies
 from tformer.nn.self_attention import SelfAttention
@@ -51,10 +52,10 @@ class CausalLM(nn.Module):
         )
         self.positions = make_positions(c)
         self.dropout = nn.Dropout(c.dropout)
-        rotary = make_rotary(c)  # one table for all layers
+        rotary, relative = make_rotary(c), make_relative(c)  # one for all layers
         self.blocks = nn.ModuleList(
             Block(
-                make_attention(c, layer, rotary),
+                make_attention(c, layer, rotary, relative),
                 make_feed_forward(c),
                 partial(make_norm, c, c.d_model),
                 placement=c.parts.placement,
@@ -147,6 +148,13 @@ def make_rotary(c: CausalLMConfig) -> RotaryPositions | None:
     return RotaryPositions(frequencies, layout=c.parts.rotary_layout)
 
 
+def make_relative(c: CausalLMConfig) -> nn.Module | None:
+    """Make what adds to the scores by distance, if anything does."""
+    if c.parts.positions == "alibi":
+        return ALiBi(c.num_heads)
+    return RelativeBias(c.num_heads) if c.parts.positions == "t5" else None
+
+
 def make_norm(c: CausalLMConfig, width: int) -> nn.Module:
     """Make a norm of this width, of the kind that the config names."""
     if c.parts.norm == "layer":
@@ -155,7 +163,10 @@ def make_norm(c: CausalLMConfig, width: int) -> nn.Module:
 
 
 def make_attention(
-    c: CausalLMConfig, layer: int, rotary: RotaryPositions | None
+    c: CausalLMConfig,
+    layer: int,
+    rotary: RotaryPositions | None,
+    relative: nn.Module | None,
 ) -> nn.Module:
     """Make the attention of a layer."""
     return SelfAttention(
@@ -166,6 +177,7 @@ def make_attention(
         bias=c.bias,
         dropout=c.dropout,
         rotary=rotary,
+        relative=relative,
         qk_norm=partial(make_norm, c) if c.parts.qk_norm else None,
         window=c.parts.window_of(layer),
         sinks=c.parts.sinks,

@@ -53,6 +53,13 @@ from tformer.reference.positions import (
     sinusoidal_positional_encoding,
 )
 from tformer.reference.recording import record_weights
+from tformer.reference.relative import (
+    ALiBi,
+    RelativeBias,
+    alibi_slopes,
+    bucket_starts,
+    relative_buckets,
+)
 from tformer.reference.residual import Residual
 from tformer.reference.rms_norm import RMSNorm, rms_norm
 from tformer.reference.rotary import (
@@ -74,6 +81,7 @@ from tformer.reference.tiles import tiled_attention, tiled_backward, tiled_forwa
 from tformer.reference.transformer import EncoderDecoder, Transformer
 
 __all__ = [
+    "ALiBi",
     "Block",
     "CausalLM",
     "Decoder",
@@ -91,13 +99,16 @@ __all__ = [
     "LinearAttention",
     "MultiHeadAttention",
     "RMSNorm",
+    "RelativeBias",
     "Residual",
     "RotaryPositions",
     "SelfAttention",
     "SinusoidalPositionalEncoding",
     "TokenEmbedding",
     "Transformer",
+    "alibi_slopes",
     "attention_weights",
+    "bucket_starts",
     "causal_mask",
     "combine_masks",
     "delta_rule",
@@ -115,6 +126,7 @@ __all__ = [
     "merge_heads",
     "pairs_to_halves",
     "record_weights",
+    "relative_buckets",
     "relu",
     "relu2",
     "rms_norm",

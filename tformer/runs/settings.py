@@ -66,7 +66,8 @@ class RunSettings:
         dropout: probability.
         bias: give linear layers and norms a bias.
         norm_first: pre-norm in a Transformer; GPT is always so, and BERT never.
-        positions: of causal-lm: "rotary", "learned", "sinusoidal" or "none".
+        positions: of causal-lm: "rotary", "learned", "sinusoidal", "alibi", "t5" or
+            "none".
         norm: of causal-lm: "layer", "rms", or "rms_plus_one" (Gemma's).
         placement: of the norms of causal-lm: "pre", "sandwich" or "post".
         feed_forward: of causal-lm: "relu", "gelu", "gelu_tanh" or "relu2"; or, with a

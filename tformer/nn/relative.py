@@ -1,0 +1,191 @@
+"""Relative biases: what is added to a score depends on the distance of its tokens.
+
+H heads · T queries · S keys; the last query lines up with the last key
+"""
+
+from bisect import bisect_left
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tformer.checks import check_positive
+
+
+def distances(query_len: int, key_len: int, device: torch.device | None) -> Tensor:
+    """Say how many places each key stands before each query; below 0 if after it.
+
+    The last query lines up with the last key, so the first one stands at S - T.
+
+    Returns:
+        int64 (T, S).
+    """
+    query = torch.arange(key_len - query_len, key_len, device=device)
+    return query[:, None] - torch.arange(key_len, device=device)  # (T, S)
+
+
+def alibi_slopes(num_heads: int) -> Tensor:
+    """Compute the slope of each head: 2^(−8h/H) for h = 1 to H, a power of two.
+
+    Press et al. 2021, section 3 (arXiv:2108.12409). For another H, as in their code:
+    with n the power of two below, the slopes of n heads; then of those of 2n heads the
+    first, the third, the fifth …, until there are H.
+
+    Args:
+        num_heads: heads H.
+
+    Returns:
+        float64 (H,) on the CPU.
+    """
+    check_positive(num_heads=num_heads)
+    n = 1 << (num_heads.bit_length() - 1)  # the largest power of two up to H
+    of_n, of_2n = (
+        2 ** (-8 * torch.arange(1, m + 1, dtype=torch.float64, device="cpu") / m)
+        for m in (n, 2 * n)
+    )
+    return torch.cat((of_n, of_2n[0::2][: num_heads - n]))
+
+
+class ALiBi(nn.Module):
+    """Lower each score in proportion to the distance, by m · distance.
+
+    Press et al. 2021 (arXiv:2108.12409): attention with linear biases. Each head has
+    a slope m of its own. A key after the query counts by its distance too; a causal
+    mask hides it.
+
+    In half precision distances above some hundred would be rounded, and slopes in a
+    buffer too: biases are float32, or float64 in a model of float64.
+
+    Args:
+        num_heads: heads H, any number.
+    """
+
+    def __init__(self, num_heads: int) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.slopes = alibi_slopes(num_heads)
+        # Goes with the model, and so knows its dtype and where it is.
+        self.register_buffer("_like", torch.empty(0), persistent=False)
+        self._like: Tensor
+
+    def extra_repr(self) -> str:
+        """What `print(model)` says of it."""
+        return f"num_heads={self.num_heads}"
+
+    def forward(self, query_len: int, key_len: int) -> Tensor:
+        """Make from T and S what is added to the scores: (1, H, T, S)."""
+        device = self._like.device
+        dtype = torch.promote_types(self._like.dtype, torch.float32)
+        if (self.slopes.dtype, self.slopes.device) != (dtype, device):
+            self.slopes = alibi_slopes(self.num_heads).to(device, dtype)
+        apart = distances(query_len, key_len, device).abs()  # (T, S)
+        return (-self.slopes[:, None, None] * apart)[None]  # (1, H, T, S)
+
+
+def bucket_starts(num_buckets: int, max_distance: int) -> Tensor:
+    """Find the least distance in each bucket of T5.
+
+    Half of the buckets, E of N, hold one distance each: 0, 1, 2, … The others get wider
+    and wider: bucket E + j starts at E · (max_distance / E)^(j / (N − E)), rounded up.
+    The last holds all that is further.
+
+    Raffel et al. 2019, section 2.1 (arXiv:1910.10683), and their code. Powers of whole
+    numbers are compared, as a rounded logarithm can put a distance one bucket too low.
+
+    Args:
+        num_buckets: N, at least 2.
+        max_distance: above N / 2; where the last bucket would end.
+
+    Returns:
+        int64 (N,) on the CPU; the first is 0, and none is below the one before.
+
+    Raises:
+        ValueError: there are too few buckets, or `max_distance` is too small.
+    """
+    check_positive(num_buckets=num_buckets, max_distance=max_distance)
+    if num_buckets < 2:
+        raise ValueError(f"num_buckets ({num_buckets}) must be at least 2")
+    exact = num_buckets // 2
+    if max_distance <= exact:
+        raise ValueError(
+            f"max_distance ({max_distance}) must be above {exact}, the number of "
+            "buckets that hold one distance each"
+        )
+    rest = num_buckets - exact
+    starts = list(range(exact))
+    for j in range(rest):
+        power = exact ** (rest - j) * max_distance**j  # the real start to the rest
+        starts.append(bisect_left(range(max_distance), power, key=lambda n: n**rest))
+    return torch.tensor(starts, device="cpu")
+
+
+def relative_buckets(
+    distance: Tensor, starts: Tensor, *, bidirectional: bool = False
+) -> Tensor:
+    """Give each distance its bucket: the last that starts at it or before.
+
+    Args:
+        distance: int64, how many places the key stands before the query.
+        starts: (N,), of `bucket_starts`.
+        bidirectional: a key after the query (distance below 0) has N buckets of its
+            own, after the others. Without it, it counts as distance 0.
+
+    Returns:
+        int64, of the same shape, in [0, N) or, with `bidirectional`, in [0, 2N).
+    """
+    places = distance.abs() if bidirectional else distance.clamp(min=0)
+    bucket = torch.bucketize(places, starts, right=True) - 1
+    return bucket + len(starts) * (distance < 0) if bidirectional else bucket
+
+
+class RelativeBias(nn.Module):
+    """Add a learned number to each score: one for each bucket of distances and head.
+
+    Raffel et al. 2019 (arXiv:1910.10683): T5, where all layers share one table. All
+    its numbers begin at 0.
+
+    Args:
+        num_heads: heads H.
+        num_buckets: rows of the table; with `bidirectional` half for each direction.
+        max_distance: from about there on, all distances share the last bucket.
+        bidirectional: a key after the query has buckets of its own, as in an encoder.
+
+    Raises:
+        ValueError: `num_buckets` is odd though `bidirectional`, or as `bucket_starts`.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        *,
+        num_buckets: int = 32,
+        max_distance: int = 128,
+        bidirectional: bool = False,
+    ) -> None:
+        super().__init__()
+        check_positive(num_heads=num_heads, num_buckets=num_buckets)
+        if bidirectional and num_buckets % 2:
+            raise ValueError(
+                f"num_buckets ({num_buckets}) must be even: half are for later keys"
+            )
+        self.num_heads = num_heads
+        self.max_distance = max_distance
+        self.bidirectional = bidirectional
+        each_way = num_buckets // 2 if bidirectional else num_buckets
+        self.starts = bucket_starts(each_way, max_distance)
+        self.table = nn.Parameter(torch.zeros(num_buckets, num_heads))
+
+    def extra_repr(self) -> str:
+        """What `print(model)` says of it."""
+        return (
+            f"num_heads={self.num_heads}, num_buckets={len(self.table)}, "
+            f"max_distance={self.max_distance}, bidirectional={self.bidirectional}"
+        )
+
+    def forward(self, query_len: int, key_len: int) -> Tensor:
+        """Make from T and S what is added to the scores: (1, H, T, S)."""
+        device = self.table.device
+        apart, starts = distances(query_len, key_len, device), self.starts.to(device)
+        buckets = relative_buckets(apart, starts, bidirectional=self.bidirectional)
+        bias = F.embedding(buckets, self.table)  # (T, S, H)
+        return bias.permute(2, 0, 1)[None]  # (1, H, T, S)

@@ -1,0 +1,156 @@
+"""Relative biases in NumPy: what is added to a score depends on the distance.
+
+H heads · T queries · S keys; the last query lines up with the last key
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tformer.checks import check_positive
+from tformer.reference.weights import Weights, parts
+
+
+def distances(query_len: int, key_len: int) -> np.ndarray:
+    """Say how many places each key stands before each query; below 0 if after it.
+
+    Returns:
+        int64 (T, S).
+    """
+    return np.arange(key_len - query_len, key_len)[:, None] - np.arange(key_len)
+
+
+def alibi_slopes(num_heads: int) -> np.ndarray:
+    """Compute the slope of each head: 2^(−8h/H) for h = 1 to H, a power of two.
+
+    Press et al. 2021, section 3 (arXiv:2108.12409). For another H: with n the power of
+    two below, the slopes of n heads; then every other one of those of 2n heads.
+
+    Args:
+        num_heads: heads H.
+
+    Returns:
+        float64 (H,).
+    """
+    check_positive(num_heads=num_heads)
+    n = 1
+    while 2 * n <= num_heads:
+        n *= 2
+    of_n, of_2n = (2.0 ** (-8 * np.arange(1, m + 1) / m) for m in (n, 2 * n))
+    return np.concatenate((of_n, of_2n[0::2][: num_heads - n]))
+
+
+class ALiBi:
+    """Lower each score in proportion to the distance: −m · distance.
+
+    Args:
+        num_heads: heads H, any number.
+    """
+
+    def __init__(self, num_heads: int) -> None:
+        self.slopes = alibi_slopes(num_heads)
+
+    @staticmethod
+    def from_torch(module: Any, weights: Weights) -> "ALiBi":
+        """Make the twin of tformer's module, which has no weights."""
+        parts(weights)  # raises if there are some
+        return ALiBi(module.num_heads)
+
+    def __call__(self, query_len: int, key_len: int) -> np.ndarray:
+        """Make from T and S what is added to the scores: (1, H, T, S)."""
+        apart = np.abs(distances(query_len, key_len))  # (T, S)
+        return (-self.slopes[:, None, None] * apart)[None]
+
+
+def bucket_starts(num_buckets: int, max_distance: int) -> np.ndarray:
+    """Find the least distance in each bucket of T5.
+
+    Bucket E + j of N, E = N // 2, starts at E · (max_distance / E)^(j / (N − E)),
+    rounded up; those before hold one distance each.
+
+    Args:
+        num_buckets: N, at least 2.
+        max_distance: above N / 2; where the last bucket would end.
+
+    Returns:
+        int64 (N,); the first is 0, and none is below the one before.
+
+    Raises:
+        ValueError: there are too few buckets, or `max_distance` is too small.
+    """
+    check_positive(num_buckets=num_buckets, max_distance=max_distance)
+    if num_buckets < 2:
+        raise ValueError(f"num_buckets ({num_buckets}) must be at least 2")
+    exact = num_buckets // 2
+    if max_distance <= exact:
+        raise ValueError(
+            f"max_distance ({max_distance}) must be above {exact}, the number of "
+            "buckets that hold one distance each"
+        )
+    rest = num_buckets - exact
+    starts, start = list(range(exact)), exact
+    for j in range(rest):
+        while start**rest < exact ** (rest - j) * max_distance**j:  # whole numbers
+            start += 1
+        starts.append(start)
+    return np.array(starts, dtype=np.int64)
+
+
+def relative_buckets(
+    distance: np.ndarray, starts: np.ndarray, *, bidirectional: bool = False
+) -> np.ndarray:
+    """Give each distance its bucket: the last that starts at it or before.
+
+    Args:
+        distance: int64, how many places the key stands before the query.
+        starts: (N,), of `bucket_starts`.
+        bidirectional: a key after the query (distance below 0) has N buckets of its
+            own, after the others. Without it, it counts as distance 0.
+
+    Returns:
+        int64, of the same shape, in [0, N) or, with `bidirectional`, in [0, 2N).
+    """
+    places = np.abs(distance) if bidirectional else np.maximum(distance, 0)
+    bucket = np.searchsorted(starts, places, side="right") - 1
+    return bucket + len(starts) * (distance < 0) if bidirectional else bucket
+
+
+class RelativeBias:
+    """Add a learned number to each score: one for each bucket of distances and head.
+
+    Args:
+        table: (num_buckets, H).
+        max_distance: from about there on, all distances share the last bucket.
+        bidirectional: a key after the query has buckets of its own.
+
+    Raises:
+        ValueError: `num_buckets` is odd though `bidirectional`, or as `bucket_starts`.
+    """
+
+    def __init__(
+        self, table: np.ndarray, *, max_distance: int = 128, bidirectional: bool = False
+    ) -> None:
+        num_buckets = len(table)
+        if bidirectional and num_buckets % 2:
+            raise ValueError(
+                f"num_buckets ({num_buckets}) must be even: half are for later keys"
+            )
+        self.table = table
+        self.bidirectional = bidirectional
+        each_way = num_buckets // 2 if bidirectional else num_buckets
+        self.starts = bucket_starts(each_way, max_distance)
+
+    @staticmethod
+    def from_torch(module: Any, weights: Weights) -> "RelativeBias":
+        """Make the twin of tformer's module, of its table."""
+        return RelativeBias(
+            weights["table"],
+            max_distance=module.max_distance,
+            bidirectional=module.bidirectional,
+        )
+
+    def __call__(self, query_len: int, key_len: int) -> np.ndarray:
+        """Make from T and S what is added to the scores: (1, H, T, S)."""
+        apart = distances(query_len, key_len)  # (T, S)
+        buckets = relative_buckets(apart, self.starts, bidirectional=self.bidirectional)
+        return self.table[buckets].transpose(2, 0, 1)[None]  # (1, H, T, S)
