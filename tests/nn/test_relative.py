@@ -31,7 +31,7 @@ def drawn(module):
 
 
 def by_recursion(heads):
-    """The slopes as the paper's text says them: of a smaller number, then more."""
+    """The slopes as the authors' code has them: of a smaller number, then more."""
     if math.log2(heads).is_integer():
         ratio = 2 ** (-8 / heads)
         return [ratio ** (h + 1) for h in range(heads)]
@@ -62,7 +62,7 @@ def one_bucket(distance, num_buckets, max_distance, bidirectional):
 
 class TestSlopes:
     @pytest.mark.parametrize("heads", range(1, 131))
-    def test_are_the_papers(self, heads):
+    def test_are_those_of_the_authors(self, heads):
         slopes = alibi_slopes(heads)
         assert slopes.shape == (heads,)
         assert slopes.dtype == torch.float64

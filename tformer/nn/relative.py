@@ -27,8 +27,8 @@ def distances(query_len: int, key_len: int, device: torch.device | None) -> Tens
 def alibi_slopes(num_heads: int) -> Tensor:
     """Compute the slope of each head: 2^(−8h/H) for h = 1 to H, a power of two.
 
-    Press et al. 2021, section 3 (arXiv:2108.12409). For another H, as in their code:
-    with n the power of two below, the slopes of n heads; then of those of 2n heads the
+    Press et al. 2021, section 3 (arXiv:2108.12409). For another H their code has, with
+    n the power of two below, the slopes of n heads; then of those of 2n heads the
     first, the third, the fifth …, until there are H.
 
     Args:
