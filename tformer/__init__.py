@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tformer.generate.beam import beam_search
     from tformer.generate.greedy import greedy
     from tformer.generate.sampling import sample
+    from tformer.generate.speculative import speculative_sample
     from tformer.models.bert import BERT, BERTConfig
     from tformer.models.causal_config import CausalLMConfig, Parts
     from tformer.models.causal_lm import CausalLM
@@ -173,6 +174,7 @@ __all__ = [
     "scale_yarn",
     "scaled_dot_product_attention",
     "sliding_window_mask",
+    "speculative_sample",
     "tiled_attention",
     "train",
     "unit_length",
@@ -253,6 +255,7 @@ _NAMES_OF = {
     "generate.greedy": ["greedy"],
     "generate.beam": ["beam_search"],
     "generate.sampling": ["sample"],
+    "generate.speculative": ["speculative_sample"],
     "pretrained": ["load_pretrained"],
 }
 _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}

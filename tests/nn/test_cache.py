@@ -3,7 +3,9 @@
 import pytest
 import torch
 
-from tformer.nn.cache import DecoderCache, KeyValueCache
+from tformer.nn.cache import DecoderCache, KeyValueCache, StackCache
+from tformer.nn.latent_cache import LatentCache
+from tformer.nn.linear_attention import StateCache
 
 B, G, MAX_LEN, DH = 2, 3, 7, 5
 
@@ -147,3 +149,72 @@ class TestKeyValueCache:
         keys, values = cache.append(*new)
         assert torch.equal(keys, torch.cat((old[0][rows], new[0]), dim=2))
         assert torch.equal(values, torch.cat((old[1][rows], new[1]), dim=2))
+
+
+class TestTruncate:
+    """After a cut the next tokens stand where the forgotten ones stood."""
+
+    def test_key_value_cache(self):
+        cache = KeyValueCache(MAX_LEN)
+        first, wrong, right = (torch.randn(2, B, G, T, DH) for T in (3, 4, 2))
+        cache.append(*first)
+        cache.append(*wrong)
+        memory = cache.keys_values[0].data_ptr()
+        cache.truncate(4)
+        keys, values = cache.append(*right)
+        for ours, i in ((keys, 0), (values, 1)):
+            parts = (first[i], wrong[i, :, :, :1], right[i])
+            assert torch.equal(ours, torch.cat(parts, dim=2))
+        assert keys.data_ptr() == memory
+        cache.truncate(0)
+        assert cache.length == 0
+
+    def test_what_is_left_is_not_the_projection_of_the_whole_source(self, raises):
+        cache, memory = KeyValueCache(), torch.randn(B, 3, DH)
+        cache.append(*torch.randn(2, B, G, 3, DH), sources=(memory, memory))
+        cache.read(memory, memory)
+        cache.truncate(2)
+        with raises(ValueError, "the cache holds the keys of another `key` than this"):
+            cache.read(memory, memory)
+
+    @pytest.mark.parametrize("kind", [KeyValueCache, LatentCache])
+    def test_what_cannot_be_kept(self, kind, raises):
+        cache = kind(9)
+        new = torch.ones(1, 4, 2)
+        cache.append(*([new[None]] * 2 if kind is KeyValueCache else [new]))
+        message = "length (5) must be at most 4: so many tokens are held"
+        with raises(ValueError, message):
+            cache.truncate(5)
+        with raises(ValueError, "length (-1) must be at least 0"):
+            cache.truncate(-1)
+        with raises(TypeError, "length must be an int, not float"):
+            cache.truncate(1.0)
+        assert cache.length == 4
+
+    def test_latent_cache(self):
+        cache = LatentCache(6)
+        first, right = torch.randn(2, 5, 3), torch.randn(2, 4, 3)
+        cache.append(first)
+        cache.truncate(2)
+        expected = torch.cat((first[:, :2], right), dim=1)
+        assert torch.equal(cache.append(right), expected)
+
+    def test_all_layers_of_a_decoder_and_of_a_stack(self):
+        decoder, stack = DecoderCache(2, 5), StackCache([KeyValueCache(5)] * 1)
+        for each in (*(layer.target for layer in decoder.layers), *stack.layers):
+            each.append(*torch.ones(2, 1, 1, 4, 2))
+        for whole in (decoder, stack):
+            whole.truncate(1)
+            assert whole.length == 1
+        assert [layer.target.length for layer in decoder.layers] == [1, 1]
+
+    def test_a_state_cannot_be_cut_back(self, raises):
+        cache = StateCache()
+        cache.keep(torch.zeros(1, 1, 2, 2), 3)
+        cache.truncate(3)
+        message = (
+            "a state of 3 tokens cannot be cut back to 2: it is a sum, in which no "
+            "token can be told apart"
+        )
+        with raises(ValueError, message):
+            cache.truncate(2)

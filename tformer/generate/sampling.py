@@ -84,6 +84,36 @@ def min_p_filter(logits: Tensor, min_p: float) -> Tensor:
     return logits.masked_fill(logits < largest + math.log(min_p), -math.inf)
 
 
+def next_logits(
+    logits: Tensor,
+    *,
+    temperature: float,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+) -> Tensor:
+    """Divide logits by the temperature, and filter them: the arguments of `sample`.
+
+    Args:
+        logits: (B, V).
+        temperature: above 0.
+        top_k: for `top_k_filter`; it comes first.
+        top_p: for `top_p_filter`.
+        min_p: for `min_p_filter`.
+    """
+    # No quotient overflows where the largest is 0, however small the temperature; and
+    # none vanishes, however large it is: else all would be equal.
+    logits = logits - logits.amax(-1, keepdim=True)  # (B, V)
+    logits = logits / min(max(temperature, 1e-30), 1e30)
+    if top_k is not None:
+        logits = top_k_filter(logits, top_k)
+    if top_p is not None:
+        logits = top_p_filter(logits, top_p)
+    if min_p is not None:
+        logits = min_p_filter(logits, min_p)
+    return logits
+
+
 def draw(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """Draw a token of each row from softmax(logits): (B, V) to ids (B,).
 
@@ -153,17 +183,13 @@ def sample(
         )
 
     def choose(logits: Tensor) -> Tensor:
-        logits = logits.float()  # (B, V)
-        # No quotient overflows where the largest is 0, however small the temperature;
-        # and none vanishes, however large it is: else all would be equal.
-        logits = logits - logits.amax(-1, keepdim=True)
-        logits = logits / min(max(temperature, 1e-30), 1e30)
-        if top_k is not None:
-            logits = top_k_filter(logits, top_k)
-        if top_p is not None:
-            logits = top_p_filter(logits, top_p)
-        if min_p is not None:
-            logits = min_p_filter(logits, min_p)
+        logits = next_logits(
+            logits.float(),
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            min_p=min_p,
+        )
         return draw(logits, generator)
 
     with evaluating(model), torch.no_grad():

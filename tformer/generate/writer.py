@@ -139,6 +139,24 @@ class Writer:
         self._finite = self._finite & last.amax(dim=-1).isfinite().all()
         return last
 
+    def score_all(self, newest: Tensor) -> Tensor:
+        """Read the newest tokens of one GPT's text, (1, T); score after each: (T, V).
+
+        In float32 at least, for probabilities.
+        """
+        logits: Tensor = self.model(newest, cache=self._cache)[0]
+        self._finite = self._finite & logits.amax(dim=-1).isfinite().all()
+        return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
+    @property
+    def length(self) -> int:
+        """How many tokens have been read."""
+        return int(self._cache.length)
+
+    def truncate(self, length: int) -> None:
+        """Forget all that was read but the first tokens; fewer may have been read."""
+        self._cache.truncate(min(length, self.length))
+
     def check_finite(self) -> None:
         """Raise if a score that was read was NaN or infinite: nothing can be chosen.
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tformer.checks import check_positive
+from tformer.checks import check_at_least_0, check_positive
 
 
 class KeyValueCache:
@@ -129,6 +129,29 @@ class KeyValueCache:
             self._storage = self._storage.new_empty(2, len(rows), G, room, Dh)
         self._storage[:, :, :, : self.length] = chosen
 
+    def truncate(self, length: int) -> None:
+        """Forget all but the first tokens; the next is written after these.
+
+        Args:
+            length: how many are kept, in [0, L].
+
+        Raises:
+            TypeError: `length` is not an int.
+            ValueError: it is below 0, or the cache holds fewer tokens.
+        """
+        check_truncation(length, self.length)
+        self.length = length
+        self._sources = []  # what is left was not projected from the whole of them
+
+
+def check_truncation(length: int, held: int) -> None:
+    """Raise unless a cache that holds so many tokens can be cut to this length."""
+    check_at_least_0(length=length)
+    if length > held:
+        raise ValueError(
+            f"length ({length}) must be at most {held}: so many tokens are held"
+        )
+
 
 class _Source:
     """What keys or values were projected from, as it was then."""
@@ -189,13 +212,19 @@ class DecoderCache:
         for layer in self.layers:
             layer.target.reorder(rows)
 
+    def truncate(self, length: int) -> None:
+        """Forget all but the first tokens of the target, in every layer."""
+        for layer in self.layers:
+            layer.target.truncate(length)
+
 
 class StackCache:
     """The caches of the layers of a `CausalLM`, which `model.new_cache(max_len)` makes.
 
     Args:
         layers: what each layer's attention makes of `new_cache(max_len)`: it has a
-            `length`, which counts the tokens so far, `nbytes` and `reorder`.
+            `length`, which counts the tokens so far, `nbytes`, `reorder` and
+            `truncate`.
     """
 
     def __init__(self, layers: Sequence[Any]) -> None:
@@ -216,3 +245,14 @@ class StackCache:
         """Let row i go on from what was row rows[i], as a beam search needs."""
         for each in self.layers:
             each.reorder(rows)
+
+    def truncate(self, length: int) -> None:
+        """Forget all but the first tokens, in every layer.
+
+        Raises:
+            TypeError: `length` is not an int.
+            ValueError: it is below 0, the cache holds fewer tokens, or a layer's cache
+                cannot be cut back.
+        """
+        for each in self.layers:
+            each.truncate(length)

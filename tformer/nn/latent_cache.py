@@ -6,6 +6,7 @@ B batch · T new tokens · S tokens so far · R kv_rank · Dr rotary_dim
 from torch import Tensor
 
 from tformer.checks import check_positive
+from tformer.nn.cache import check_truncation
 
 
 class LatentCache:
@@ -70,3 +71,13 @@ class LatentCache:
         """Let row i go on from what was row rows[i], as a beam search needs."""
         if self._storage is not None:
             self._storage = self._storage.index_select(0, rows)
+
+    def truncate(self, length: int) -> None:
+        """Forget all but the first tokens; the next is written after these.
+
+        Raises:
+            TypeError: `length` is not an int.
+            ValueError: it is below 0, or the cache holds fewer tokens.
+        """
+        check_truncation(length, self.length)
+        self.length = length

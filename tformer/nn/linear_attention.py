@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from tformer.checks import check_divisible, check_positive
 from tformer.fast.linear import Linear
 from tformer.nn.attention_checks import check_sequences
+from tformer.nn.cache import check_truncation
 from tformer.nn.heads import merge_heads, split_heads
 
 
@@ -207,6 +208,20 @@ class StateCache:
         """Let row i go on from what was row rows[i], as a beam search needs."""
         if self.state is not None:
             self.state = self.state.index_select(0, rows)
+
+    def truncate(self, length: int) -> None:
+        """Raise, but where nothing has to be forgotten: a state is a sum of all tokens.
+
+        Raises:
+            TypeError: `length` is not an int.
+            ValueError: it is not the number of tokens so far.
+        """
+        check_truncation(length, self.length)
+        if length < self.length:
+            raise ValueError(
+                f"a state of {self.length} tokens cannot be cut back to {length}: it "
+                "is a sum, in which no token can be told apart"
+            )
 
 
 def check_states(
