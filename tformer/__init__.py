@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tformer.data.masking import mask_tokens
     from tformer.generate.beam import beam_search
     from tformer.generate.greedy import greedy
+    from tformer.generate.prefix import Prefix
     from tformer.generate.sampling import sample
     from tformer.generate.speculative import speculative_sample
     from tformer.models.bert import BERT, BERTConfig
@@ -70,6 +71,13 @@ if TYPE_CHECKING:
         LearnedPositionalEmbedding,
         SinusoidalPositionalEncoding,
     )
+    from tformer.nn.quantized import (
+        QuantizedLinear,
+        dequantize,
+        quantize,
+        quantize_linears,
+    )
+    from tformer.nn.quantized_cache import QuantizedCache
     from tformer.nn.recording import record_weights
     from tformer.nn.relative import (
         ALiBi,
@@ -130,6 +138,9 @@ __all__ = [
     "LinearAttention",
     "MultiHeadAttention",
     "Parts",
+    "Prefix",
+    "QuantizedCache",
+    "QuantizedLinear",
     "RMSNorm",
     "RelativeBias",
     "Residual",
@@ -149,6 +160,7 @@ __all__ = [
     "combine_masks",
     "delta_rule",
     "delta_rule_recurrent",
+    "dequantize",
     "greedy",
     "halves_to_pairs",
     "inverse_sqrt_schedule",
@@ -161,6 +173,8 @@ __all__ = [
     "load_pretrained",
     "mask_tokens",
     "pairs_to_halves",
+    "quantize",
+    "quantize_linears",
     "record_routing",
     "record_weights",
     "relative_buckets",
@@ -187,6 +201,8 @@ _NAMES_OF = {
     "nn.heads": ["MultiHeadAttention"],
     "nn.recording": ["record_weights"],
     "nn.cache": ["KeyValueCache"],
+    "nn.quantized": ["QuantizedLinear", "dequantize", "quantize", "quantize_linears"],
+    "nn.quantized_cache": ["QuantizedCache"],
     "nn.positions": ["LearnedPositionalEmbedding", "SinusoidalPositionalEncoding"],
     "nn.rotary": [
         "RotaryPositions",
@@ -255,6 +271,7 @@ _NAMES_OF = {
     "generate.greedy": ["greedy"],
     "generate.beam": ["beam_search"],
     "generate.sampling": ["sample"],
+    "generate.prefix": ["Prefix"],
     "generate.speculative": ["speculative_sample"],
     "pretrained": ["load_pretrained"],
 }

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from tformer.generate.prefix import Prefix
 from tformer.generate.writer import Writer, evaluating
 from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
@@ -23,6 +24,7 @@ def greedy(
     bos_id: int | None = None,
     src_key_mask: Tensor | None = None,
     window: int | None = None,
+    prefix: Prefix | None = None,
 ) -> Tensor:
     """Append the likeliest next token, argmax p(next | so far), until the end token.
 
@@ -41,6 +43,7 @@ def greedy(
         window: where a GPT's positions are used up, or a CausalLM's `max_len`, let it
             read its newest `window` tokens anew, from position 0, and forget what was
             before them.
+        prefix: what all prompts begin with, read once; `given` is what follows it.
 
     Returns:
         int64 (B, T), T <= max_len: what follows the start token or the prompt, with the
@@ -62,5 +65,6 @@ def greedy(
             bos_id=bos_id,
             src_key_mask=src_key_mask,
             window=window,
+            prefix=prefix,
         )
         return writer.write(lambda logits: logits.argmax(dim=-1))

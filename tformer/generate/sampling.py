@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tformer.checks import check_positive
+from tformer.generate.prefix import Prefix
 from tformer.generate.writer import Writer, evaluating
 from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
@@ -143,6 +144,7 @@ def sample(
     generator: torch.Generator | None = None,
     src_key_mask: Tensor | None = None,
     window: int | None = None,
+    prefix: Prefix | None = None,
 ) -> Tensor:
     """Append a next token drawn at random from softmax(logits / temperature).
 
@@ -167,6 +169,7 @@ def sample(
         window: where a GPT's positions are used up, or a CausalLM's `max_len`, let it
             read its newest `window` tokens anew, from position 0, and forget what was
             before them.
+        prefix: what all prompts begin with, read once; `given` is what follows it.
 
     Returns:
         int64 (B, T), as `greedy`.
@@ -201,5 +204,6 @@ def sample(
             bos_id=bos_id,
             src_key_mask=src_key_mask,
             window=window,
+            prefix=prefix,
         )
         return writer.write(choose)

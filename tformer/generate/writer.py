@@ -6,7 +6,7 @@ B batch · S length of a source · P of a prompt · T of what is written · V vo
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -16,6 +16,9 @@ from tformer.checks import check_positive
 from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
+
+if TYPE_CHECKING:
+    from tformer.generate.prefix import Prefix
 
 
 class Writer:
@@ -35,6 +38,7 @@ class Writer:
         src_key_mask: bool (B, S), True = a real token; src != pad_id if not given.
         window: where the positions of a GPT are used up, or the `max_len` of a
             CausalLM, read so many tokens anew.
+        prefix: what all prompts begin with, and what the model has read already.
 
     Raises:
         TypeError: a size or a token is not an int, or a mask not boolean.
@@ -51,6 +55,7 @@ class Writer:
         bos_id: int | None = None,
         src_key_mask: Tensor | None = None,
         window: int | None = None,
+        prefix: "Prefix | None" = None,
     ) -> None:
         check_positive(max_len=max_len)
         # torch.compile puts another module around a model; its parts are asked here.
@@ -61,6 +66,8 @@ class Writer:
             self._check_id("bos_id", bos_id)
             if window is not None:
                 raise ValueError(f"window ({window}) is for a GPT")
+            if prefix is not None:
+                raise ValueError("prefix is for a GPT; a Transformer has a source")
             given = torch.as_tensor(given, device=model.src_embedding.weight.device)
             if given.ndim != 2:
                 raise ValueError(f"given must be (B, S), not {tuple(given.shape)}")
@@ -81,6 +88,10 @@ class Writer:
                     raise ValueError(
                         f"window ({window}) must be at most {model.config.max_len}"
                     )
+                if prefix is not None:
+                    raise ValueError("a window forgets the prefix: give one of the two")
+            if prefix is not None and prefix.model is not model:
+                raise ValueError("prefix was read by another model")
             prompts, late = _stack_prompts(model, given, window)
         self.late = late  # (B,): by how much each prompt is longer than the shortest
         begin = prompts.shape[1] - int(late.max())
@@ -95,12 +106,14 @@ class Writer:
         fill = model.config.pad_id
         self.fill_id = fill if fill is not None else stops[0] if stops else 0
 
-        room = prompts.shape[1] + max_len - 1  # the last token is not read again
+        before = 0 if prefix is None else prefix.length
+        read = before + prompts.shape[1]
+        room = read + max_len - 1  # the last token is not read again
         ends = positions_of(model) == "learned" or window is not None
         limit = model.config.max_len if ends else room
-        if prompts.shape[1] > limit and window is None:
+        if read > limit and window is None:
             raise ValueError(
-                f"given has a prompt of {prompts.shape[1]} tokens, but the model's "
+                f"given has a prompt of {read} tokens, but the model's "
                 f"learned positions ({limit}) end before: shorten it, or give a window"
             )
         if room > limit and window is None:
@@ -111,7 +124,11 @@ class Writer:
         self._room = min(room, limit)
         self._window = window
         self._text = prompts[:, :0]  # all that was read, where a window needs it
-        self._cache: Any = model.new_cache(self._room)
+        self._cache: Any = (
+            model.new_cache(self._room)
+            if prefix is None
+            else prefix.new_cache(len(prompts), self._room)
+        )
         self._finite = torch.ones((), dtype=torch.bool, device=prompts.device)
 
     def _check_id(self, name: str, token: int | None) -> None:

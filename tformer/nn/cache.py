@@ -143,6 +143,18 @@ class KeyValueCache:
         self.length = length
         self._sources = []  # what is left was not projected from the whole of them
 
+    def copy(self, max_len: int) -> "KeyValueCache":
+        """Make a cache of its own with the same tokens, and room for `max_len`.
+
+        Raises:
+            TypeError: `max_len` is not an int.
+            ValueError: it is below 1, or below the number of tokens.
+        """
+        other = KeyValueCache(max_len)
+        if self._storage is not None:
+            other.append(*self.keys_values)
+        return other
+
 
 def check_truncation(length: int, held: int) -> None:
     """Raise unless a cache that holds so many tokens can be cut to this length."""
@@ -217,14 +229,24 @@ class DecoderCache:
         for layer in self.layers:
             layer.target.truncate(length)
 
+    def copy(self, max_len: int) -> "DecoderCache":
+        """Make a cache of its own with the same tokens, and room for `max_len`.
+
+        What was projected from a memory never changes, and is shared.
+        """
+        other = DecoderCache(len(self.layers), max_len)
+        for new, layer in zip(other.layers, self.layers, strict=True):
+            new.target, new.memory = layer.target.copy(max_len), layer.memory
+        return other
+
 
 class StackCache:
     """The caches of the layers of a `CausalLM`, which `model.new_cache(max_len)` makes.
 
     Args:
         layers: what each layer's attention makes of `new_cache(max_len)`: it has a
-            `length`, which counts the tokens so far, `nbytes`, `reorder` and
-            `truncate`.
+            `length`, which counts the tokens so far, `nbytes`, `reorder`,
+            `truncate` and `copy`.
     """
 
     def __init__(self, layers: Sequence[Any]) -> None:
@@ -256,3 +278,7 @@ class StackCache:
         """
         for each in self.layers:
             each.truncate(length)
+
+    def copy(self, max_len: int) -> "StackCache":
+        """Make a cache of its own with the same tokens, and room for `max_len`."""
+        return StackCache([each.copy(max_len) for each in self.layers])

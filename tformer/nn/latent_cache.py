@@ -81,3 +81,10 @@ class LatentCache:
         """
         check_truncation(length, self.length)
         self.length = length
+
+    def copy(self, max_len: int) -> "LatentCache":
+        """Make a cache of its own with the same tokens, and room for `max_len`."""
+        other = LatentCache(max_len)
+        if self._storage is not None:
+            other.append(self._storage[:, : self.length])
+        return other

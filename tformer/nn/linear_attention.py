@@ -223,6 +223,13 @@ class StateCache:
                 "is a sum, in which no token can be told apart"
             )
 
+    def copy(self, max_len: int) -> "StateCache":
+        """Make a cache of its own with the same state; its size is always the same."""
+        check_positive(max_len=max_len)
+        other = StateCache()
+        other.length, other.state = self.length, self.state  # which is never changed
+        return other
+
 
 def check_states(
     query: Tensor,

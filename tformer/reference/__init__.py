@@ -52,6 +52,7 @@ from tformer.reference.positions import (
     SinusoidalPositionalEncoding,
     sinusoidal_positional_encoding,
 )
+from tformer.reference.quantized import dequantize, quantize
 from tformer.reference.recording import record_weights
 from tformer.reference.relative import (
     ALiBi,
@@ -77,6 +78,7 @@ from tformer.reference.rotary_scaling import (
     yarn_factor,
 )
 from tformer.reference.self_attention import SelfAttention
+from tformer.reference.speculative import acceptance, after_rejection
 from tformer.reference.tiles import tiled_attention, tiled_backward, tiled_forward
 from tformer.reference.transformer import EncoderDecoder, Transformer
 
@@ -106,6 +108,8 @@ __all__ = [
     "SinusoidalPositionalEncoding",
     "TokenEmbedding",
     "Transformer",
+    "acceptance",
+    "after_rejection",
     "alibi_slopes",
     "attention_weights",
     "bucket_starts",
@@ -113,6 +117,7 @@ __all__ = [
     "combine_masks",
     "delta_rule",
     "delta_rule_recurrent",
+    "dequantize",
     "feature_map",
     "from_torch",
     "gelu",
@@ -125,6 +130,7 @@ __all__ = [
     "load_balance_loss",
     "merge_heads",
     "pairs_to_halves",
+    "quantize",
     "record_weights",
     "relative_buckets",
     "relu",
