@@ -6,6 +6,7 @@ import torch
 from tformer.nn.cache import DecoderCache, KeyValueCache, StackCache
 from tformer.nn.latent_cache import LatentCache
 from tformer.nn.linear_attention import StateCache
+from tformer.nn.rolling import RollingCache
 
 B, G, MAX_LEN, DH = 2, 3, 7, 5
 
@@ -218,3 +219,29 @@ class TestTruncate:
         )
         with raises(ValueError, message):
             cache.truncate(2)
+
+    @pytest.mark.parametrize("spare", [1, 3])
+    def test_a_cache_that_rolls_keeps_spare_tokens(self, spare):
+        W, x = 3, torch.randn(2, B, G, 40, DH)
+        for wrong in range(spare + 1):
+            cache = RollingCache(W)
+            cache.spare = spare
+            for t in range(40):
+                seen = cache.append(*x[:, :, :, t : t + 1])
+                for ours, all_ in zip(seen, x, strict=True):
+                    assert torch.equal(ours, all_[:, :, max(0, t - W + 1) : t + 1])
+                if wrong:
+                    cache.append(*torch.randn(2, B, G, wrong, DH))
+                    cache.truncate(t + 1)
+            assert cache.copy(9).length == cache.length == 40
+            assert cache.nbytes == 2 * B * G * (2 * W + spare) * DH * 4
+
+    def test_a_cache_that_rolls_without_spare_tokens(self, raises):
+        cache = RollingCache(3)
+        cache.append(*torch.ones(2, 1, 1, 20, 2))
+        message = (
+            "length (19) is too short: of 20 tokens the oldest are gone, and only "
+            "spare = 0 can be forgotten"
+        )
+        with raises(ValueError, message):
+            cache.truncate(19)

@@ -142,6 +142,7 @@ def speculate(
     text = model.begin  # (1, P), and then what is written
     P, forwards, checked, accepted = text.shape[1], 0, 0, 0
     for each in (model, draft):
+        each.spare(ahead)
         if P > 1:  # scores of the prompt itself are not needed
             each.score(text[:, :-1])
     while text.shape[1] < P + model.max_len:

@@ -16,6 +16,7 @@ from tformer.checks import check_positive
 from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
+from tformer.nn.rolling import RollingCache
 
 if TYPE_CHECKING:
     from tformer.generate.prefix import Prefix
@@ -173,6 +174,15 @@ class Writer:
     def truncate(self, length: int) -> None:
         """Forget all that was read but the first tokens; fewer may have been read."""
         self._cache.truncate(min(length, self.length))
+
+    def spare(self, tokens: int) -> None:
+        """Let so many tokens be forgotten at a time, before anything is read.
+
+        A cache that rolls keeps as many more than its window; others keep all anyway.
+        """
+        for layer in self._cache.layers:
+            if isinstance(layer, RollingCache):
+                layer.spare = tokens
 
     def check_finite(self) -> None:
         """Raise if a score that was read was NaN or infinite: nothing can be chosen.

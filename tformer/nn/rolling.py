@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from tformer.checks import check_positive
+from tformer.nn.cache import check_truncation
 
 
 class RollingCache:
@@ -31,6 +32,8 @@ class RollingCache:
     def __init__(self, window: int) -> None:
         check_positive(window=window)
         self.window = window
+        # So many tokens more stay, that as many can be forgotten: set before the first.
+        self.spare = 0
         self.length = 0  # of the whole text: the position of the next token
         self._end = 0  # where the next key goes
         self._storage: Tensor | None = None  # (2, B, G, 2W, Dh)
@@ -61,7 +64,7 @@ class RollingCache:
             raise ValueError("a cache holds no gradients: use it under torch.no_grad()")
         B, G, T, Dh = key.shape
         if self._storage is None:
-            self._storage = key.new_empty(2, B, G, 2 * self.window, Dh)
+            self._storage = key.new_empty(2, B, G, 2 * self.window + self.spare, Dh)
         _, B, G, room, Dh = self._storage.shape
         for name, x in (("key", key), ("value", value)):
             if x.shape != (B, G, T, Dh):
@@ -83,14 +86,40 @@ class RollingCache:
             return keys, values
 
         new = torch.stack((key, value))  # (2, B, G, T, Dh)
-        both = torch.cat((self._storage[:, :, :, begin : self._end], new), dim=3)
+        oldest = max(0, begin - self.spare)
+        both = torch.cat((self._storage[:, :, :, oldest : self._end], new), dim=3)
         S = both.shape[3]
-        self._end = min(S, self.window - 1)
+        self._end = min(S, self.window - 1 + self.spare)
         self._storage[:, :, :, : self._end] = both[:, :, :, S - self._end :]
-        keys, values = both
+        keys, values = both[:, :, :, begin - oldest :]
         return keys, values
 
     def reorder(self, rows: Tensor) -> None:
         """Let row i go on from what was row rows[i], as a beam search needs."""
         if self._storage is not None:
             self._storage = self._storage.index_select(1, rows)
+
+    def truncate(self, length: int) -> None:
+        """Forget all but the first tokens; the next is written after these.
+
+        Raises:
+            TypeError: `length` is not an int.
+            ValueError: it is below 0, so many tokens were never there, or of those that
+                the next query sees some are gone: more than `spare` are forgotten.
+        """
+        check_truncation(length, self.length)
+        end = self._end - (self.length - length)
+        if end < min(length, self.window - 1):
+            raise ValueError(
+                f"length ({length}) is too short: of {self.length} tokens the oldest "
+                f"are gone, and only spare = {self.spare} can be forgotten"
+            )
+        self.length, self._end = length, end
+
+    def copy(self, max_len: int) -> "RollingCache":
+        """Make a cache of its own with the same tokens; it has room for any number."""
+        check_positive(max_len=max_len)
+        other = RollingCache(self.window)
+        other.spare, other.length, other._end = self.spare, self.length, self._end
+        other._storage = None if self._storage is None else self._storage.clone()
+        return other
