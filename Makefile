@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := docs
 
 .DEFAULT_GOAL := help
-.PHONY: help serve look test parity nightly build downloads outputs chapter lists lint format model results lighthouse benchmark address clean
+.PHONY: help serve look test parity nightly build downloads outputs chapter lists lint format model results lighthouse bench address clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -118,9 +118,17 @@ results: ready  ## keep the results of RUNS="runs/*", and write their page
 lighthouse: build  ## measure some pages with Lighthouse, on a phone and at a desk
 	$(PY) tests/site/lighthouse.py $(ARGS)
 
-benchmark: ready  ## time the modules against torch's own, the GPT against nanoGPT's style
-	$(PY) tests/benchmarks/against_torch.py $(ARGS)
-	$(PY) tests/benchmarks/gpt_training.py --preset shakespeare_cpu
+# Those whom tformer is compared with have an environment of their own, as for parity.
+BENCH ?= .venv/bench
+$(BENCH)/.packages:
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet $(TORCH)
+	$(BENCH)/bin/python -m pip install --quiet "transformers>=5" x-transformers
+	@touch $@
+
+OUT ?= docs/speed/cpu.json
+bench: $(BENCH)/.packages  ## time tformer beside its peers, in half an hour; ARGS="--short" in two minutes
+	PYTHONPATH=. $(BENCH)/bin/python tests/benchmarks --out $(OUT) $(ARGS)
 
 address: .venv/.packages  ## change addresses: make address REPO=https://… SITE=https://…
 	$(PY) tests/site/address.py "$(REPO)" "$(SITE)"

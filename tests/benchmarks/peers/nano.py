@@ -1,0 +1,110 @@
+"""GPT as nanoGPT writes it (after karpathy/nanoGPT, written anew), with our weights.
+
+One product for queries, keys and values, torch's kernel with its causal flag, tied
+logits. For decoding it gets the plainest cache: a tensor a layer, written in place, as
+gpt-fast has it.
+
+B batch · T length · D width
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class Block(nn.Module):
+    """Pre-norm attention and feed-forward."""
+
+    def __init__(self, c) -> None:
+        super().__init__()
+        D = c.d_model
+        self.num_heads = c.num_heads
+        self.ln_1 = nn.LayerNorm(D, bias=c.bias)
+        self.attn = nn.Linear(D, 3 * D, bias=c.bias)
+        self.attn_proj = nn.Linear(D, D, bias=c.bias)
+        self.ln_2 = nn.LayerNorm(D, bias=c.bias)
+        self.fc = nn.Linear(D, 4 * D, bias=c.bias)
+        self.fc_proj = nn.Linear(4 * D, D, bias=c.bias)
+        self.gelu = "tanh" if c.activation == "gelu_tanh" else "none"
+
+    def forward(self, x: Tensor, cache: Tensor | None = None, start: int = 0) -> Tensor:
+        B, T, D = x.shape
+        parts = self.attn(self.ln_1(x)).split(D, dim=2)
+        q, k, v = (
+            part.view(B, T, self.num_heads, D // self.num_heads).transpose(1, 2)
+            for part in parts
+        )
+        if cache is not None:
+            end = start + T
+            cache[0, :, :, start:end], cache[1, :, :, start:end] = k, v
+            k, v = cache[0, :, :, :end], cache[1, :, :, :end]
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=T > 1)
+        x = x + self.attn_proj(y.transpose(1, 2).contiguous().view(B, T, D))
+        hidden = F.gelu(self.fc(self.ln_2(x)), approximate=self.gelu)
+        return x + self.fc_proj(hidden)
+
+
+class NanoGPT(nn.Module):
+    """Token and position embeddings, blocks, a norm, and tied logits."""
+
+    def __init__(self, ours: nn.Module) -> None:
+        super().__init__()
+        c = self.config = ours.config
+        self.tokens = nn.Embedding(c.vocab_size, c.d_model)
+        self.positions = nn.Embedding(c.max_len, c.d_model)
+        self.blocks = nn.ModuleList(Block(c) for _ in range(c.num_layers))
+        self.norm = nn.LayerNorm(c.d_model, bias=c.bias)
+        self.copy_from(ours)
+        self.to(ours.embedding.weight.dtype)
+
+    def forward(
+        self, ids: Tensor, caches=None, start: int = 0, last_only: bool = False
+    ) -> Tensor:
+        at = torch.arange(start, start + ids.shape[1], device=ids.device)
+        x = self.tokens(ids) + self.positions(at)
+        for i, block in enumerate(self.blocks):
+            x = block(x, None if caches is None else caches[i], start)
+        return F.linear(self.norm(x[:, -1:] if last_only else x), self.tokens.weight)
+
+    @torch.no_grad()
+    def generate(self, ids: Tensor, tokens: int, choose, cached: bool = True) -> Tensor:
+        """Write so many tokens; without a cache the whole text is read for each."""
+        c, (B, P), caches = self.config, ids.shape, None
+        if cached:
+            heads = (B, c.num_heads, P + tokens, c.d_model // c.num_heads)
+            weight = self.tokens.weight
+            caches = [weight.new_empty(2, *heads) for _ in self.blocks]
+        newest, start = ids, 0
+        for _ in range(tokens):
+            if cached:
+                logits = self(newest, caches, start, last_only=True)
+                start += newest.shape[1]
+            else:
+                logits = self(ids, last_only=True)
+            newest = choose(logits[:, -1])[:, None]
+            ids = torch.cat((ids, newest), dim=1)
+        return ids[:, P:]
+
+    @torch.no_grad()
+    def copy_from(self, ours: nn.Module) -> None:
+        """Take the weights of our GPT."""
+        pairs = [
+            (self.tokens, ours.embedding),
+            (self.positions, ours.positions),
+            (self.norm, ours.stack.norm),
+        ]
+        for block, layer in zip(self.blocks, ours.stack.layers, strict=True):
+            attn, network = layer.self_attn, layer.feed_forward
+            projections = (attn.q_proj, attn.k_proj, attn.v_proj)
+            block.attn.weight.copy_(torch.cat([p.weight for p in projections]))
+            if block.attn.bias is not None:
+                block.attn.bias.copy_(torch.cat([p.bias for p in projections]))
+            pairs += [
+                (block.ln_1, layer.self_attn_residual.norm),
+                (block.attn_proj, attn.out_proj),
+                (block.ln_2, layer.feed_forward_residual.norm),
+                (block.fc, network.linear1),
+                (block.fc_proj, network.linear2),
+            ]
+        for theirs, mine in pairs:
+            theirs.load_state_dict(mine.state_dict())

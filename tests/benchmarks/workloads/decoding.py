@@ -1,0 +1,233 @@
+"""Decoding: greedy, beams of 4, sampling; a long prompt; one token after a context.
+
+32 tokens are written, and no end token cuts them short. All weights are random.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmarks.peers import installed
+from benchmarks.peers.nano import NanoGPT
+from benchmarks.peers.plain import sinusoids
+from benchmarks.workload import (
+    Contender,
+    Workload,
+    dtype_of,
+    ours,
+    plain,
+    without_gradients,
+)
+from tformer import (
+    GPT,
+    GPTConfig,
+    Transformer,
+    TransformerConfig,
+    beam_search,
+    greedy,
+    sample,
+)
+from tformer.fast.turning import turn_weights
+
+TOKENS, PROMPT, BEAMS, TOP_K = 32, 16, 4, 50
+LARGEST = 1  # prompts of more rows are not written without a cache: it takes minutes
+SOURCE = 32
+HF = {  # how Hugging Face is asked for each
+    "greedy": {},
+    "beams": {"num_beams": BEAMS},
+    "sampling": {"do_sample": True, "top_k": TOP_K},
+}
+TURNED = "tformer, weights turned"
+
+
+def write(way: str, model: Any, given: Tensor, tokens: int, **options: Any) -> Tensor:
+    """Write with ours."""
+    if way == "beams":
+        found = beam_search(model, given, num_beams=BEAMS, max_len=tokens, **options)
+        return found.ids[:, 0]
+    if way == "sampling":
+        return sample(model, given, max_len=tokens, top_k=TOP_K, **options)
+    return greedy(model, given, max_len=tokens, **options)
+
+
+def draw(logits: Tensor) -> Tensor:
+    """Draw one of the likeliest, as gpt-fast does."""
+    best, index = logits.topk(TOP_K)
+    waiting = torch.empty_like(best).exponential_()
+    chosen = (best.softmax(-1) / waiting).argmax(-1, keepdim=True)
+    return index.gather(-1, chosen)[:, 0]
+
+
+CHOOSE = {"greedy": lambda logits: logits.argmax(-1), "sampling": draw}
+
+
+def tokens_of(way: str, run: Callable[[], Tensor], scores: Callable, dtype: str) -> Any:
+    """Return what must agree: the ids; scores where ids are drawn, or rounded."""
+    exact = dtype == "float32" and way != "sampling"
+    return run if exact else without_gradients(scores)
+
+
+def encoder_decoder(way: str, B: int, dtype: str) -> Sequence[Contender]:
+    """Build the base model, from 32 tokens to 32."""
+    torch.manual_seed(0)
+    config = TransformerConfig.base(vocab_size=8192, dropout=0.0)
+    mine = Transformer(config).to(dtype_of(dtype)).eval()
+    src = torch.randint(3, config.vocab_size, (B, SOURCE))
+    start = torch.ones(B, 1, dtype=torch.int64)
+    run = partial(write, way, mine, src, TOKENS, bos_id=1)
+    found = [ours(run, output=tokens_of(way, run, lambda: mine(src, start), dtype))]
+    if installed("transformers"):
+        from benchmarks.peers import huggingface
+
+        table = sinusoids(config.max_len, config.d_model)
+        theirs = huggingface.marian(mine, table).eval()
+        call = partial(huggingface.generate, theirs, src, TOKENS, **HF[way])
+        scores = lambda: theirs(input_ids=src, decoder_input_ids=start).logits  # noqa: E731
+        output = tokens_of(way, call, scores, dtype)
+        found.append(Contender("Hugging Face Marian", call, output=output))
+    return [*found, _turned(mine, run)]
+
+
+def _turned(mine: Any, run: Callable[[], Tensor]) -> Contender:
+    """The same model, its weights turned in memory just before it runs."""
+    other = type(mine)(mine.config).to(next(mine.parameters()).dtype).eval()
+    other.load_state_dict(mine.state_dict())
+    turn_weights(other)
+    again = partial(run.func, run.args[0], other, *run.args[2:], **run.keywords)
+    return ours(again, TURNED, checked=False)
+
+
+def gpt(
+    way: str, config: GPTConfig, B: int, dtype: str, prompt: int, tokens: int
+) -> Sequence[Contender]:
+    """Build a GPT that goes on from a prompt."""
+    torch.manual_seed(0)
+    mine = GPT(config).to(dtype_of(dtype)).eval()
+    ids = torch.randint(3, config.vocab_size, (B, prompt))
+    run = partial(write, way, mine, ids, tokens)
+    found = [ours(run, output=tokens_of(way, run, lambda: mine(ids), dtype))]
+    nano = NanoGPT(mine).eval()
+    if way in CHOOSE:
+        call = partial(nano.generate, ids, tokens, CHOOSE[way])
+        output = tokens_of(way, call, lambda: nano(ids), dtype)
+        name = "nanoGPT's style"
+        found.append(plain(f"{name}, a cache in place", call, output=output))
+        if B <= LARGEST and way == "greedy" and tokens > 1:
+            whole = partial(call, cached=False)
+            found.append(plain(f"{name}, no cache", whole, output=output))
+    if installed("transformers"):
+        from benchmarks.peers import huggingface
+
+        theirs = huggingface.gpt2(mine).eval()
+        call = partial(huggingface.generate, theirs, ids, tokens, **HF[way])
+        output = tokens_of(way, call, lambda: theirs(ids).logits, dtype)
+        found.append(Contender("Hugging Face GPT-2", call, output=output))
+    if installed("x_transformers") and way == "greedy" and config.activation == "gelu":
+        from benchmarks.peers import x_transformers
+
+        other = x_transformers.gpt(mine).eval()
+        call = partial(x_transformers.generate, other, ids, tokens)
+        output = tokens_of(way, call, lambda: other(ids), dtype)
+        found.append(Contender("x-transformers", call, output=output))
+    return [*found, _turned(mine, run)] if tokens > 1 else found
+
+
+def next_token(config: GPTConfig, context: int) -> Sequence[Contender]:
+    """Build one more token after a context, and the reading of the cache alone."""
+    torch.manual_seed(0)
+    mine = GPT(config).eval()
+    ids = torch.randint(config.vocab_size, (1, context))
+    nano, c = NanoGPT(mine).eval(), config
+    cache = mine.new_cache(context)
+    shape = (2, 1, c.num_heads, context, c.d_model // c.num_heads)
+    caches = [torch.empty(shape) for _ in range(c.num_layers)]
+    with torch.no_grad():
+        mine(ids[:, :-1], cache=cache)
+        nano(ids[:, :-1], caches)
+
+    def step() -> Tensor:
+        for layer in cache.layers:
+            layer.target.length = context - 1  # the same token again, in its place
+        return mine(ids[:, -1:], cache=cache, last_only=True)
+
+    def read() -> Tensor:
+        q = caches[0][0, :, :, :1]
+        for k, v in caches:
+            q = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+        return q
+
+    return [
+        ours(without_gradients(step)),
+        plain(
+            "nanoGPT's style, a cache in place",
+            without_gradients(lambda: nano(ids[:, -1:], caches, context - 1)),
+        ),
+        Contender("the cache read alone", without_gradients(read), "part", None, False),
+    ]
+
+
+def workloads() -> list[Workload]:
+    small = GPTConfig.shakespeare(
+        vocab_size=8192, max_len=2048, dropout=0.0, bias=True, activation="gelu"
+    )
+    big = GPTConfig.gpt2(dropout=0.0, activation="gelu")
+    names = {"greedy": "greedy", "beams": "4 beams", "sampling": "sampling"}
+    ways = [(way, B) for way in names for B in (1, 16)]
+    fp32 = [(*each, "float32") for each in ways]
+    bf16 = [("greedy", B, "bfloat16") for B in (1, 16)]
+    rows = [
+        Workload(
+            "decoding",
+            f"{title}, {names[way]}",
+            f"batch {B}",
+            partial(make, way, B, dtype),
+            dtype,
+            short=(way, B, dtype) == ("greedy", 1, "float32"),
+        )
+        for title, make in (
+            ("encoder-decoder, 6 + 6 layers of 512", encoder_decoder),
+            (
+                "GPT, 6 layers of 384",
+                lambda way, B, dtype: gpt(way, small, B, dtype, PROMPT, TOKENS),
+            ),
+        )
+        for way, B, dtype in (*fp32, *bf16)
+    ]
+    rows += [
+        Workload(
+            "decoding",
+            "GPT-2 small, greedy",
+            f"batch {B}",
+            partial(gpt, "greedy", big, B, dtype, PROMPT, TOKENS),
+            dtype,
+        )
+        for B, dtype in ((1, "float32"), (16, "float32"), (1, "bfloat16"))
+    ]
+    rows += [
+        Workload(
+            "decoding",
+            f"{title}, a long prompt",
+            f"{prompt:,} tokens",
+            partial(gpt, "greedy", config, 1, dtype, prompt, 1),
+            dtype,
+        )
+        for title, config, prompt, dtype in (
+            ("GPT, 6 layers of 384", small, 2000, "float32"),
+            ("GPT, 6 layers of 384", small, 2000, "bfloat16"),
+            ("GPT-2 small", big, 1000, "float32"),
+        )
+    ]
+    rows += [
+        Workload(
+            "decoding",
+            "GPT, 6 layers of 384, the next token",
+            f"context {context:,}",
+            partial(next_token, small, context),
+            length=context,
+        )
+        for context in (128, 512, 1024, 2048)
+    ]
+    return rows

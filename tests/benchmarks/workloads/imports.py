@@ -1,0 +1,46 @@
+"""What an import takes, each in a fresh Python: seconds of the clock."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import partial
+
+from benchmarks.workload import OURS, Contender, Workload
+
+TIMED = "import time; s = time.perf_counter(); {}; print(time.perf_counter() - s)"
+ALL = "from tformer import *"  # each public name, and with it torch
+
+
+def seconds_of(statement: str) -> float:
+    command = [sys.executable, "-c", TIMED.format(statement)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=os.environ
+    )
+    return float(done.stdout)
+
+
+def contender(name: str, statement: str, role: str = "peer") -> Contender:
+    measured = partial(seconds_of, statement)
+    return Contender(name, measured, role, checked=False, seconds=measured)
+
+
+def whole() -> Sequence[Contender]:
+    return [
+        contender("every name of tformer", ALL, OURS),
+        contender("import torch", "import torch"),
+    ]
+
+
+def twin() -> Sequence[Contender]:
+    return [
+        contender("import tformer.reference", "import tformer.reference", OURS),
+        contender("import numpy", "import numpy"),
+    ]
+
+
+def workloads() -> list[Workload]:
+    return [
+        Workload("import", "every name of tformer, beside torch", "", whole),
+        Workload("import", "the NumPy twin, beside NumPy", "", twin, short=True),
+    ]

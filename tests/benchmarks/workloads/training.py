@@ -1,0 +1,212 @@
+"""Training steps: forward, backward, AdamW; one batch, one set of first weights."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from benchmarks.peers import installed
+from benchmarks.peers.nano import NanoGPT
+from benchmarks.peers.plain import PlainTransformer, sinusoids
+from benchmarks.workload import OURS, PEER, PLAIN, Contender, Workload, dtype_of
+from tformer import (
+    GPT,
+    EncoderDecoder,
+    GPTConfig,
+    Transformer,
+    TransformerConfig,
+    label_smoothed_cross_entropy,
+)
+from tformer.interop import to_torch
+
+Call = Callable[[], Tensor]  # makes the logits
+
+
+def our_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    return label_smoothed_cross_entropy(logits, targets, smoothing=0.0)
+
+
+def their_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def step_of(
+    name: str, role: str, model: nn.Module, call: Call, embedding: Any, targets, dtype
+) -> Contender:
+    """Make a contender whose loss, and the embedding's gradient, must agree first."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
+    loss_of = our_loss if role == OURS else their_loss
+    model.train()
+
+    def backward() -> Tensor:
+        half = dtype != "float32"
+        with torch.autocast("cpu", dtype_of(dtype), enabled=half):
+            loss = loss_of(call(), targets)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        return loss.detach()
+
+    def run() -> Tensor:
+        loss = backward()
+        optimizer.step()
+        return loss
+
+    before = {name: x.clone() for name, x in model.state_dict().items()}
+
+    def output() -> tuple[Tensor, Tensor]:
+        nonlocal before
+        model.load_state_dict(before)  # the step of the memory has changed it
+        before = {}
+        loss = backward()
+        return loss[None], embedding.grad.norm()[None]
+
+    return Contender(name, run, role, output=output)
+
+
+class TorchTransformer(nn.Module):
+    """`nn.Transformer` with the embedding, positions and logits that it lacks."""
+
+    def __init__(self, ours: Transformer) -> None:
+        super().__init__()
+        c = self.config = ours.config
+        self.stacks = to_torch(EncoderDecoder(ours.encoder, ours.decoder))
+        self.tokens = nn.Embedding(c.vocab_size, c.d_model)
+        self.tokens.load_state_dict(ours.src_embedding.state_dict())
+        self.register_buffer("table", sinusoids(c.max_len, c.d_model), persistent=False)
+
+    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
+        x, y = (
+            self.tokens(ids) * self.config.d_model**0.5 + self.table[: ids.shape[1]]
+            for ids in (src, tgt)
+        )
+        hidden, T = src == self.config.pad_id, tgt.shape[1]
+        future = nn.Transformer.generate_square_subsequent_mask(T, dtype=torch.bool)
+        y = self.stacks(
+            x,
+            y,
+            tgt_mask=future,
+            src_key_padding_mask=hidden,
+            memory_key_padding_mask=hidden,
+            tgt_is_causal=True,
+        )
+        return F.linear(y, self.tokens.weight)
+
+
+def encoder_decoder(
+    config: TransformerConfig, B: int, length: int, dtype: str
+) -> Sequence[Contender]:
+    """Build training steps of the encoder-decoder; sources have 50 to 100 %."""
+    torch.manual_seed(0)
+    mine = Transformer(config)
+    src, text = torch.randint(3, config.vocab_size, (2, B, length + 1))
+    src, tgt, targets = src[:, 1:], text[:, :-1], text[:, 1:]
+    lengths = torch.linspace(length / 2, length, B).long()
+    src = src.masked_fill(torch.arange(length) >= lengths[:, None], config.pad_id)
+    torchs, tutorial = TorchTransformer(mine), PlainTransformer(config)
+    tutorial.load_state_dict(mine.state_dict())
+    make = partial(step_of, targets=targets, dtype=dtype)
+    found = [
+        make("tformer", OURS, mine, lambda: mine(src, tgt), mine.src_embedding.weight),
+        make(
+            "nn.Transformer",
+            PEER,
+            torchs,
+            lambda: torchs(src, tgt),
+            torchs.tokens.weight,
+        ),
+        make(
+            "as in tutorials",
+            PLAIN,
+            tutorial,
+            lambda: tutorial(src, tgt),
+            tutorial.src_embedding.weight,
+        ),
+    ]
+    if installed("transformers"):
+        from benchmarks.peers import huggingface
+
+        table = sinusoids(config.max_len, config.d_model)
+        marian = huggingface.marian(mine, table)
+        seen = (src != config.pad_id).long()
+
+        def call() -> Tensor:
+            return marian(
+                input_ids=src,
+                attention_mask=seen,
+                decoder_input_ids=tgt,
+                use_cache=False,
+            ).logits
+
+        shared = marian.model.shared.weight
+        found.append(make("Hugging Face Marian", PEER, marian, call, shared))
+    return found
+
+
+def gpt(config: GPTConfig, B: int, length: int, dtype: str) -> Sequence[Contender]:
+    """Build training steps of a GPT."""
+    torch.manual_seed(0)
+    mine = GPT(config)
+    text = torch.randint(config.vocab_size, (B, length + 1))
+    ids, targets = text[:, :-1], text[:, 1:]
+    nano = NanoGPT(mine)
+    make = partial(step_of, targets=targets, dtype=dtype)
+    found = [
+        make("tformer", OURS, mine, lambda: mine(ids), mine.embedding.weight),
+        make("nanoGPT's style", PLAIN, nano, lambda: nano(ids), nano.tokens.weight),
+    ]
+    if installed("transformers"):
+        from benchmarks.peers import huggingface
+
+        theirs = huggingface.gpt2(mine)
+        call = lambda: theirs(ids, use_cache=False).logits  # noqa: E731
+        wte = theirs.transformer.wte.weight
+        found.append(make("Hugging Face GPT-2", PEER, theirs, call, wte))
+    if installed("x_transformers"):
+        from benchmarks.peers import x_transformers
+
+        other = x_transformers.gpt(mine)
+        weight = other.token_emb.emb.weight
+        found.append(make("x-transformers", PEER, other, lambda: other(ids), weight))
+    return found
+
+
+SMALL_GPT = {"dropout": 0.0, "bias": True, "activation": "gelu"}
+
+
+def workloads() -> list[Workload]:
+    base = TransformerConfig.base(vocab_size=8192, dropout=0.0)
+    small = GPTConfig.shakespeare(**SMALL_GPT)
+    big = GPTConfig.gpt2(dropout=0.0, activation="gelu")
+    translating = "encoder-decoder, 6 + 6 layers of 512"
+    return [
+        *(
+            Workload(
+                "training",
+                translating,
+                "16 × 64 to 64",
+                partial(encoder_decoder, base, 16, 64, dtype),
+                dtype,
+            )
+            for dtype in ("float32", "bfloat16")
+        ),
+        *(
+            Workload(
+                "training",
+                "GPT, 6 layers of 384",
+                "12 × 256",
+                partial(gpt, small, 12, 256, dtype),
+                dtype,
+                short=dtype == "float32",
+            )
+            for dtype in ("float32", "bfloat16")
+        ),
+        Workload(
+            "training",
+            "GPT-2 small, 12 layers of 768",
+            "1 × 256",
+            partial(gpt, big, 1, 256, "float32"),
+        ),
+    ]
