@@ -4,10 +4,13 @@ import json
 import shutil
 
 import pytest
+import torch
 
 from tformer.models.causal_config import Parts
 from tformer.models.causal_lm import CausalLM
+from tformer.models.expert_parts import ExpertParts
 from tformer.models.gpt import GPT
+from tformer.nn.experts import active_parameters
 from tformer.runs.build import build_model
 from tformer.runs.folder import RunFolder
 from tformer.runs.parts import OF_GPT, parts_of
@@ -101,6 +104,41 @@ def test_what_is_drawn_of_a_model_with_sinks(tformer, small, runs, tmp_path):
     assert "⟨sink⟩" in out.read_text("utf-8")
 
 
+def test_a_run_with_experts(tformer, small, runs, tmp_path):
+    """Stored, balanced in the training, shown, and the same after a stop."""
+    words = [*small(max_len=17, experts=4, shared_experts=1), "--quiet"]
+    run, text = tmp_path / "run", runs["text"]
+    said = tformer("train", "text", text, *words, "--threads", 1, "-o", run)
+    assert said.code == 0, said.err
+    model = load_checkpoint(run / "model.safetensors").model
+    assert model.config.parts.experts == ExpertParts(num_experts=4, num_shared=1)
+    for block in model.blocks:
+        bias = block.feed_forward.router.selection_bias
+        steps = bias.abs() / 0.001
+        torch.testing.assert_close(steps, steps.round(), rtol=0, atol=1e-3)
+        assert 0 < steps.max() < 22
+    whole, active = sum(p.numel() for p in model.parameters()), active_parameters(model)
+    assert whole - active == 2 * 2 * 10 * 14  # two experts that a token does not use
+    shown = [line.split() for line in tformer("info", run).out.splitlines()]
+    for line in (
+        *(["experts", "4"], ["shared-experts", "1"], ["parameters", str(whole)]),
+        ["active_parameters", str(active)],
+    ):
+        assert line in shown
+    said = tformer("info", run / "model.safetensors").out
+    assert f"{whole:,} parameters, of which a token uses {active:,}\n" in said
+    assert tformer("generate", run, "--prompt", "To be", "--tokens", 40).code == 0
+    weights = (run / "model.safetensors").read_bytes()
+    for name in ("result.json", "model.safetensors", "model.json"):
+        (run / name).unlink()
+    for path in (run / "checkpoints").glob("*21"):
+        shutil.rmtree(path)
+    assert [path.name[-2:] for path in (run / "checkpoints").iterdir()] == ["18"]
+    said = tformer("train", "--resume", run, "--quiet", "--threads", 1)
+    assert said.code == 0, said.err
+    assert (run / "model.safetensors").read_bytes() == weights
+
+
 @pytest.mark.parametrize("kind", ["alibi", "t5"])
 def test_positions_in_the_scores(tformer, small, runs, tmp_path, kind):
     """Trained, shown, and further than max_len; the table of T5 has been learned."""
@@ -134,6 +172,13 @@ def test_positions_in_the_scores(tformer, small, runs, tmp_path, kind):
         (["--global-every", "2"], "global_every (2) needs a window, which the other"),
         (["--softcap", "0"], "softcap (0.0) must be above 0 and finite"),
         (["--logit-cap", "inf"], "logit_cap (inf) must be above 0 and finite"),
+        (["--experts", "0"], "experts (0) must be at least 1"),
+        (["--experts", "2", "--top-k", "3"], "top_k (3) must be in [1, num_experts ="),
+        (["--experts", "2", "--top-k", "0"], "top_k (0) must be at least 1"),
+        (["--top-k", "1"], "top_k (1) needs experts"),
+        (["--shared-experts", "1"], "shared_experts (1) needs experts"),
+        (["--experts", "4", "--shared-experts", "-1"], "shared_experts (-1) must be"),
+        (["--experts", "4", "--model", "gpt"], "experts (4) is for model 'causal-lm'"),
         (["--window", "many"], "should be a valid integer"),
         (
             ["--positions", "rotary", "--d-model", "12"],

@@ -87,6 +87,9 @@ OF_PARTS = {
     "norm": "rms",
     "placement": "post",
     "feed_forward": "swiglu",
+    "experts": 3,
+    "top_k": 1,
+    "shared_experts": 1,
     "kv_heads": 1,
     "qk_norm": True,
     "window": 3,
@@ -132,7 +135,7 @@ def test_put_back_it_goes_on(stopped):
 @pytest.fixture(scope="module")
 def with_parts(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("parts")
-    stop_after(folder / "run", small_text_settings(folder, window=5), 5)
+    stop_after(folder / "run", small_text_settings(folder, window=5, experts=5), 5)
     return folder / "run"
 
 

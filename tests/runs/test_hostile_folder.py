@@ -250,6 +250,16 @@ class TestSizes:
         with pytest.raises(RunError, match=f"step-00000007 cannot be .*{message}"):
             Run(RunFolder.open(stopped), progress=False)
 
+    def test_nor_are_experts_made_that_it_has_not(self, tmp_path):
+        run = tmp_path / "run"
+        stop_after(run, small_text_settings(tmp_path, experts=2), 5)
+        config = run / "config.json"
+        values = json.loads(config.read_text())
+        config.write_text(json.dumps({**values, "experts": 10**7}))
+        forget_settings(run)
+        with pytest.raises(RunError, match=r"too few for experts \(10000000\)"):
+            Run(RunFolder.open(run), progress=False)
+
 
 def test_names_of_checkpoints_are_numbers(tmp_path):
     from tformer.runs.state import refusal, saved_states

@@ -14,7 +14,9 @@ from tformer.pretrained import pretrained_names
 from tformer.runs import parts
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
-from tformer.runs.settings import PRESETS, RunSettings
+from tformer.runs.presets import PRESETS
+from tformer.runs.settings import RunSettings
+from tformer.runs.sizes import parameter_counts
 from tformer.runs.state import saved_states
 from tformer.runs.trained import load_trained
 from tformer.runs.unchanged import check_unchanged
@@ -111,9 +113,10 @@ def _metrics(folder: RunFolder) -> list[dict[str, float]]:
 
 def _model(name: str) -> None:
     trained = load_trained(name)
-    parameters = sum(p.numel() for p in trained.model.parameters())
-    kind = type(trained.model).__name__
-    typer.echo(f"model {name}: a {kind} of {parameters:,} parameters")
+    counts, kind = parameter_counts(trained.model), type(trained.model).__name__
+    active = counts.get("active_parameters")
+    used = "" if active is None else f", of which a token uses {active:,}"
+    typer.echo(f"model {name}: a {kind} of {counts['parameters']:,} parameters{used}")
     for field, value in trained.manifest["config"].items():
         typer.echo(f"  {field:18} {value}")
     typer.echo(f"  {'vocabulary':18} {len(trained.vocabulary)} tokens")

@@ -6,7 +6,9 @@ other parts are those of GPT: so one part can be compared with none.
 
 from typing import Any
 
+from tformer.checks import check_at_least_0, check_positive
 from tformer.models.causal_config import Parts
+from tformer.models.expert_parts import ExpertParts
 
 MODEL = "causal-lm"
 # What each setting of a run is among the parts, and what it is in a GPT.
@@ -15,6 +17,9 @@ OF_GPT: dict[str, Any] = {
     "norm": "layer",
     "placement": "pre",
     "feed_forward": "gelu_tanh",
+    "experts": None,
+    "top_k": None,
+    "shared_experts": None,
     "kv_heads": None,
     "qk_norm": False,
     "window": None,
@@ -24,6 +29,12 @@ OF_GPT: dict[str, Any] = {
     "logit_cap": None,
 }
 OF_CONFIG = ("kv_heads",)  # a size, which is no part
+# What each setting of the experts is in `ExpertParts`.
+OF_EXPERTS = {
+    "experts": "num_experts",
+    "top_k": "top_k",
+    "shared_experts": "num_shared",
+}
 EPS = 1e-5  # of the norms, as in GPT
 
 
@@ -49,8 +60,27 @@ def parts_of(settings: Any) -> Parts:
         TypeError: a size is not an int, or a flag not a bool.
         ValueError: a part is unknown, out of its range, or does nothing.
     """
-    names = OF_GPT.keys() - set(OF_CONFIG)
-    return Parts(**{name: getattr(settings, name) for name in names})
+    names = OF_GPT.keys() - OF_EXPERTS.keys() - set(OF_CONFIG)
+    return Parts(
+        experts=_experts_of(settings),
+        **{name: getattr(settings, name) for name in names},
+    )
+
+
+def _experts_of(settings: Any) -> ExpertParts | None:
+    given = {
+        name: getattr(settings, name)
+        for name in OF_EXPERTS
+        if getattr(settings, name) is not None
+    }
+    if not given:
+        return None
+    if "experts" not in given:
+        name, value = next(iter(given.items()))
+        raise ValueError(f"{name} ({value}) needs experts")
+    check_positive(experts=given["experts"])
+    check_at_least_0(shared_experts=given.get("shared_experts", 0))
+    return ExpertParts(**{OF_EXPERTS[name]: value for name, value in given.items()})
 
 
 def check_parts(settings: Any) -> None:

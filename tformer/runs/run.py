@@ -20,7 +20,7 @@ from tformer.runs.metrics import Metrics
 from tformer.runs.run_data import RunData
 from tformer.runs.scores import check_useful, test_scores, validation_scores
 from tformer.runs.signals import stop_signals
-from tformer.runs.sizes import check_sizes
+from tformer.runs.sizes import check_sizes, parameter_counts
 from tformer.runs.state import (
     clean_up,
     load_state,
@@ -113,7 +113,9 @@ class Run:
         check_unchanged(self.folder, self.settings)
         self.data: RunData = run_data(self.settings, self.folder.path)
         if saved:
-            check_sizes(saved[-1], self.settings.num_layers, self._new_model)
+            s = self.settings
+            counts = {"num_layers": s.num_layers, "experts": s.experts}
+            check_sizes(saved[-1], counts, self._new_model)
         model = self._new_model().to(self.device)
         self.model: nn.Module = distribute(model, self.strategy)
         if self.settings.compile:
@@ -272,7 +274,7 @@ class Run:
         result = {
             "task": self.settings.task,
             "steps": self.settings.steps,
-            "parameters": sum(p.numel() for p in self.model.parameters()),
+            **parameter_counts(self.model),
             **self._metrics.seconds(),
             **test_scores(self._unwrapped, self.data, self.device),
             "machine": describe_machine(self.device),

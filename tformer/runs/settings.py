@@ -1,47 +1,13 @@
 """What a run is asked to do: the task, the model's sizes, and how to train it."""
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_type_hints
 
-from tformer.checks import check_at_least_0, check_positive, check_probability
 from tformer.runs import parts
-from tformer.runs.ablations import ABLATIONS
-from tformer.training.precision import DTYPES
-
-_DATES = {"steps": 4000, "examples": 200_000, "warmup_steps": 400}
-
-# What differs from the defaults of RunSettings. Each ends well on a CPU in minutes.
-PRESETS: dict[str, dict[str, Any]] = {
-    "copy": {"steps": 1500},
-    "reverse": {"steps": 3000},
-    "sort": {"steps": 2000},
-    "addition": {"steps": 3000, "examples": 200_000},
-    "number-words": {"steps": 6000, "examples": 300_000},
-    "dates": _DATES,
-    "dates-new-locales": _DATES,
-    "text": {
-        "model": "gpt",
-        "d_model": 128,
-        "num_layers": 4,
-        "max_len": 64,
-        "batch_size": 12,
-        "steps": 2000,
-        "warmup_steps": 100,
-        "weight_decay": 0.1,
-        "beta2": 0.99,
-        "bias": False,
-    },
-    "pairs": {"d_model": 256, "num_heads": 8, "num_layers": 3, "dropout": 0.1},
-}
-# How many files each of these tasks reads. Of pairs two, which are dealt out to the
-# splits, or six: two to train on, two for validation, two for the test.
-OWN_FILES = {"text": (1,), "pairs": (2, 6)}
-MODELS = ("transformer", "gpt", "bert", parts.MODEL)
-VOCABULARIES = ("characters", "bpe")
-SCHEDULES = ("cosine", "inverse-sqrt")
+from tformer.runs.presets import OWN_FILES, PRESETS
+from tformer.runs.settings_checks import check_one_of, check_settings, check_type
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +38,10 @@ class RunSettings:
         placement: of the norms of causal-lm: "pre", "sandwich" or "post".
         feed_forward: of causal-lm: "relu", "gelu", "gelu_tanh" or "relu2"; or, with a
             gate, "swiglu", "geglu", "geglu_tanh", "reglu" or "glu".
+        experts: in place of each feed-forward network so many, of its kind and width,
+            of which each token uses a few.
+        top_k: how many of the experts a token uses: 2 if not given.
+        shared_experts: so many more, as one network, which every token uses.
         kv_heads: key/value heads; divides num_heads.
         qk_norm: normalise each query and each key.
         window: how many tokens a query sees, itself included.
@@ -124,6 +94,9 @@ class RunSettings:
     norm: str | None = None
     placement: str | None = None
     feed_forward: str | None = None
+    experts: int | None = None
+    top_k: int | None = None
+    shared_experts: int | None = None
     kv_heads: int | None = None
     qk_norm: bool = False
     window: int | None = None
@@ -164,7 +137,7 @@ class RunSettings:
         Raises:
             ValueError: as the class; or a change would do nothing.
         """
-        _one_of("task", task, PRESETS)
+        check_one_of("task", task, PRESETS)
         unknown = changes.keys() - {field.name for field in dataclasses.fields(cls)}
         if unknown:
             raise ValueError(f"there is no setting {sorted(unknown)[0]!r}")
@@ -198,90 +171,8 @@ class RunSettings:
                 raise ValueError(f"{name} ({texts!r}) must be a list of texts")
         kinds = get_type_hints(cls)
         for name in values.keys() & (kinds.keys() - tuples.keys()):
-            _check_type(name, values[name], kinds[name])
+            check_type(name, values[name], kinds[name])
         return cls(**{**values, **{name: tuple(x) for name, x in tuples.items()}})
 
     def __post_init__(self) -> None:
-        _one_of("task", self.task, PRESETS)
-        _one_of("model", self.model, MODELS)
-        _one_of("vocabulary", self.vocabulary, VOCABULARIES)
-        _one_of("schedule", self.schedule, SCHEDULES)
-        _one_of("precision", self.precision, DTYPES)
-        for name in self.without:
-            _one_of("without", name, ABLATIONS)
-        check_positive(**{name: getattr(self, name) for name in _POSITIVE})
-        for name in ("bias", "norm_first", "qk_norm", "sinks", "compile"):
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"{name} ({getattr(self, name)!r}) must be a bool")
-        for name in ("batch_tokens", "d_ff", "kv_heads"):
-            if getattr(self, name) is not None:
-                check_positive(**{name: getattr(self, name)})
-        check_at_least_0(seed=self.seed, warmup_steps=self.warmup_steps)
-        if self.seed >= 2**63:
-            raise ValueError(f"seed ({self.seed}) must be below 2^63")
-        check_probability(
-            dropout=self.dropout, smoothing=self.smoothing, beta2=self.beta2
-        )
-        if not self.clip_norm > 0:
-            raise ValueError(f"clip_norm ({self.clip_norm}) must be above 0")
-        if not 0 < self.learning_rate < math.inf:
-            raise ValueError(
-                f"learning_rate ({self.learning_rate}) must be above 0 and finite"
-            )
-        if not 0 <= self.weight_decay < math.inf:
-            raise ValueError(
-                f"weight_decay ({self.weight_decay}) must be at least 0 and finite"
-            )
-        self._check_together()
-
-    def _check_together(self) -> None:
-        counts = OWN_FILES.get(self.task, (0,))
-        if len(self.files) not in counts:
-            wanted = " or ".join(map(str, counts))
-            raise ValueError(
-                f"files: the task {self.task!r} reads {wanted}, not {len(self.files)}"
-            )
-        if (self.model == "transformer") == (self.task == "text"):
-            fitting = "'transformer'"
-            if self.task == "text":
-                fitting = "'gpt', 'causal-lm' or 'bert'"
-            raise ValueError(
-                f"model ({self.model!r}) must be {fitting} for {self.task}"
-            )
-        parts.check_parts(self)
-        if self.schedule == "cosine" and self.warmup_steps >= self.steps:
-            raise ValueError(
-                f"warmup_steps ({self.warmup_steps}) must be below steps ({self.steps})"
-            )
-        if self.schedule == "inverse-sqrt" and not self.warmup_steps:
-            raise ValueError("warmup_steps (0) must be above 0 for 'inverse-sqrt'")
-        if self.without and self.model != "transformer":
-            raise ValueError(f"without ({self.without}) is for model 'transformer'")
-        if self.batch_tokens is not None and self.task == "text":
-            raise ValueError("batch_tokens is for pairs: a text has batch_size windows")
-        if self.vocabulary == "bpe" and not self.files:
-            raise ValueError("vocabulary 'bpe' is for own files")
-
-
-_POSITIVE = (
-    *("vocab_size", "d_model", "num_heads", "num_layers", "max_len", "examples"),
-    *("steps", "batch_size", "accumulate", "evaluate_every", "evaluate_examples"),
-    *("save_every", "keep", "test_examples"),
-)
-
-
-def _one_of(name: str, value: str, known: object) -> None:
-    if value not in known:  # type: ignore[operator]
-        raise ValueError(
-            f"{name} ({value!r}) must be one of {', '.join(known)}"  # type: ignore[arg-type]
-        )
-
-
-def _check_type(name: str, value: object, kind: Any) -> None:
-    """Raise unless JSON gave a value of the type; a whole number is a float too."""
-    wanted = kind | int if float in (kind, *get_args(kind)) else kind
-    is_bool = isinstance(value, bool) and kind is not bool
-    huge = isinstance(value, int) and abs(value) >= 2**63
-    if not isinstance(value, wanted) or is_bool or huge:
-        named = getattr(kind, "__name__", kind)
-        raise ValueError(f"{name} ({value!r}) must be of type {named}")
+        check_settings(self)

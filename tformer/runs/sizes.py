@@ -1,6 +1,6 @@
-"""The sizes that config.json asks for, held to those of a checkpoint that is there."""
+"""The sizes of a run's model: counted, and held to a checkpoint that is there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
@@ -8,12 +8,24 @@ from torch import nn
 
 from tformer.checks import require
 from tformer.files import check_has_end
+from tformer.nn.experts import active_parameters
 from tformer.runs.state import SHARDS, refusal
 from tformer.training.weights import modern_names
 
 
+def parameter_counts(model: nn.Module) -> dict[str, int]:
+    """Count the parameters; with experts those, too, that one token uses."""
+    counts = {"parameters": sum(p.numel() for p in model.parameters())}
+    active = active_parameters(model)
+    return (
+        counts
+        if active == counts["parameters"]
+        else counts | {"active_parameters": active}
+    )
+
+
 def check_sizes(
-    path: Path, num_layers: int, make_model: Callable[[], nn.Module]
+    path: Path, counts: Mapping[str, int | None], make_model: Callable[[], nn.Module]
 ) -> None:
     """Raise if a checkpoint cannot be of a model, before memory is taken for the model.
 
@@ -22,7 +34,7 @@ def check_sizes(
 
     Args:
         path: of the checkpoint.
-        num_layers: of the model.
+        counts: how many layers the config names, how many experts: each has tensors.
         make_model: makes it.
 
     Raises:
@@ -31,10 +43,11 @@ def check_sizes(
     try:
         shapes = _shapes(path / SHARDS if (path / SHARDS).exists() else path)
         # As many layers without numbers would take their time as well.
-        if num_layers > len(shapes):
-            raise ValueError(
-                f"it has {len(shapes)} tensors, too few for num_layers ({num_layers})"
-            )
+        for name, count in counts.items():
+            if count is not None and count > len(shapes):
+                raise ValueError(
+                    f"it has {len(shapes)} tensors, too few for {name} ({count})"
+                )
         with torch.device("meta"):
             model = make_model()
         own = [f"model.{name}" for name, _ in model.named_parameters()]
