@@ -32,7 +32,7 @@ class RollingCache:
     def __init__(self, window: int) -> None:
         check_positive(window=window)
         self.window = window
-        # So many tokens more stay, that as many can be forgotten: set before the first.
+        # So many older tokens stay, for `truncate` to take back: set before the first.
         self.spare = 0
         self.length = 0  # of the whole text: the position of the next token
         self._end = 0  # where the next key goes
