@@ -9,6 +9,7 @@ import time
 from xml.etree import ElementTree
 
 import pytest
+from safetensors.torch import load_file
 
 from tformer.runs.folder import RunFolder
 from tformer.runs.settings import RunSettings
@@ -226,6 +227,21 @@ def test_a_run_that_lost_its_model_makes_it_again(tformer, small, tmp_path):
     weights.unlink()
     assert tformer("train", "--resume", out).code == 0
     assert weights.read_bytes() == before
+
+
+def test_a_text_is_learned_with_muon(tformer, small, runs, tmp_path):
+    out, words = tmp_path / "run", small(max_len=17, optimizer="muon")
+    assert tformer("train", "text", runs["text"], *words, "-o", out).code == 0
+    said = tformer("info", out)
+    shown = dict(line.split(maxsplit=1) for line in said.out.splitlines()[1:-1])
+    assert shown["optimizer"] == "muon"
+    assert "\n  optimizer          adamw\n" in tformer("info", "copy").out
+    names = load_file(max((out / "checkpoints").iterdir()) / "training.safetensors")
+    buffers = [n for n in names if n.endswith("momentum_buffer")]
+    assert len(buffers) == 6  # four of the attention, two of the feed-forward
+    said = tformer("train", "text", runs["text"], "--optimizer", "lion")
+    assert said.code == 2
+    assert "optimizer ('lion') must be one of adamw, muon" in said.err
 
 
 def test_the_papers_schedule_begins_with_its_own_factor():

@@ -62,6 +62,7 @@ OTHERS = {
     "steps": 38,
     "batch_size": 12,
     "batch_tokens": 500,
+    "optimizer": "muon",
     "learning_rate": 0.5,
     "schedule": "inverse-sqrt",
     "warmup_steps": 6,

@@ -100,6 +100,24 @@ def test_ctrl_c_saves_and_the_run_goes_on_as_if_never_stopped(whole, tmp_path, s
         assert (path / name).read_bytes() == (whole / name).read_bytes()
 
 
+def test_with_muon_it_goes_on_as_if_never_stopped(tmp_path):
+    settings = small_settings(optimizer="muon", steps=12)
+    train_here(tmp_path / "whole", settings)
+    stop_run_after(tmp_path / "part", settings, 5)
+    train_here(tmp_path / "part", settings)
+    assert what_counts(tmp_path / "part") == what_counts(tmp_path / "whole")
+    model = "model.safetensors"
+    ours, theirs = (tmp_path / name / model for name in ("part", "whole"))
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_a_config_without_an_optimizer_is_of_adamw():
+    """As older versions wrote it."""
+    values = dataclasses.asdict(small_settings())
+    assert values.pop("optimizer") == "adamw"
+    assert RunSettings.from_json(values) == small_settings()
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("task", ["addition", "text"])
 def test_a_compiled_run_goes_on_as_if_never_stopped(tmp_path, task):
@@ -269,6 +287,7 @@ def test_a_run_without_a_part_learns_otherwise(whole, tmp_path, part):
         {"accumulate": 3},
         {"smoothing": 0.1},
         {"precision": "bf16"},
+        {"optimizer": "muon"},
         {"beta2": 0.9},
         {"weight_decay": 0.5},
         {"clip_norm": 0.01},
@@ -333,6 +352,7 @@ def test_settings_begin_with_the_preset_of_their_task():
         ("copy", {"learning_rate": 0.0}, r"learning_rate \(0.0\) must be above 0"),
         ("copy", {"weight_decay": -1.0}, r"weight_decay \(-1.0\)"),
         ("copy", {"precision": "fp8"}, r"precision \('fp8'\)"),
+        ("copy", {"optimizer": "sgd"}, r"optimizer \('sgd'\) must be one of adamw"),
         ("copy", {"schedule": "flat"}, r"schedule \('flat'\)"),
         ("copy", {"colour": "red"}, "no setting 'colour'"),
         (

@@ -34,6 +34,7 @@ from tformer.models.expert_parts import ExpertParts
 from tformer.training.distributed import distribute, running, settle, unwrap
 from tformer.training.finite import not_finite
 from tformer.training.loop import train_step
+from tformer.training.muon import muon
 from tformer.training.optimizer import adamw
 from tformer.training.processes import process_rank, sum_over_processes
 from tformer.training.shards import (
@@ -57,7 +58,7 @@ RESUMED = [  # saved by, resumed by, the form of what was saved
 def make_model(kind: str, seed: int = 0) -> nn.Module:
     torch.manual_seed(seed)
     sizes = {"vocab_size": 17, "d_model": 14, "num_heads": 7, "d_ff": 22}
-    if kind == "gpt":
+    if kind in ("gpt", "muon"):
         return GPT(GPTConfig.tiny(**sizes, num_layers=2, pad_id=PAD)).double()
     if kind == "causal":
         grouped = {"num_kv_heads": 1, "num_layers": 2, "pad_id": PAD}
@@ -86,9 +87,9 @@ def make_batch(kind: str, step: int, rows: int = ROWS) -> PairBatch | TextBatch:
 
 def make(
     kind: str, strategy: str, seed: int = 0
-) -> tuple[nn.Module, torch.optim.AdamW]:
+) -> tuple[nn.Module, torch.optim.Optimizer]:
     model = distribute(make_model(kind, seed), strategy)
-    optimizer = adamw(model)
+    optimizer = muon(model) if kind == "muon" else adamw(model)
     for group in optimizer.param_groups:
         group["lr"] = LEARNING_RATE
     return model, optimizer
@@ -175,7 +176,7 @@ def job_train(folder: Path, size: int) -> None:
         (folder / f"sent-{strategy}{size}").write_text(json.dumps(sent.bytes))
 
         if size == 2:
-            for kind in ("gpt", "causal"):
+            for kind in ("gpt", "causal", "muon"):
                 model, optimizer = make(kind, strategy)
                 curves = train(kind, model, optimizer)
                 keep(folder, f"{strategy}{size}-{kind}", model, curves)

@@ -135,7 +135,7 @@ class TestTheSameAsOneProcess:
         assert_equal(read(folder, f"{strategy}{n}-accumulated"), expected)
 
 
-@pytest.mark.parametrize("kind", ["gpt", "causal"])
+@pytest.mark.parametrize("kind", ["gpt", "causal", "muon"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_language_models_on_two(two, strategy, kind):
     assert_equal(read(two, f"{strategy}2-{kind}"), alone(kind))

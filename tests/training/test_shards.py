@@ -13,6 +13,7 @@ from safetensors import safe_open
 from torch import nn
 
 from tformer import GPT, GPTConfig
+from tformer.training.muon import muon
 from tformer.training.optimizer import adamw
 from tformer.training.shards import (
     full_state,
@@ -28,9 +29,9 @@ def make_model(seed: int = 0, **changes) -> GPT:
     return GPT(GPTConfig.tiny(**{**sizes, **changes}))
 
 
-def trained(steps: int = 2) -> tuple[GPT, torch.optim.AdamW]:
+def trained(steps: int = 2, make=adamw) -> tuple[GPT, torch.optim.Optimizer]:
     model = make_model()
-    optimizer = adamw(model)
+    optimizer = make(model)
     for group in optimizer.param_groups:
         group["lr"] = 0.01
     for _ in range(steps):
@@ -44,9 +45,9 @@ def step(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     optimizer.step()
 
 
-def fresh() -> tuple[GPT, torch.optim.AdamW]:
+def fresh(make=adamw) -> tuple[GPT, torch.optim.Optimizer]:
     model = make_model(seed=1)
-    optimizer = adamw(model)
+    optimizer = make(model)
     for group in optimizer.param_groups:
         group["lr"] = 0.01
     return model, optimizer
@@ -61,9 +62,10 @@ def saved(tmp_path) -> Path:
 
 @pytest.mark.parametrize("steps", [0, 2])
 @pytest.mark.parametrize("form", ["shards", "full"])
-def test_goes_on_bit_for_bit(tmp_path, form, steps):
-    model, optimizer = trained(steps)
-    other, other_optimizer = fresh()
+@pytest.mark.parametrize("make", [adamw, muon])
+def test_goes_on_bit_for_bit(tmp_path, make, form, steps):
+    model, optimizer = trained(steps, make)
+    other, other_optimizer = fresh(make)
     if form == "full":
         load_full_state(other, full_state(model, optimizer), other_optimizer)
     else:
@@ -76,11 +78,12 @@ def test_goes_on_bit_for_bit(tmp_path, form, steps):
         assert torch.equal(ours, theirs)
 
 
-def test_saving_before_the_first_step_changes_nothing():
-    model, optimizer = trained(0)
+@pytest.mark.parametrize("make", [adamw, muon])
+def test_saving_before_the_first_step_changes_nothing(make):
+    model, optimizer = trained(0, make)
     full_state(model, optimizer)
     step(model, optimizer)
-    other, _ = trained(1)
+    other, _ = trained(1, make)
     for ours, theirs in zip(model.parameters(), other.parameters(), strict=True):
         assert torch.equal(ours, theirs)
 
@@ -95,6 +98,12 @@ def test_saving_between_backward_and_the_first_step_saves_all():
     assert any(name.startswith("optimizer.") for name in names)
     for p, gradient in zip(model.parameters(), before, strict=True):
         assert torch.equal(p.grad, gradient)
+
+
+def test_a_state_of_another_optimizer_is_refused(saved):
+    model, optimizer = fresh(muon)
+    with pytest.raises(ValueError, match=r"(lacks|unknown) optimizer\.state\."):
+        load_shards(saved, model, optimizer)
 
 
 def test_the_settings_of_the_optimizer_stay(saved):

@@ -39,8 +39,8 @@ PANELS = {
     "Parts of a language model": "positions norm placement feed_forward experts "
     "top_k shared_experts kv_heads qk_norm window global_every sinks softcap logit_cap",
     "Data": "examples vocabulary vocab_size batch_size batch_tokens",
-    "Training": "steps accumulate learning_rate schedule warmup_steps weight_decay "
-    "beta2 clip_norm smoothing precision compile seed",
+    "Training": "steps accumulate optimizer learning_rate schedule warmup_steps "
+    "weight_decay beta2 clip_norm smoothing precision compile seed",
     "Watching": "evaluate_every evaluate_examples save_every keep test_examples",
 }
 

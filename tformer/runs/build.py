@@ -17,6 +17,7 @@ from tformer.models.transformer import Transformer
 from tformer.runs import parts
 from tformer.runs.ablations import ablate
 from tformer.runs.settings import RunSettings
+from tformer.training.muon import muon
 from tformer.training.optimizer import adamw
 from tformer.training.schedule import cosine_schedule, inverse_sqrt_schedule
 
@@ -65,10 +66,15 @@ def build_model(settings: RunSettings, *, vocab_size: int, pad_id: int) -> Model
     return model
 
 
-def build_optimizer(settings: RunSettings, model: nn.Module) -> torch.optim.AdamW:
+def build_optimizer(settings: RunSettings, model: nn.Module) -> torch.optim.Optimizer:
     """Make the optimizer of a run."""
-    betas = (0.9, settings.beta2)
-    return adamw(model, weight_decay=settings.weight_decay, betas=betas)
+    options: dict[str, Any] = {
+        "weight_decay": settings.weight_decay,
+        "betas": (0.9, settings.beta2),
+    }
+    if settings.optimizer == "muon":
+        return muon(model, **options)
+    return adamw(model, **options)
 
 
 def build_schedule(settings: RunSettings) -> Callable[[int], float]:

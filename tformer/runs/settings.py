@@ -55,12 +55,14 @@ class RunSettings:
         batch_size: rows of a batch.
         batch_tokens: in its place, tokens of a batch of pairs, padding included.
         accumulate: compute each batch in so many parts.
+        optimizer: "adamw"; or "muon" for the matrices inside the layers, and AdamW for
+            the rest, with one learning rate for both.
         learning_rate: the highest of "cosine"; a factor of "inverse-sqrt", whose
             formula has none: 1 if it is not given.
         schedule: "cosine" or "inverse-sqrt" (the paper's).
         warmup_steps: while which the learning rate rises.
         weight_decay: of matrices.
-        beta2: how much of the gradients' mean square each step keeps.
+        beta2: how much of the gradients' mean square each step of AdamW keeps.
         clip_norm: longer gradients are shortened to it.
         smoothing: of the labels.
         precision: "fp32", "bf16" or "fp16".
@@ -110,6 +112,7 @@ class RunSettings:
     batch_size: int = 128
     batch_tokens: int | None = None
     accumulate: int = 1
+    optimizer: str = "adamw"
     learning_rate: float = 3e-3
     schedule: str = "cosine"
     warmup_steps: int = 200

@@ -11,6 +11,7 @@ from tformer.training.precision import DTYPES
 
 MODELS = ("transformer", "gpt", "bert", parts.MODEL)
 VOCABULARIES = ("characters", "bpe")
+OPTIMIZERS = ("adamw", "muon")
 SCHEDULES = ("cosine", "inverse-sqrt")
 _POSITIVE = (
     *("vocab_size", "d_model", "num_heads", "num_layers", "max_len", "examples"),
@@ -31,6 +32,7 @@ def check_settings(s: Any) -> None:
     check_one_of("task", s.task, PRESETS)
     check_one_of("model", s.model, MODELS)
     check_one_of("vocabulary", s.vocabulary, VOCABULARIES)
+    check_one_of("optimizer", s.optimizer, OPTIMIZERS)
     check_one_of("schedule", s.schedule, SCHEDULES)
     check_one_of("precision", s.precision, DTYPES)
     for name in s.without:

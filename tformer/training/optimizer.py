@@ -1,7 +1,9 @@
 """The optimizer: Adam with decoupled weight decay, of matrices only."""
 
+from collections.abc import Iterable
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
 def adamw(
@@ -10,6 +12,7 @@ def adamw(
     weight_decay: float = 0.01,
     betas: tuple[float, float] = (0.9, 0.98),
     eps: float = 1e-9,
+    without: Iterable[Tensor] = (),
 ) -> torch.optim.AdamW:
     """Make AdamW (arXiv:1711.05101) with the paper's β₁ = 0.9, β₂ = 0.98, ε = 10⁻⁹.
 
@@ -21,6 +24,7 @@ def adamw(
         weight_decay: how much of a matrix is taken off, times the learning rate.
         betas: how much of the mean gradient, and of its mean square, each step keeps.
         eps: added to the root of the mean square.
+        without: parameters that another optimizer trains.
 
     Returns:
         The optimizer. Its own learning rate is 1: the schedule sets the real one.
@@ -28,7 +32,10 @@ def adamw(
     Raises:
         ValueError: `weight_decay` or `eps` is below 0, or a beta outside [0, 1).
     """
-    parameters = [p for p in model.parameters() if p.requires_grad]
+    others = {id(p) for p in without}
+    parameters = [
+        p for p in model.parameters() if p.requires_grad and id(p) not in others
+    ]
     groups = [
         {"params": [p for p in parameters if p.ndim > 1], "weight_decay": weight_decay},
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},

@@ -1,0 +1,276 @@
+"""Muon beside AdamW: which of them gets what, and that both are as torch's own."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from tformer import (
+    BERT,
+    GPT,
+    BERTConfig,
+    CausalLM,
+    CausalLMConfig,
+    ExpertParts,
+    GPTConfig,
+    Parts,
+    Transformer,
+    TransformerConfig,
+)
+from tformer.training.muon import Muon, hidden_matrices, muon, orthogonalise
+from tformer.training.optimizer import adamw
+
+SIZES = {"vocab_size": 13, "d_model": 14, "num_heads": 7}
+ROUTED = ExpertParts(num_experts=3, balance_rate=0.01)
+MODELS = {
+    "gpt": lambda **o: GPT(GPTConfig.tiny(**SIZES, **o)),
+    "bert": lambda **o: BERT(BERTConfig.tiny(**SIZES, **o)),
+    "transformer": lambda **o: Transformer(TransformerConfig.tiny(**SIZES, **o)),
+    "causal": lambda **o: CausalLM(CausalLMConfig.tiny(**SIZES, num_kv_heads=1, **o)),
+    "experts": lambda **o: CausalLM(
+        CausalLMConfig.tiny(**SIZES, num_kv_heads=1, parts=Parts(experts=ROUTED), **o)
+    ),
+}
+
+
+def make_model(kind: str = "gpt", **options) -> nn.Module:
+    torch.manual_seed(0)
+    return MODELS[kind](**options)
+
+
+def give_gradients(model: nn.Module, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    for p in model.parameters():
+        p.grad = torch.randn(p.shape, generator=generator).to(p)
+
+
+def at_rate(optimizer: torch.optim.Optimizer, rate: float = 0.01):
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    return optimizer
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("kind", MODELS)
+def test_hidden_are_the_matrices_inside_the_layers_and_no_others(kind, tied):
+    model = make_model(kind, tie_embeddings=tied)
+    found = hidden_matrices(model)
+    inside = ("encoder.layers.", "decoder.layers.", "stack.layers.", "blocks.")
+    expected = {
+        n: p
+        for n, p in model.named_parameters()
+        if p.ndim == 2 and n.startswith(inside)
+    }
+    assert found.keys() == expected.keys()
+    assert all(found[n] is p for n, p in expected.items())
+    assert len(found) > 5
+    assert not [n for n in found if "embedding" in n or n in ("output.weight", "head")]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_each_parameter_has_one_optimizer(kind):
+    model = make_model(kind, tie_embeddings=False)
+    optimizer = muon(model, weight_decay=0.3)
+    matrices, _, other = optimizer.param_groups
+    assert {id(p) for p in matrices["params"]} == {
+        id(p) for p in hidden_matrices(model).values()
+    }
+    assert [g["weight_decay"] for g in optimizer.param_groups] == [0.3, 0.3, 0.0]
+    assert {p.ndim for p in other["params"]} == {1}
+    everything = [p for group in optimizer.param_groups for p in group["params"]]
+    learned = [p for p in model.parameters() if p.requires_grad]
+    assert len(everything) == len(learned)
+    assert {id(p) for p in everything} == {id(p) for p in learned}
+
+
+def test_what_is_frozen_is_left_out():
+    model = make_model()
+    frozen = [*hidden_matrices(model).values()][2], model.embedding.weight
+    for p in frozen:
+        p.requires_grad_(False)
+    groups = muon(model).param_groups
+    left = {id(p) for group in groups for p in group["params"]}
+    assert not left & {id(p) for p in frozen}
+    assert len(left) == len(list(model.parameters())) - 2
+
+
+@pytest.fixture
+def in_full(monkeypatch):
+    """Let torch's Muon compute in the precision of the matrix, as ours does."""
+    monkeypatch.setattr(torch.Tensor, "bfloat16", torch.Tensor.clone)
+
+
+def test_steps_are_those_of_the_two_optimizers_of_torch(in_full):
+    ours, theirs = make_model().double(), make_model().double()
+    hidden = [*hidden_matrices(theirs).values()]
+    rest = [p for p in theirs.parameters() if all(p is not h for h in hidden)]
+    options = {"lr": 0.01, "weight_decay": 0.3}
+    decaying = [p for p in rest if p.ndim == 2]
+    groups = [
+        {"params": decaying},
+        {"params": [p for p in rest if p.ndim == 1], "weight_decay": 0.0},
+    ]
+    both = (
+        torch.optim.Muon(
+            hidden, momentum=0.9, adjust_lr_fn="match_rms_adamw", **options
+        ),
+        torch.optim.AdamW(groups, betas=(0.8, 0.95), eps=1e-3, **options),
+    )
+    optimizer = at_rate(
+        muon(ours, momentum=0.9, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.3)
+    )
+    for step in range(3):
+        for model in (ours, theirs):
+            give_gradients(model, step)
+        optimizer.step()
+        for other in both:
+            other.step()
+    before = make_model().double()
+    for p, q, start in zip(
+        ours.parameters(), theirs.parameters(), before.parameters(), strict=True
+    ):
+        assert_close(p, q, rtol=1e-10, atol=1e-12)
+        assert not torch.equal(p, start)
+
+
+@pytest.mark.parametrize("shape", [(5, 23), (23, 5), (11, 11)])
+def test_torchs_own_differs_by_bfloat16_alone(shape):
+    torch.manual_seed(3)
+    ours, theirs = (nn.Parameter(torch.zeros(shape)) for _ in range(2))
+    gradient = torch.randn(shape)
+    ours.grad, theirs.grad = gradient.clone(), gradient.clone()
+    Muon([ours], 1.0).step()
+    torch.optim.Muon([theirs], 1.0, adjust_lr_fn="match_rms_adamw").step()
+    assert (ours - theirs).norm() < 0.03 * ours.norm()
+
+
+@pytest.mark.parametrize("shape", [(7, 19), (19, 7), (13, 13)])
+def test_orthogonalise_changes_singular_values_alone(shape):
+    torch.manual_seed(0)
+    g = torch.randn(shape, dtype=torch.float64)
+    left, values, right = torch.linalg.svd(g, full_matrices=False)
+    s = values / values.norm()
+    for steps in range(6):
+        expected = left @ torch.diag(s) @ right
+        assert_close(orthogonalise(g, steps=steps), expected, rtol=1e-10, atol=1e-12)
+        s = 3.4445 * s - 4.7750 * s**3 + 2.0315 * s**5
+
+
+def test_five_steps_bring_singular_values_near_1():
+    s = torch.logspace(-2, 0, 200, dtype=torch.float64)
+    found = torch.linalg.svdvals(orthogonalise(torch.diag(s), steps=0))
+    assert found.max() < 0.22
+    found = torch.linalg.svdvals(orthogonalise(torch.diag(s[100:])))
+    assert 0.65 < found.min() < found.max() < 1.25
+
+
+def test_a_gradient_of_zeros_moves_nothing():
+    assert torch.equal(orthogonalise(torch.zeros(3, 4)), torch.zeros(3, 4))
+
+
+@pytest.mark.parametrize("shape", [(12, 96), (96, 12), (40, 40)])
+def test_a_step_is_as_long_as_one_of_adamw(shape):
+    """Root mean square 0.2 times the rate, whatever the shape and the gradient."""
+    for scale in (1e-3, 1e3):
+        model = nn.ModuleList([nn.Linear(*shape, bias=False)])
+        before = model[0].weight.detach().clone()
+        optimizer = at_rate(muon(model, weight_decay=0.0))
+        torch.manual_seed(1)
+        model[0].weight.grad = scale * torch.randn_like(before)
+        optimizer.step()
+        moved = (model[0].weight.detach() - before).square().mean().sqrt().item()
+        assert 0.7 * 0.002 < moved < 1.2 * 0.002
+
+
+def test_the_decay_is_that_of_adamw():
+    model = make_model()
+    optimizer = at_rate(muon(model, weight_decay=0.3))
+    before = {n: p.detach().clone() for n, p in model.named_parameters()}
+    for p in model.parameters():
+        p.grad = torch.zeros_like(p)
+    optimizer.step()
+    for name, p in model.named_parameters():
+        left = 1 - 0.01 * 0.3 * (p.ndim > 1)
+        assert_close(p.detach(), left * before[name], rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("way", ["state_dict", "deepcopy"])
+def test_it_goes_on_bit_for_bit(way):
+    model = make_model()
+    optimizer = at_rate(muon(model))
+    for step in range(2):
+        give_gradients(model, step)
+        optimizer.step()
+    if way == "state_dict":
+        other = copy.deepcopy(model)
+        again = muon(other)
+        again.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    else:
+        other, again = copy.deepcopy((model, optimizer))
+    kinds = {frozenset(state) for state in again.state.values()}
+    assert kinds == {
+        frozenset({"momentum_buffer"}),
+        frozenset({"step", "exp_avg", "exp_avg_sq"}),
+    }
+    untouched = {n: p.detach().clone() for n, p in other.named_parameters()}
+    for m, o in ((model, optimizer), (other, again)):
+        give_gradients(m, 7)
+        o.step()
+    for (name, p), q in zip(model.named_parameters(), other.parameters(), strict=True):
+        assert torch.equal(p, q)
+        assert not torch.equal(q, untouched[name])
+
+
+def test_a_rate_set_later_counts():
+    """As the loop sets it, also after a checkpoint was loaded."""
+    model = make_model()
+    optimizer = muon(model)
+    optimizer.load_state_dict(optimizer.state_dict())
+    before = {n: p.detach().clone() for n, p in model.named_parameters()}
+    at_rate(optimizer, 0.0)
+    give_gradients(model, 0)
+    optimizer.step()
+    assert all(torch.equal(p, before[n]) for n, p in model.named_parameters())
+    optimizer.zero_grad()
+    assert all(p.grad is None for p in model.parameters())
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_closure_gives_the_loss(alone):
+    model = make_model()
+    hidden = hidden_matrices(model).values()
+    optimizer = at_rate(Muon(hidden) if alone else muon(model))
+
+    def closure():
+        optimizer.zero_grad()
+        loss = model(torch.tensor([[3, 4, 5]])).square().mean()
+        loss.backward()
+        return loss.item()
+
+    first, later = optimizer.step(closure), optimizer.step(closure)
+    assert later < first
+
+
+def test_matrices_may_be_named():
+    model = make_model()
+    optimizer = muon(model, matrices=[model.embedding.weight])
+    (only,) = optimizer.param_groups[0]["params"]
+    assert only is model.embedding.weight
+    groups = adamw(model, without=[model.embedding.weight]).param_groups
+    assert all(p is not only for g in groups for p in g["params"])
+
+
+def test_errors():
+    with pytest.raises(ValueError, match=r"no nn\.Linear in an nn\.ModuleList"):
+        muon(nn.Linear(3, 4))
+    model = make_model()
+    with pytest.raises(ValueError, match=r"Muon is for matrices, and one is \(14,\)"):
+        muon(model, matrices=[model.stack.norm.weight])
+    with pytest.raises(ValueError, match=r"momentum \(1.0\) must be in \[0, 1\)"):
+        muon(model, momentum=1.0)
+    with pytest.raises(ValueError, match=r"weight_decay \(-0.1\) must be at least 0"):
+        muon(model, weight_decay=-0.1)
+    with pytest.raises(ValueError, match=r"lr \(nan\)"):
+        Muon([model.embedding.weight], float("nan"))

@@ -1,0 +1,209 @@
+"""Muon for the matrices inside the layers, and AdamW for everything else."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tformer.training.optimizer import adamw
+
+
+def orthogonalise(matrix: Tensor, *, steps: int = 5) -> Tensor:
+    """Bring the singular values of a matrix near 1: U S Vᵀ becomes about U Vᵀ.
+
+    Newton-Schulz: each step puts a s + b s³ + c s⁵ in the place of every singular value
+    s, by products of matrices alone. Jordan's a, b, c (2024,
+    kellerjordan.github.io/posts/muon) raise small ones fast, and leave all that were
+    not tiny between about 0.7 and 1.2.
+
+    Args:
+        matrix: of any shape (A, B).
+        steps: how many.
+
+    Returns:
+        A matrix (A, B) with the same singular vectors.
+    """
+    a, b, c = 3.4445, -4.7750, 2.0315
+    wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
+    x = wide / wide.norm().clamp(min=1e-7)  # no singular value is above the norm
+    for _ in range(steps):
+        square = x @ x.T  # of the shorter side
+        x = a * x + (b * square + c * square @ square) @ x
+    return x if wide is matrix else x.T
+
+
+class Muon(torch.optim.Optimizer):
+    """Step by the orthogonalised running mean of the gradient; matrices only.
+
+    M ← μ M + (1 − μ) G, U = orthogonalise(μ M + (1 − μ) G), and with W of shape (A, B)
+    W ← (1 − η λ) W − 0.2 √max(A, B) η U.
+
+    The same as `torch.optim.Muon(…, adjust_lr_fn="match_rms_adamw")`, but that one
+    always computes in bfloat16, for which many CPUs have no instructions: there a step
+    takes ten times as long and more. Here the precision is that of the matrix.
+
+    The entries of U Vᵀ have the root mean square 1 / √max(A, B), so those of a step
+    have 0.2 η. A step of AdamW has about the same (Liu et al. 2025, arXiv:2502.16982,
+    section 2.2), and one learning rate η and one decay λ serve both.
+
+    Args:
+        params: matrices, or groups of them.
+        lr: the learning rate η.
+        weight_decay: λ, how much of a matrix is taken off, times the learning rate.
+        momentum: μ, how much of the mean gradient each step keeps.
+
+    Raises:
+        ValueError: a parameter has not two axes, or a number is out of its range.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        *,
+        weight_decay: float = 0.01,
+        momentum: float = 0.95,
+    ) -> None:
+        if not lr >= 0 or not weight_decay >= 0:
+            raise ValueError(
+                f"lr ({lr}) and weight_decay ({weight_decay}) must be at least 0"
+            )
+        if not 0 <= momentum < 1:
+            raise ValueError(f"momentum ({momentum}) must be in [0, 1)")
+        settings = {"lr": lr, "weight_decay": weight_decay, "momentum": momentum}
+        super().__init__(params, settings)
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.ndim != 2:
+                    raise ValueError(
+                        f"params: Muon is for matrices, and one is {tuple(p.shape)}"
+                    )
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> Any:
+        """Make a step; return the loss of `closure`, if there is one."""
+        loss = None if closure is None else torch.enable_grad()(closure)()
+        for group in self.param_groups:
+            rate, keep = group["lr"], group["momentum"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                if not self.state[p]:
+                    self.state[p]["momentum_buffer"] = torch.zeros_like(p)
+                mean = self.state[p]["momentum_buffer"]
+                mean.lerp_(p.grad, 1 - keep)
+                ahead = p.grad.lerp(mean, keep)  # one step ahead: Nesterov
+                p.mul_(1 - rate * group["weight_decay"])
+                length = 0.2 * max(p.shape) ** 0.5
+                p.add_(orthogonalise(ahead), alpha=-rate * length)
+        return loss
+
+
+class MuonAdamW(torch.optim.Optimizer):
+    """Muon and AdamW as one optimizer, a step of which is a step of each.
+
+    Groups and state are those of the two together, so a training loop, a schedule and a
+    checkpoint treat it as any other optimizer.
+
+    Args:
+        muon: of the matrices inside the layers.
+        adamw: of all other parameters.
+    """
+
+    def __init__(self, muon: Muon, adamw: torch.optim.AdamW) -> None:
+        self.both = (muon, adamw)
+        super().__init__([*muon.param_groups, *adamw.param_groups], {})
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        """Let the two work on the groups and the state of the whole."""
+        muon, adamw = self.both
+        first = len(muon.param_groups)
+        muon.param_groups = self.param_groups[:first]
+        adamw.param_groups = self.param_groups[first:]
+        muon.state = adamw.state = self.state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # load_state_dict puts new groups, and a new state
+        self._hand_on()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "both": self.both}
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> Any:
+        """Make a step of each; return the loss of `closure`, if there is one."""
+        loss = None if closure is None else torch.enable_grad()(closure)()
+        for optimizer in self.both:
+            optimizer.step()
+        return loss
+
+
+def hidden_matrices(model: nn.Module) -> dict[str, nn.Parameter]:
+    """Find the matrices inside the layers: what Muon is for.
+
+    These are the weights of `nn.Linear` in any `nn.ModuleList`, as in the layers of a
+    model. Embeddings and tables of positions are no `nn.Linear`, the matrix that makes
+    the logits stands after the layers, and norms and biases are no matrices.
+
+    Args:
+        model: a model of this package, or another with a list of layers.
+
+    Returns:
+        The matrices by their names, without those that are frozen.
+    """
+    layers = tuple(
+        f"{name}." if name else ""
+        for name, m in model.named_modules()
+        if isinstance(m, nn.ModuleList)
+    )
+    linear = {
+        id(m.weight): m.weight for m in model.modules() if isinstance(m, nn.Linear)
+    }
+    return {
+        name: p
+        for name, p in model.named_parameters()
+        if id(p) in linear and p.requires_grad and name.startswith(layers)
+    }
+
+
+def muon(
+    model: nn.Module,
+    *,
+    matrices: Iterable[Tensor] | None = None,
+    weight_decay: float = 0.01,
+    betas: tuple[float, float] = (0.9, 0.98),
+    eps: float = 1e-9,
+    momentum: float = 0.95,
+) -> MuonAdamW:
+    """Make Muon for the matrices inside the layers, and AdamW for everything else.
+
+    Args:
+        model: whose parameters to train.
+        matrices: which of them Muon gets; `hidden_matrices(model)` if not given.
+        weight_decay: how much of a matrix is taken off, times the learning rate.
+        betas: of AdamW.
+        eps: of AdamW.
+        momentum: of Muon.
+
+    Returns:
+        The optimizer. Its own learning rate is 1: the schedule sets the real one.
+
+    Raises:
+        ValueError: there is no matrix for Muon, one of `matrices` has not two axes, or
+            a number is out of its range.
+    """
+    if matrices is None:
+        matrices = hidden_matrices(model).values()
+    chosen = list(matrices)
+    if not chosen:
+        raise ValueError(
+            "matrices: the model has no nn.Linear in an nn.ModuleList; name what Muon "
+            "shall train, or take adamw"
+        )
+    of_matrices = Muon(chosen, 1.0, weight_decay=weight_decay, momentum=momentum)
+    of_the_rest = adamw(
+        model, weight_decay=weight_decay, betas=betas, eps=eps, without=chosen
+    )
+    return MuonAdamW(of_matrices, of_the_rest)
