@@ -239,7 +239,8 @@ def test_a_text_is_learned_with_muon(tformer, small, runs, tmp_path):
     names = load_file(max((out / "checkpoints").iterdir()) / "training.safetensors")
     buffers = [n for n in names if n.endswith("momentum_buffer")]
     assert len(buffers) == 6  # four of the attention, two of the feed-forward
-    said = tformer("train", "text", runs["text"], "--optimizer", "lion")
+    words = ["--optimizer", "lion", "-o", tmp_path / "other"]
+    said = tformer("train", "text", runs["text"], *words)
     assert said.code == 2
     assert "optimizer ('lion') must be one of adamw, muon" in said.err
 
