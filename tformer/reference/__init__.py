@@ -1,9 +1,10 @@
 """The NumPy twin: every part of `tformer.nn` once more; torch is never imported here.
 
 Functions and plain classes, for reading and for checking; nothing is trained. Names,
-arguments and masks are those of the torch code, and reference/x.py mirrors nn/x.py. A
-class takes its weights as a mapping from the names of the torch module's `state_dict`
-to arrays; `from_torch` makes the twin of a module that you have.
+arguments and masks are those of the torch code, and reference/x.py mirrors nn/x.py;
+`blocks` is the fast form of attention. A class takes its weights as a mapping from the
+names of the torch module's `state_dict` to arrays; `from_torch` makes the twin of a
+module that you have.
 """
 
 from tformer.reference.attention import (

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from tformer.reference.blocks import attend_in_blocks
 from tformer.reference.masks import (
     causal_mask,
     check_bool,
@@ -86,7 +87,8 @@ def mix_values(weights: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 def per_query_head(x: np.ndarray, num_heads: int) -> np.ndarray:
     """Repeat each key/value head for its group of queries: (B, G, …) to (B, H, …)."""
-    return np.repeat(x, num_heads // x.shape[1], axis=1)
+    repeats = num_heads // x.shape[1]
+    return x if repeats == 1 else np.repeat(x, repeats, axis=1)
 
 
 def scaled_dot_product_attention(
@@ -102,8 +104,8 @@ def scaled_dot_product_attention(
 ) -> np.ndarray:
     """Attend: Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V.
 
-    Vaswani et al. 2017, equation 1 (arXiv:1706.03762). It holds all T × S scores, and
-    has no dropout. The further arguments are those of `attention_weights`.
+    Vaswani et al. 2017, equation 1 (arXiv:1706.03762). It takes some queries at a
+    time, and has no dropout. The further arguments are those of `attention_weights`.
 
     Args:
         query: (B, H, T, Dh).
@@ -119,16 +121,18 @@ def scaled_dot_product_attention(
         (B, H, T, Dv); zeros where a query may attend to nothing.
     """
     check_keys_values(key, value)
-    weights = attention_weights(
+    check_attention(query, key, attn_mask, bias, softcap)
+    # The same as mix_values(attention_weights(…), value), without all scores at once.
+    return attend_in_blocks(
         query,
-        key,
+        per_query_head(key, query.shape[1]),
+        per_query_head(value, query.shape[1]),
         attn_mask,
-        bias=bias,
-        is_causal=is_causal,
-        scale=scale,
-        softcap=softcap,
-    )  # (B, H, T, S)
-    return mix_values(weights, value)  # (B, H, T, Dv)
+        bias,
+        is_causal,
+        1.0 / math.sqrt(query.shape[3]) if scale is None else scale,
+        softcap,
+    )  # (B, H, T, Dv)
 
 
 def check_attention(
