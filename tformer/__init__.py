@@ -47,9 +47,7 @@ if TYPE_CHECKING:
     from tformer.nn.experts import (
         Experts,
         active_parameters,
-        load_balance_loss,
         record_routing,
-        route,
     )
     from tformer.nn.feed_forward import FeedForward
     from tformer.nn.gated import GatedFeedForward
@@ -102,6 +100,7 @@ if TYPE_CHECKING:
         scale_yarn,
         yarn_factor,
     )
+    from tformer.nn.router import load_balance_loss, route
     from tformer.nn.self_attention import SelfAttention
     from tformer.nn.tiles import tiled_attention
     from tformer.pretrained import load_pretrained
@@ -233,10 +232,9 @@ _NAMES_OF = {
     "nn.experts": [
         "Experts",
         "active_parameters",
-        "load_balance_loss",
         "record_routing",
-        "route",
     ],
+    "nn.router": ["load_balance_loss", "route"],
     "nn.residual": ["Residual"],
     "nn.linear_attention": [
         "LinearAttention",

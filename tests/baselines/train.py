@@ -14,8 +14,8 @@ import torch
 
 from models import BASELINES, greedy
 from tformer.files import write_json
+from tformer.generate.evaluating import evaluating
 from tformer.generate.translate import translate_to_ids
-from tformer.generate.writer import evaluating
 from tformer.runs.build import build_optimizer, build_schedule
 from tformer.runs.data import run_data
 from tformer.runs.evaluations import save_evaluation

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tformer import GPT, GPTConfig, greedy
-from tformer.generate.writer import evaluating
+from tformer.generate.evaluating import evaluating
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tformer.generate import speculative
 from tformer.generate.sampling import next_logits
 from tformer.generate.speculative import acceptance, after_rejection, speculate
 from tformer.generate.writer import Writer
-from tformer.nn.cache import DecoderCache
+from tformer.nn.model_cache import DecoderCache
 
 V = 3
 PROMPT = torch.tensor([[2, 0]])

@@ -3,12 +3,49 @@
 import pytest
 import torch
 
-from tformer.nn.cache import DecoderCache, KeyValueCache, StackCache
+from tformer.nn.cache import KeyValueCache
 from tformer.nn.latent_cache import LatentCache
 from tformer.nn.linear_attention import StateCache
+from tformer.nn.model_cache import DecoderCache, StackCache
 from tformer.nn.rolling import RollingCache
 
 B, G, MAX_LEN, DH = 2, 3, 7, 5
+
+
+@pytest.mark.parametrize("kind", [KeyValueCache, RollingCache])
+class TestWhatNoCacheTakes:
+    """One check for all: `check_new`."""
+
+    @pytest.mark.parametrize("which", [0, 1])
+    def test_a_refused_token_leaves_the_cache_as_it_was(self, kind, which, raises):
+        cache, right = kind(MAX_LEN), [torch.randn(B, G, 2, DH) for _ in range(2)]
+        name = ("key", "value")[which]
+
+        def attempt(error, message, wrong):
+            tokens = list(right)
+            tokens[which] = wrong
+            with raises(error, message):
+                cache.append(*tokens)
+
+        message = "a cache holds no gradients: use it under torch.no_grad()"
+        attempt(ValueError, message, right[which].clone().requires_grad_())
+        assert (cache.nbytes, cache.length) == (0, 0)
+        cache.append(*right)
+        message = f"{name} must be (B, G, T, Dh) = (2, 3, 2, 5) as in the cache, not "
+        if which:  # of a longer key one token more is no fault
+            attempt(ValueError, message + "(2, 3, 1, 5)", torch.randn(B, G, 1, DH))
+        attempt(ValueError, message + "(2, 1, 2, 5)", torch.randn(B, 1, 2, DH))
+        attempt(ValueError, message + "(2, 3, 2, 4)", torch.randn(B, G, 2, DH - 1))
+        message = f"{name} is torch.float64 but the cache holds torch.float32"
+        attempt(TypeError, message, right[which].double())
+        assert cache.length == 2
+
+    def test_the_first_value_is_as_its_key(self, kind, raises):
+        cache, key = kind(MAX_LEN), torch.randn(B, G, 2, DH)
+        message = "value is torch.float64 but the cache holds torch.float32"
+        with raises(TypeError, message):
+            cache.append(key, key.double())
+        assert (cache.nbytes, cache.length) == (0, 0)
 
 
 class TestKeyValueCache:

@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from tformer.nn.experts import Experts, load_balance_loss, record_routing
+from tformer.nn.experts import Experts, record_routing
 from tformer.nn.gated import GatedFeedForward
+from tformer.nn.router import load_balance_loss
 
 transformers = pytest.importorskip("transformers")
 mixtral = pytest.importorskip("transformers.models.mixtral.modeling_mixtral")

@@ -3,9 +3,10 @@ import pytest
 import torch
 
 from tformer import reference
-from tformer.nn.experts import Experts, expert_counts, load_balance_loss, route
+from tformer.nn.experts import Experts
 from tformer.nn.feed_forward import FeedForward
 from tformer.nn.gated import GatedFeedForward
+from tformer.nn.router import expert_counts, load_balance_loss, route
 from tformer.reference import experts as twins
 
 B, T, D, F, E, K = 2, 5, 7, 11, 6, 3

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from tformer.generate.evaluating import evaluating
 from tformer.generate.prefix import Prefix
-from tformer.generate.writer import Writer, evaluating
+from tformer.generate.writer import Writer
 from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tformer.generate.writer import evaluating
+from tformer.generate.evaluating import evaluating
 from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
 

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from tformer.checks import check_positive
+from tformer.generate.evaluating import evaluating
 from tformer.generate.sampling import draw, next_logits
-from tformer.generate.writer import Writer, evaluating
+from tformer.generate.writer import Writer
 from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
 

@@ -3,16 +3,14 @@
 B batch · S length of a source · P of a prompt · T of what is written · V vocabulary
 """
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tformer.checks import check_positive
+from tformer.generate.prompts import stack_prompts
 from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
@@ -93,7 +91,7 @@ class Writer:
                     raise ValueError("a window forgets the prefix: give one of the two")
             if prefix is not None and prefix.model is not model:
                 raise ValueError("prefix was read by another model")
-            prompts, late = _stack_prompts(model, given, window)
+            prompts, late = stack_prompts(model, given, window)
         self.late = late  # (B,): by how much each prompt is longer than the shortest
         begin = prompts.shape[1] - int(late.max())
         self.begin, self._rest = prompts[:, :begin], prompts[:, begin:]
@@ -241,55 +239,3 @@ def positions_of(model: Transformer | GPT | CausalLM) -> str:
     if isinstance(model, CausalLM):
         return model.config.parts.positions
     return model.config.positions
-
-
-def _stack_prompts(
-    model: GPT | CausalLM, given: Tensor | Sequence[Sequence[int]], window: int | None
-) -> tuple[Tensor, Tensor]:
-    """Return prompts as ids (B, P), and by how much each is longer than the shortest.
-
-    The shorter ones are filled up; the filling is never read. Of prompts that are
-    longer than the positions, only the window is: as of each would be alone.
-    """
-    device = model.embedding.weight.device
-    rows = [torch.as_tensor(row, device=device) for row in given]
-    if not rows or any(row.ndim != 1 or not len(row) for row in rows):
-        shapes = [tuple(row.shape) for row in rows]
-        raise ValueError(f"prompts must be (B, P) or a list of (P,), not {shapes}")
-    if window is not None:
-        most = model.config.max_len
-        rows = [row[-window:] if len(row) > most else row for row in rows]
-    lengths = [len(row) for row in rows]
-    prompts = nn.utils.rnn.pad_sequence(rows, batch_first=True)  # (B, P)
-    late = torch.tensor(lengths, device=device) - min(lengths)  # (B,)
-    return prompts, late
-
-
-# How many ask a model at this moment, and the modes that its modules had before.
-_ASKED: WeakKeyDictionary[nn.Module, tuple[int, list[tuple[nn.Module, bool]]]]
-_ASKED = WeakKeyDictionary()
-_LOCK = threading.Lock()
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put every module into `eval()`, and afterwards into the mode that it had.
-
-    Several threads may ask one model: the last to leave puts the modes back.
-    """
-    with _LOCK:
-        count, modes = _ASKED.get(model, (0, []))
-        if not count:
-            modes = [(module, module.training) for module in model.modules()]
-            model.eval()
-        _ASKED[model] = count + 1, modes
-    try:
-        yield
-    finally:
-        with _LOCK:
-            count, modes = _ASKED.pop(model)
-            if count > 1:
-                _ASKED[model] = count - 1, modes
-            else:
-                for module, training in modes:
-                    module.training = training

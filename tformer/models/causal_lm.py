@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from tformer.fast.linear import Linear
 from tformer.models.causal_config import CausalLMConfig
 from tformer.nn.block import Block
-from tformer.nn.cache import StackCache
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.experts import Experts
 from tformer.nn.feed_forward import FeedForward
 from tformer.nn.gated import GatedFeedForward
+from tformer.nn.model_cache import StackCache
 from tformer.nn.norm import LayerNorm
 from tformer.nn.positions import (
     LearnedPositionalEmbedding,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tformer.checks import check_at_least_0, check_positive
-from tformer.nn.experts import check_routing
+from tformer.nn.router import check_routing
 
 
 @dataclass(frozen=True, kw_only=True)

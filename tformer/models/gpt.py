@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from tformer.fast.linear import Linear
 from tformer.models.config import check_model
-from tformer.nn.cache import DecoderCache
 from tformer.nn.decoder import Decoder
 from tformer.nn.embedding import TokenEmbedding
+from tformer.nn.model_cache import DecoderCache
 from tformer.nn.positions import LearnedPositionalEmbedding
 
 

@@ -9,11 +9,11 @@ from torch import Tensor, nn
 
 from tformer.fast.linear import Linear
 from tformer.models.config import TransformerConfig
-from tformer.nn.cache import DecoderCache
 from tformer.nn.decoder import Decoder
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.encoder import Encoder
 from tformer.nn.masks import check_key_mask
+from tformer.nn.model_cache import DecoderCache
 from tformer.nn.positions import (
     LearnedPositionalEmbedding,
     SinusoidalPositionalEncoding,

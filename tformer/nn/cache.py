@@ -3,9 +3,6 @@
 B batch · G key/value heads · T new tokens · L tokens so far · Dh head_dim
 """
 
-from collections.abc import Sequence
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -71,22 +68,11 @@ class KeyValueCache:
                 want a gradient.
         """
         B, G, T, Dh = key.shape
-        if key.requires_grad or value.requires_grad:
-            raise ValueError("a cache holds no gradients: use it under torch.no_grad()")
+        check_new(key, value, self._storage)
         if self._storage is None:
             self.max_len = T if self.max_len is None else self.max_len
             self._storage = key.new_empty(2, B, G, self.max_len, Dh)
-        _, B, G, room, Dh = self._storage.shape
-        for name, x in (("key", key), ("value", value)):
-            if x.shape != (B, G, T, Dh):
-                raise ValueError(
-                    f"{name} must be (B, G, T, Dh) = ({B}, {G}, {T}, {Dh}) as in the "
-                    f"cache, not {tuple(x.shape)}"
-                )
-            if x.dtype != self._storage.dtype:
-                raise TypeError(
-                    f"{name} is {x.dtype} but the cache holds {self._storage.dtype}"
-                )
+        room = self._storage.shape[3]
         if self.length + T > room:
             raise ValueError(
                 f"the cache is full: it has room for max_len = {room} tokens, "
@@ -156,6 +142,32 @@ class KeyValueCache:
         return other
 
 
+def check_new(key: Tensor, value: Tensor, storage: Tensor | None) -> None:
+    """Raise unless new keys and values can be written into the memory of a cache.
+
+    Args:
+        key: (B, G, T, Dh), with any T.
+        value: the same.
+        storage: (2, B, G, room, Dh), or None if nothing has been written yet.
+
+    Raises:
+        TypeError: they have another dtype than the cache.
+        ValueError: they have another B, G or Dh, or want a gradient.
+    """
+    if key.requires_grad or value.requires_grad:
+        raise ValueError("a cache holds no gradients: use it under torch.no_grad()")
+    held = key if storage is None else storage[0]
+    (B, G, _, Dh), T = held.shape, key.shape[2]
+    for name, x in (("key", key), ("value", value)):
+        if x.shape != (B, G, T, Dh):
+            raise ValueError(
+                f"{name} must be (B, G, T, Dh) = ({B}, {G}, {T}, {Dh}) as in the "
+                f"cache, not {tuple(x.shape)}"
+            )
+        if x.dtype != held.dtype:
+            raise TypeError(f"{name} is {x.dtype} but the cache holds {held.dtype}")
+
+
 def check_truncation(length: int, held: int) -> None:
     """Raise unless a cache that holds so many tokens can be cut to this length."""
     check_at_least_0(length=length)
@@ -182,103 +194,3 @@ def _changes(x: Tensor) -> int | None:
     """Count how often x was changed in place; None where torch does not count."""
     uncounted = torch.compiler.is_compiling() or x.is_inference()
     return None if uncounted else x._version
-
-
-class DecoderLayerCache:
-    """The two caches of a decoder layer: what was written, and what is read.
-
-    Keys and values of the memory are projected once, when the first token is decoded.
-
-    Args:
-        max_len: how many tokens of the target there is room for.
-    """
-
-    def __init__(self, max_len: int) -> None:
-        self.target = KeyValueCache(max_len)  # of self-attention: grows with each token
-        self.memory = KeyValueCache()  # of cross-attention
-
-
-class DecoderCache:
-    """The caches of all layers of a decoder, which `model.new_cache(max_len)` makes.
-
-    Args:
-        num_layers: number of layers N.
-        max_len: how many tokens of the target there is room for.
-    """
-
-    def __init__(self, num_layers: int, max_len: int) -> None:
-        self.layers = [DecoderLayerCache(max_len) for _ in range(num_layers)]
-
-    @property
-    def length(self) -> int:
-        """How many tokens the model has seen: the position of the next one."""
-        return self.layers[0].target.length
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of all layers, in bytes."""
-        return sum(each.target.nbytes + each.memory.nbytes for each in self.layers)
-
-    def reorder(self, rows: Tensor) -> None:
-        """Let row i go on from row rows[i]. Only rows of one source change places."""
-        for layer in self.layers:
-            layer.target.reorder(rows)
-
-    def truncate(self, length: int) -> None:
-        """Forget all but the first tokens of the target, in every layer."""
-        for layer in self.layers:
-            layer.target.truncate(length)
-
-    def copy(self, max_len: int) -> "DecoderCache":
-        """Make a cache of its own with the same tokens, and room for `max_len`.
-
-        What was projected from a memory never changes, and is shared.
-        """
-        other = DecoderCache(len(self.layers), max_len)
-        for new, layer in zip(other.layers, self.layers, strict=True):
-            new.target, new.memory = layer.target.copy(max_len), layer.memory
-        return other
-
-
-class StackCache:
-    """The caches of the layers of a `CausalLM`, which `model.new_cache(max_len)` makes.
-
-    Args:
-        layers: what each layer's attention makes of `new_cache(max_len)`: it has a
-            `length`, which counts the tokens so far, `nbytes`, `reorder`,
-            `truncate` and `copy`.
-    """
-
-    def __init__(self, layers: Sequence[Any]) -> None:
-        self.layers = list(layers)
-
-    @property
-    def length(self) -> int:
-        """How many tokens the model has seen: the position of the next one."""
-        length: int = self.layers[0].length
-        return length
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of all layers, in bytes."""
-        return sum(each.nbytes for each in self.layers)
-
-    def reorder(self, rows: Tensor) -> None:
-        """Let row i go on from what was row rows[i], as a beam search needs."""
-        for each in self.layers:
-            each.reorder(rows)
-
-    def truncate(self, length: int) -> None:
-        """Forget all but the first tokens, in every layer.
-
-        Raises:
-            TypeError: `length` is not an int.
-            ValueError: it is below 0, the cache holds fewer tokens, or a layer's cache
-                cannot be cut back.
-        """
-        for each in self.layers:
-            each.truncate(length)
-
-    def copy(self, max_len: int) -> "StackCache":
-        """Make a cache of its own with the same tokens, and room for `max_len`."""
-        return StackCache([each.copy(max_len) for each in self.layers])

@@ -9,9 +9,10 @@ from typing import Any
 from torch import Tensor, nn
 
 from tformer.checks import check_positive
-from tformer.nn.cache import DecoderCache, DecoderLayerCache, KeyValueCache
+from tformer.nn.cache import KeyValueCache
 from tformer.nn.feed_forward import FeedForward
 from tformer.nn.heads import MultiHeadAttention
+from tformer.nn.model_cache import DecoderCache, DecoderLayerCache
 from tformer.nn.norm import LayerNorm
 from tformer.nn.residual import Residual
 

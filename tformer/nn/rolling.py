@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tformer.checks import check_positive
-from tformer.nn.cache import check_truncation
+from tformer.nn.cache import check_new, check_truncation
 
 
 class RollingCache:
@@ -60,22 +60,11 @@ class RollingCache:
             TypeError: they have another dtype than the cache.
             ValueError: they have another B, G or Dh, or want a gradient.
         """
-        if key.requires_grad or value.requires_grad:
-            raise ValueError("a cache holds no gradients: use it under torch.no_grad()")
         B, G, T, Dh = key.shape
+        check_new(key, value, self._storage)
         if self._storage is None:
             self._storage = key.new_empty(2, B, G, 2 * self.window + self.spare, Dh)
-        _, B, G, room, Dh = self._storage.shape
-        for name, x in (("key", key), ("value", value)):
-            if x.shape != (B, G, T, Dh):
-                raise ValueError(
-                    f"{name} must be (B, G, T, Dh) = ({B}, {G}, {T}, {Dh}) as in the "
-                    f"cache, not {tuple(x.shape)}"
-                )
-            if x.dtype != self._storage.dtype:
-                raise TypeError(
-                    f"{name} is {x.dtype} but the cache holds {self._storage.dtype}"
-                )
+        room = self._storage.shape[3]
         self.length += T
         begin = max(0, self._end - (self.window - 1))  # the oldest that is still seen
         if self._end + T <= room:

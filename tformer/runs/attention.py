@@ -9,8 +9,8 @@ from torch import Tensor
 from tformer.checks import require
 from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
 from tformer.drawing import attention_map, save_figure
+from tformer.generate.evaluating import evaluating
 from tformer.generate.translate import translate
-from tformer.generate.writer import evaluating
 from tformer.models.causal_lm import CausalLM
 from tformer.models.transformer import Transformer
 from tformer.nn.recording import record_weights

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from tformer.generate.writer import evaluating
+from tformer.generate.evaluating import evaluating
 from tformer.runs.run_data import RunData
 from tformer.training.evaluation import bits_per_byte, exact_match, mean_loss
 from tformer.training.finite import not_finite

@@ -20,7 +20,7 @@ from tformer.data.batch import Batch
 from tformer.nn.block import Block
 from tformer.nn.decoder import DecoderLayer
 from tformer.nn.encoder import EncoderLayer
-from tformer.nn.experts import Router, expert_counts
+from tformer.nn.router import Router, expert_counts
 from tformer.training.processes import (
     num_processes,
     process_rank,

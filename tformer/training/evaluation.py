@@ -10,8 +10,8 @@ from torch import nn
 from tformer.checks import require
 from tformer.data.batch import Batch
 from tformer.data.vocabulary import Vocabulary
+from tformer.generate.evaluating import evaluating
 from tformer.generate.translate import translate_to_ids
-from tformer.generate.writer import evaluating
 from tformer.models.transformer import Transformer
 from tformer.training.loop import batch_loss, pad_id_of
 

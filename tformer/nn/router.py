@@ -1,0 +1,167 @@
+"""The router of a mixture of experts: which experts each token uses, and their load.
+
+B batch · T length · D d_model · E experts · k experts of a token
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor, nn
+
+from tformer.checks import check_positive
+from tformer.fast.linear import Linear
+
+SCORES: dict[str, Callable[[Tensor], Tensor]] = {
+    "softmax": partial(torch.softmax, dim=-1),  # Mixtral, Qwen
+    "sigmoid": torch.sigmoid,  # DeepSeek-V3, Llama 4
+}
+
+
+class Routing(NamedTuple):
+    """Which experts the tokens use, and how much of each."""
+
+    scores: Tensor  # (..., E): of every expert, with gradients
+    chosen: Tensor  # (..., k): the numbers of the chosen experts
+    weights: Tensor  # (..., k): of their outputs, with gradients
+
+
+def route(
+    logits: Tensor,
+    top_k: int,
+    *,
+    scores: str = "softmax",
+    bias: Tensor | None = None,
+    renormalise: bool = True,
+    scale: float = 1.0,
+) -> Routing:
+    """Choose the k experts with the largest scores; their scores are the weights.
+
+    Shazeer et al. 2017 (arXiv:1701.06538); with `bias` DeepSeek-V3 (arXiv:2412.19437),
+    equations 13 to 16. Half-precision logits are scored in float32.
+
+    Args:
+        logits: (..., E), the router's number for each expert.
+        top_k: how many experts a token uses.
+        scores: "softmax" over all experts, or "sigmoid", of each by itself.
+        bias: (E,), added to the scores for the choice, and not in the weights.
+        renormalise: divide the weights of a token by their sum.
+        scale: factor of the weights.
+
+    Returns:
+        The scores, the chosen experts, best first, and their weights.
+
+    Raises:
+        ValueError: `scores` is unknown, or `top_k` is not in [1, E].
+    """
+    check_routing(logits.shape[-1], top_k, scores)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    s = SCORES[scores](logits)  # (..., E)
+    chosen = (s if bias is None else s + bias).topk(top_k).indices  # (..., k)
+    weights = s.gather(-1, chosen)  # (..., k)
+    if renormalise:
+        total = weights.sum(-1, keepdim=True)
+        weights = weights / total.clamp(min=1e-20)  # sigmoids may all be 0
+    return Routing(s, chosen, scale * weights)
+
+
+def expert_counts(chosen: Tensor, num_experts: int) -> Tensor:
+    """Count how many tokens chose each expert: (..., k) to (E,), whole numbers."""
+    return functional.one_hot(chosen, num_experts).flatten(0, -2).sum(0)
+
+
+def load_balance_loss(scores: Tensor, chosen: Tensor) -> Tensor:
+    """Compute E · Σᵢ fᵢ Pᵢ: 1 if all experts are used alike, up to E if not.
+
+    Fedus et al. 2021 (arXiv:2101.03961), equations 4 to 6. fᵢ is the fraction of all
+    choices that fell on expert i, Pᵢ the mean of its scores, and each sums to 1. For
+    k > 1 that is DeepSeekMoE's (arXiv:2401.06066), equation 13. Only P has a gradient.
+
+    Args:
+        scores: (..., E), not negative; those of a token are divided by their sum.
+        chosen: (..., k). Leave padding out: `scores[mask]` and `chosen[mask]`.
+
+    Returns:
+        A scalar, to be added to the loss, times a small number, for each layer.
+    """
+    counts = expert_counts(chosen, scores.shape[-1])
+    f = counts.to(scores.dtype) / counts.sum()  # (E,)
+    P = (scores / scores.sum(-1, keepdim=True)).flatten(0, -2).mean(0)  # (E,)
+    return scores.shape[-1] * (f * P).sum()
+
+
+class Router(nn.Module):
+    """Score all experts for each token, and choose k.
+
+    Args:
+        d_model: width D.
+        num_experts: experts E.
+        top_k: as in `route`.
+        scores: as in `route`.
+        renormalise: as in `route`.
+        scale: as in `route`.
+        balance_rate: by how much each forward in training moves `selection_bias`, up
+            for experts with less than the mean load and down for the others (Wang et
+            al. 2024, arXiv:2408.15664, algorithm 1); 0 leaves it as it is.
+
+    Raises:
+        TypeError: a size is not an int.
+        ValueError: a value is out of its range, or `scores` unknown.
+    """
+
+    # `distribute` puts another function in its place, which counts in all processes.
+    count = staticmethod(expert_counts)
+
+    def __init__(
+        self,
+        d_model: int,
+        num_experts: int,
+        *,
+        top_k: int = 2,
+        scores: str = "softmax",
+        renormalise: bool = True,
+        scale: float = 1.0,
+        balance_rate: float = 0.0,
+    ) -> None:
+        super().__init__()
+        check_positive(d_model=d_model, num_experts=num_experts, top_k=top_k)
+        check_routing(num_experts, top_k, scores)
+        if not balance_rate >= 0:
+            raise ValueError(f"balance_rate ({balance_rate}) must be at least 0")
+        self.num_experts, self.top_k, self.scores = num_experts, top_k, scores
+        self.renormalise, self.scale = renormalise, scale
+        self.balance_rate = balance_rate
+        self.proj = Linear(d_model, num_experts, bias=False)
+        # Without a gradient, as a choice has none; but saved with the model.
+        self.selection_bias = nn.Parameter(torch.zeros(num_experts), False)
+
+    def forward(self, x: Tensor) -> Routing:
+        """Route each token of x (..., D)."""
+        routing = route(
+            self.proj(x),  # (..., E)
+            self.top_k,
+            scores=self.scores,
+            bias=self.selection_bias,
+            renormalise=self.renormalise,
+            scale=self.scale,
+        )
+        if self.training and self.balance_rate:
+            self.balance(routing.chosen)
+        return routing
+
+    @torch.no_grad()
+    def balance(self, chosen: Tensor) -> None:
+        """Move `selection_bias` by `balance_rate` against the load of these choices."""
+        counts = self.count(chosen, self.num_experts)  # (E,)
+        missing = torch.sign(counts.sum() - self.num_experts * counts)  # -1, 0 or 1
+        self.selection_bias.add_(missing, alpha=self.balance_rate)
+
+
+def check_routing(num_experts: int, top_k: int, scores: str) -> None:
+    """Raise a ValueError unless a token can use k of E experts, scored like this."""
+    if scores not in SCORES:
+        raise ValueError(f"scores ({scores!r}) must be one of {', '.join(SCORES)}")
+    if not 1 <= top_k <= num_experts:
+        raise ValueError(f"top_k ({top_k}) must be in [1, num_experts = {num_experts}]")
