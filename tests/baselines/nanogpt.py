@@ -35,6 +35,7 @@ CPU = torch.device("cpu")
 LAYERS, HEADS, WIDTH, CONTEXT, BATCH = 4, 4, 128, 64, 12
 PEAK, LOWEST, WARMUP = 1e-3, 1e-4, 100
 EVAL_BATCHES, DRAWS = 20, 10
+LOOKS = 8  # at all of the validation text, which takes a second each
 
 
 class Block(nn.Module):
@@ -139,6 +140,7 @@ def train(file: str, out: str, seed: int, steps: int) -> None:
         learning_rate=PEAK,
         steps=steps,
         warmup_steps=min(WARMUP, steps - 1),
+        evaluate_every=max(250, steps // LOOKS),
         seed=seed,
     )
     folder = RunFolder.create(out, settings)

@@ -59,6 +59,9 @@ def test_the_goals_are_reached(task, least):
 
 def test_shakespeare_is_no_worse_than_nanogpt_says():
     texts = [k for k in KEPT if k["settings"]["task"] == "text"]
+    texts = [k for k in texts if k["settings"]["model"] == "gpt"]
+    texts = [k for k in texts if "steps" not in results.changes(k["settings"])]
+    assert len(texts) >= 5
     sizes = {"num_layers": 4, "d_model": 128, "max_len": 64, "batch_size": 12}
     config = GPTConfig.shakespeare_cpu()  # 65 characters, and no other token
     with torch.device("meta"):

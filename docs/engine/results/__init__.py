@@ -7,7 +7,9 @@ kept          what is kept of a run
 groups        runs that differ in their seed alone, and the command of each
 numbers       intervals, and numbers as people write them
 page          the order of the page
-tasks, translation, models, splits, ablations, text, curves
+ledger_rows, ledger_words
+              the parts of the ledger, and what they are called
+tasks, translation, models, splits, ablations, text, ledger, recipe, curves
               a section of the page each; one more needs a line in `page`
 """
 

@@ -6,7 +6,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from engine.results.kept import run_name
 from engine.results.numbers import MISSING, SPACE, interval, number, percent, span
+from tformer.runs import parts
 
 Result = dict[str, Any]
 Group = list[Result]
@@ -27,8 +29,10 @@ def grouped(results: Sequence[Result]) -> list[Group]:
     """Put runs together that differ in their seed alone."""
     groups: dict[str, Group] = {}
     for result in results:
-        settings = {**result["settings"], "seed": None, "baseline": model(result)}
-        groups.setdefault(json.dumps(settings, sort_keys=True), []).append(result)
+        # Only what was changed: an older version has written fewer settings.
+        asked = [task([result]), model(result), result["settings"]["files"]]
+        asked += [result["settings"].get("model"), result["changes"]]
+        groups.setdefault(json.dumps(asked, sort_keys=True), []).append(result)
     order = [*NAMES, "text", "pairs"]
     return sorted(
         groups.values(),
@@ -142,7 +146,7 @@ def command(result: Result) -> str:
         words = ["tformer train", own, *settings["files"]]
     elif baseline == "nanoGPT's recipe":
         words = ["python tests/baselines/nanogpt.py train", *settings["files"]]
-        changed = {}
+        changed = {name: x for name, x in changed.items() if name == "steps"}
     elif trained:
         words = ["python tests/baselines/train.py", baseline, f"--task {own}"]
     else:
@@ -164,6 +168,8 @@ def command(result: Result) -> str:
 def folder_name(result: Result) -> str:
     """Name a folder for a run, short and telling."""
     settings, baseline = result["settings"], model(result)
+    if settings.get("model") == parts.MODEL:  # many, which differ in their parts
+        return run_name(result)
     short = [f"{settings['steps']}-steps"] if "steps" in result["changes"] else []
     other = [] if baseline == OWN else [baseline.split("'")[0].replace(".", "-")]
     words = [settings["task"], *other, *settings["without"], *short]

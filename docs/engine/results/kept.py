@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tformer.runs import parts
 from tformer.runs.evaluations import saved_evaluations
 from tformer.runs.folder import RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
@@ -17,6 +18,7 @@ from tformer.runs.settings import RunSettings
 from tformer.runs.unchanged import check_unchanged
 
 FILES = "results"
+OF_PARTS = "parts"  # a folder there: of models that were built with parts, many runs
 LONGEST_NAME = 60  # of a file; one with many settings gets a hash of them
 LAST_STEPS = 100  # the loss of the training is their mean
 Kept = dict[str, Any]
@@ -31,9 +33,9 @@ def keep(docs: Path, runs: Iterable[Path]) -> None:
     for path in runs:
         folder = RunFolder.open(path)
         kept = summary(folder)
-        name = run_name(kept)
-        file = docs / FILES / f"{name}.json"
-        file.parent.mkdir(exist_ok=True)
+        of_parts = kept["settings"]["model"] == parts.MODEL
+        file = docs / FILES / (OF_PARTS if of_parts else "") / f"{run_name(kept)}.json"
+        file.parent.mkdir(exist_ok=True, parents=True)
         file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
@@ -82,7 +84,14 @@ def run_name(kept: Kept) -> str:
     """Name a run by what it was asked: its task, what is not the preset, its seed."""
     settings = kept["settings"]
     baseline = kept["result"].get("baseline", "")
-    words = [settings["task"], baseline, *map(str, changes(settings).values())]
+    changed = [
+        # A number of a part says nothing without the part's name.
+        f"{name}-{value:g}"
+        if name in parts.OF_GPT and not isinstance(value, str)
+        else str(value)
+        for name, value in changes(settings).items()
+    ]
+    words = [settings["task"], baseline, *changed]
     if settings["files"]:
         words = [word for word in words if word]
     text = "-".join([*filter(None, words), str(settings["seed"])])
@@ -95,18 +104,32 @@ def run_name(kept: Kept) -> str:
 
 
 def changes(settings: Kept) -> Kept:
-    """List the settings that differ from the preset of the task, but for the seed."""
-    files = tuple(settings["files"])
-    preset = dataclasses.asdict(RunSettings.of(settings["task"], files=files))
+    """List the settings that differ from the preset of the task, but for the seed.
+
+    Of a model with parts they differ from a GPT's. Its name is left out, as on the
+    command line, where a part is named.
+    """
+    files, model = tuple(settings["files"]), settings.get("model")
+    of_parts = {"model": model} if model == parts.MODEL else {}
+    preset = dataclasses.asdict(
+        RunSettings.of(settings["task"], files=files, **of_parts)
+    )
     changed: Kept = {}
     for name, value in settings.items():
         value = tuple(value) if isinstance(value, list) else value
         if name != "seed" and value != preset[name]:
             changed[name] = " ".join(value) if isinstance(value, tuple) else value
+    if of_parts and not changed.keys() & parts.OF_GPT.keys():
+        changed = {**of_parts, **changed}
     return changed
 
 
 def kept_results(docs: Path) -> list[Kept]:
     """Read the files of all runs, in the order of their names."""
-    files = sorted((docs / FILES).glob("*.json"))
+    files = [
+        f
+        for glob in ("*.json", f"{OF_PARTS}/*.json")
+        for f in (docs / FILES).glob(glob)
+    ]
+    files.sort(key=lambda file: file.name)
     return [json.loads(file.read_text("utf-8")) for file in files]

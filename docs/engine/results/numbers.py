@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 SPACE = "\u00a0"  # a line of a table is not broken here
 MISSING = "–"  # a run was kept before this was recorded
+# Student's t at 97.5 %, by degrees of freedom.
+T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 Z = statistics.NormalDist().inv_cdf(0.975)
 
 
@@ -31,6 +33,26 @@ def wilson(rate: float, count: int) -> tuple[float, float]:
     middle = (rate + Z**2 / (2 * count)) / shrink
     half = Z / shrink * math.sqrt(rate * (1 - rate) / count + Z**2 / (4 * count**2))
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def paired(differences: Sequence[float]) -> tuple[float, float]:
+    """Compute the mean of some differences, and half of its 95 % interval.
+
+    Student's: t · s / √n, with n − 1 degrees of freedom.
+
+    Raises:
+        ValueError: there are fewer than 2, or more than the table of t has.
+    """
+    n = len(differences)
+    if not 2 <= n <= len(T) + 1:
+        raise ValueError(f"there must be 2 to {len(T) + 1} differences, not {n}")
+    half = T[n - 2] * statistics.stdev(differences) / math.sqrt(n)
+    return statistics.mean(differences), half
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """Write a difference with its sign, and with a minus that is one."""
+    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 def percent(rate: float, digits: int = 2) -> str:

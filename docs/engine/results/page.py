@@ -6,7 +6,9 @@ from typing import Any
 from engine.results import (
     ablations,
     curves,
+    ledger,
     models,
+    recipe,
     splits,
     tasks,
     text,
@@ -54,6 +56,8 @@ SECTIONS = (
     splits.locales,
     ablations.section,
     text.section,
+    ledger.section,
+    recipe.section,
     curves.section,
 )
 
@@ -61,6 +65,7 @@ SECTIONS = (
 def render(results: Sequence[dict[str, Any]]) -> str:
     """Write the page from what was kept of the runs."""
     groups = grouped(results)
-    commands = "\n".join(folded(command(g[0])) for g in groups)
+    others = [g for g in groups if not ledger.of_ledger(g)]
+    commands = "\n".join(folded(command(g[0])) for g in others)
     foot = FOOT.format(commands=f"```bash\n{commands}\n```")
     return "".join([HEAD, *(section(groups) for section in SECTIONS), foot])

@@ -22,7 +22,8 @@ ESTIMATE = "nanogpt-estimate"
 
 def section(groups: Sequence[Group]) -> str:
     """Write the table of the text."""
-    chosen = [g for g in groups if task(g) == "text"]
+    chosen = [g for g in groups if task(g) == "text" and "steps" not in g[0]["changes"]]
+    chosen = [g for g in chosen if model(g[0]) == NANO or not g[0]["changes"]]
     if not chosen:
         return ""
     titles = {OWN: "`tformer train text`"}
