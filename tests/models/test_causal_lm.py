@@ -370,6 +370,12 @@ def test_the_logits_are_capped(ids):
     assert capped(ids).abs().max() <= 0.01
 
 
+def test_the_logits_are_scaled_before_they_are_capped(ids):
+    free, scaled = small(), small({"logit_cap": 0.01}, logit_scale=0.2)
+    scaled.load_state_dict(free.state_dict())
+    assert_close(scaled(ids), 0.01 * torch.tanh(0.2 * free(ids) / 0.01))
+
+
 class TestConfig:
     def test_what_is_not_given(self):
         config = CausalLMConfig.tiny()
@@ -438,6 +444,8 @@ class TestConfig:
             CausalLMConfig.tiny(head_dim="8")
 
     def test_bad_sizes(self, raises):
+        with raises(ValueError, "logit_scale (0.0) must be above 0 and finite"):
+            CausalLMConfig.tiny(logit_scale=0.0)
         with raises(ValueError, "d_model (30) must be divisible by num_heads (4)"):
             CausalLMConfig.tiny(d_model=30)
         message = (

@@ -110,7 +110,11 @@ def test_block(parity, placement):
 @pytest.mark.parametrize("tie_embeddings", [True, False])
 def test_whole_model(parity, parts, tie_embeddings):
     config = CausalLMConfig.tiny(
-        vocab_size=13, d_model=24, tie_embeddings=tie_embeddings, parts=Parts(**parts)
+        vocab_size=13,
+        d_model=24,
+        tie_embeddings=tie_embeddings,
+        logit_scale=0.3,
+        parts=Parts(**parts),
     )
     module = parity.module(CausalLM(config))
     twin = reference.from_torch(module)

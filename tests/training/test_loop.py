@@ -44,6 +44,16 @@ def run(model, batches=None, steps=20, **options):
     return train(model, batches, steps=steps, **options)
 
 
+def test_a_group_with_a_factor_gets_so_much_of_the_rate():
+    model = make_model()
+    first, *others = model.parameters()
+    groups = [{"params": [first], "lr_factor": 0.25}, {"params": others}]
+    optimizer = torch.optim.SGD(groups, lr=1.0)
+    reports = run(model, steps=2, optimizer=optimizer, schedule=lambda s: 0.1 * s)
+    assert [group["lr"] for group in optimizer.param_groups] == [0.05, 0.2]
+    assert reports[-1].learning_rate == 0.2
+
+
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_one_batch_is_learned_by_heart(norm_first):
     model, batch = make_model(norm_first=norm_first), make_batch()

@@ -128,6 +128,8 @@ class CausalLMConfig:
         eps: in the norms.
         bias: give linear layers, and norms of the kind "layer", a bias.
         tie_embeddings: make logits with the embedding matrix.
+        logit_scale: factor of the logits: 1 / `logits_scaling` in other configs, and
+            with µP 1 over how many times as wide as its base the model is.
         pad_id: the token after a short text, which a loss leaves out; None if there is
             none.
         parts: what the model is built with.
@@ -149,6 +151,7 @@ class CausalLMConfig:
     eps: float = 1e-6
     bias: bool = False
     tie_embeddings: bool = True
+    logit_scale: float = 1.0
     pad_id: int | None = None
     parts: Parts = field(default_factory=Parts)
 
@@ -158,6 +161,10 @@ class CausalLMConfig:
         if not isinstance(self.parts, Parts):
             raise TypeError(f"parts must be Parts, not {type(self.parts).__name__}")
         check_shared(self)
+        if not 0 < self.logit_scale < math.inf:
+            raise ValueError(
+                f"logit_scale ({self.logit_scale}) must be above 0 and finite"
+            )
         if self.head_dim is None:
             check_divisible(d_model=self.d_model, num_heads=self.num_heads)
         if self.parts.positions == "rotary" and self.width_of_head % 2:

@@ -3,7 +3,6 @@
 B batch · T length · D d_model · V vocabulary · H heads · N layers
 """
 
-import math
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 
 from tformer.fast.linear import Linear
 from tformer.models.causal_config import CausalLMConfig
+from tformer.models.initialisation import depth_scaled_normal_
 from tformer.nn.block import Block
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.experts import Experts
@@ -29,8 +29,6 @@ from tformer.nn.rms_norm import RMSNorm
 from tformer.nn.rotary import RotaryPositions, rotary_frequencies
 from tformer.nn.self_attention import SelfAttention
 
-# The last matrix of each sub-layer, by the end of its name: it is drawn smaller.
-LAST = ("out_proj.weight", "linear2.weight", "down_proj.weight")
 SINUSOIDS = 4096  # computed beforehand; the table grows when a longer text comes
 
 
@@ -71,19 +69,8 @@ class CausalLM(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new matrices as GPT-2: standard deviation 0.02, the last ones smaller.
-
-        The 2N sub-layers each add to one sum. So that it does not grow with N, the
-        last matrix of each is drawn smaller by √(2N). Biases are 0; gains and sinks
-        begin as their modules make them.
-        """
-        smaller = 0.02 / math.sqrt(2 * self.config.num_layers)
-        for name, parameter in self.named_parameters():
-            if parameter.ndim > 1:
-                std = smaller if name.endswith(LAST) else 0.02
-                nn.init.normal_(parameter, std=std)
-            elif name.endswith("bias"):
-                nn.init.zeros_(parameter)
+        """Draw new matrices as GPT-2; gains, sinks and the like stay as they are."""
+        depth_scaled_normal_(self, self.config.num_layers)
 
     def forward(
         self,
@@ -120,7 +107,8 @@ class CausalLM(nn.Module):
     def logits(self, x: Tensor) -> Tensor:
         """Score every token of the vocabulary: (B, T, D) to (B, T, V)."""
         logits = self.embedding.logits(x) if self.output is None else self.output(x)
-        cap = self.config.parts.logit_cap
+        scale, cap = self.config.logit_scale, self.config.parts.logit_cap
+        logits = logits if scale == 1 else scale * logits
         return logits if cap is None else cap * torch.tanh(logits / cap)
 
     def new_cache(self, max_len: int) -> StackCache:

@@ -3,7 +3,6 @@
 B batch · T length · D d_model · V vocabulary · H heads · N layers
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 
 from tformer.fast.linear import Linear
 from tformer.models.config import check_model
+from tformer.models.initialisation import depth_scaled_normal_
 from tformer.nn.decoder import Decoder
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.model_cache import DecoderCache
@@ -139,18 +139,11 @@ class GPT(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new weights as GPT-2: standard deviation 0.02, biases 0, gains 1.
-
-        The 2N sub-layers each add to one sum. So that it does not grow with N, the
-        last matrix of each is drawn smaller by √(2N) (Radford et al. 2019, 2.3).
-        """
-        smaller = 0.02 / math.sqrt(2 * self.config.num_layers)
+        """Draw new weights as GPT-2; the gains of the norms are 1."""
+        depth_scaled_normal_(self, self.config.num_layers)
         for name, parameter in self.named_parameters():
-            if parameter.ndim > 1:
-                last = name.endswith(("out_proj.weight", "linear2.weight"))
-                nn.init.normal_(parameter, std=smaller if last else 0.02)
-            else:
-                nn.init.constant_(parameter, 0.0 if name.endswith("bias") else 1.0)
+            if parameter.ndim == 1 and not name.endswith("bias"):
+                nn.init.ones_(parameter)
 
     def forward(
         self,

@@ -27,6 +27,7 @@ class CausalLM:
         positions: what is added to the embedded tokens, if anything is.
         norm: the last norm, if there is one.
         output: makes logits.
+        logit_scale: factor of the logits.
         logit_cap: bounds each logit: c · tanh(logit / c).
     """
 
@@ -38,6 +39,7 @@ class CausalLM:
         positions: Map | None = None,
         norm: Map | None = None,
         output: Linear | None = None,
+        logit_scale: float = 1.0,
         logit_cap: float | None = None,
     ) -> None:
         self.embedding = embedding
@@ -45,6 +47,7 @@ class CausalLM:
         self.blocks = list(blocks)
         self.norm = norm
         self.output = output
+        self.logit_scale = logit_scale
         self.logit_cap = logit_cap
 
     @staticmethod
@@ -60,6 +63,7 @@ class CausalLM:
         return CausalLM(
             from_torch(module.embedding),
             [from_torch(block) for block in module.blocks],
+            logit_scale=module.config.logit_scale,
             logit_cap=module.config.parts.logit_cap,
             **optional,
         )
@@ -73,5 +77,5 @@ class CausalLM:
             x = block(x)  # (B, T, D)
         x = x if self.norm is None else self.norm(x)
         logits = self.embedding.logits(x) if self.output is None else self.output(x)
-        cap = self.logit_cap
+        cap, logits = self.logit_cap, self.logit_scale * logits
         return logits if cap is None else cap * np.tanh(logits / cap)

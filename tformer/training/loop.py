@@ -170,7 +170,8 @@ def train(
         batches: one for each step, on the model's device.
         steps: how many steps the whole training has.
         schedule: gives the learning rate of a step, from the step's number, 1, 2, ….
-        optimizer: `adamw(model)` if not given.
+        optimizer: `adamw(model)` if not given. A group of it with an `lr_factor` gets
+            so much of the schedule's rate.
         accumulate: cut each batch into so many parts; see `train_step`.
         smoothing: of the labels, in [0, 1).
         clip_norm: gradients longer than this are shortened to it.
@@ -205,7 +206,7 @@ def train(
                     "rate must be at least 0, and finite"
                 )
             for group in optimizer.param_groups:
-                group["lr"] = learning_rate
+                group["lr"] = learning_rate * group.get("lr_factor", 1.0)
             model.train()  # the callback may have evaluated
             try:
                 loss, grad_norm, tokens = train_step(

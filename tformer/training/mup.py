@@ -1,0 +1,147 @@
+"""µP: a wider model that is best trained with the learning rate of a narrow one.
+
+D d_model · Dh head_dim · m: how many times as wide as the base model
+
+In the maximal update parametrisation (Yang et al. 2022, "Tensor Programs V",
+arXiv:2203.03466) a step of the optimizer changes each activation by as much at every
+width. Its table 8 for Adam, beside what is usual, both relative to the base model,
+where m = 1 and they are the same:
+
+                                     first std   rate   multiplier      usual
+    embeddings, positions, output    1           1      logits: 1/m     logits: 1
+    gains, biases                    as made     1
+    hidden matrices                  1/√m        1/m                    std and rate: 1
+    scores                                              √Dh_base / Dh   1 / √Dh
+
+A hidden matrix is one of which both axes grow with m. A vector, and a table with a row
+for each token or place, grow along one.
+"""
+
+from dataclasses import replace
+
+import torch
+from torch import nn
+
+from tformer.checks import check_positive
+from tformer.models.causal_config import CausalLMConfig
+from tformer.models.causal_lm import CausalLM
+from tformer.models.initialisation import depth_scaled_normal_
+from tformer.training.muon import hidden_matrices
+
+
+def mup_config(
+    base: CausalLMConfig, m: int, *, wider_heads: bool = False
+) -> CausalLMConfig:
+    """Make the config m times as wide, with the two multipliers of the table.
+
+    Logits are sums over D terms that learning makes point the same way, so they grow
+    like D and not like √D: they are divided by m. So do scores with the width of a
+    head: √Dh_base / Dh in place of 1 / √Dh. Where only the number of heads grows, that
+    is the base's scale.
+
+    Args:
+        base: the model whose learning rate was found.
+        m: how many times as wide.
+        wider_heads: as many heads, of m times the width; else m times as many heads of
+            the same width.
+
+    Returns:
+        A config of width m · D, with feed-forward networks m times as wide too.
+
+    Raises:
+        TypeError: `m` is not an int.
+        ValueError: `m` is below 1, or the table says nothing of a part: of a router,
+            whose scores alone do not grow, and of embeddings times √D, which do.
+    """
+    check_positive(m=m)
+    if base.parts.experts is not None:
+        raise ValueError("parts.experts must be None: µP's table has no router")
+    if base.parts.scale_embedding:
+        raise ValueError("parts.scale_embedding must be False: √D grows with the width")
+    heads, wider = (1, m) if wider_heads else (m, 1)
+    kv_heads, old = base.num_kv_heads, base.width_of_head
+    return replace(
+        base,
+        d_model=m * base.d_model,
+        num_heads=heads * base.num_heads,
+        num_kv_heads=None if kv_heads is None else heads * kv_heads,
+        head_dim=wider * old,
+        d_ff=m * base.inner_width,
+        logit_scale=base.logit_scale / m,
+        parts=replace(
+            base.parts,
+            score_scale=(base.parts.score_scale or old**-0.5) / wider,
+        ),
+    )
+
+
+def mup_model(
+    base: CausalLMConfig, m: int, *, wider_heads: bool = False, std: float = 0.02
+) -> CausalLM:
+    """Make a model m times as wide as the base, with the first weights of the table.
+
+    Args:
+        base: as in `mup_config`.
+        m: as in `mup_config`.
+        wider_heads: as in `mup_config`.
+        std: of the base model's matrices; see `depth_scaled_normal_`.
+
+    Raises:
+        TypeError: as `mup_config`.
+        ValueError: as `mup_config`.
+    """
+    model = CausalLM(mup_config(base, m, wider_heads=wider_heads))
+    depth_scaled_normal_(model, base.num_layers, std=std)
+    with torch.no_grad():
+        for matrix in hidden_matrices(model).values():
+            matrix.mul_(m**-0.5)
+    return model
+
+
+def mup_adamw(
+    model: nn.Module,
+    m: int,
+    *,
+    weight_decay: float = 0.01,
+    betas: tuple[float, float] = (0.9, 0.98),
+    eps: float = 1e-9,
+) -> torch.optim.AdamW:
+    """Make AdamW with the learning rates of the table: hidden matrices have 1/m of it.
+
+    Adam's step has the length of its rate in each entry. The product of a step and a
+    vector sums over its D entries, which point the same way, so that it grows like D:
+    1/m takes that back. AdamW takes off rate · decay of a matrix, and here the decay of
+    hidden matrices is m times as large, so that the product is that of the base.
+
+    Args:
+        model: of `mup_model`.
+        m: as in `mup_model`.
+        weight_decay: as in `adamw`, of the base model.
+        betas: as in `adamw`.
+        eps: as in `adamw`. The gradients of hidden matrices shrink like 1/m: it must
+            stay far below them.
+
+    Returns:
+        The optimizer. Each group has an `lr_factor`, which the training loop multiplies
+        with the rate of the schedule; its own learning rate is that factor.
+
+    Raises:
+        TypeError: `m` is not an int.
+        ValueError: `m` is below 1; as `adamw`.
+    """
+    check_positive(m=m)
+    hidden = {id(p) for p in hidden_matrices(model).values()}
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    tables = [p for p in parameters if p.ndim > 1 and id(p) not in hidden]
+    rows = (  # parameters, factor of the learning rate, decay
+        ([p for p in parameters if id(p) in hidden], 1 / m, m * weight_decay),
+        (tables, 1.0, weight_decay),
+        ([p for p in parameters if p.ndim < 2], 1.0, 0.0),
+    )
+    groups = [
+        {"params": some, "lr": factor, "lr_factor": factor, "weight_decay": decay}
+        for some, factor, decay in rows
+    ]
+    return torch.optim.AdamW(
+        groups, betas=betas, eps=eps, weight_decay=weight_decay, fused=True
+    )
