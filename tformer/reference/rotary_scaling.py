@@ -127,9 +127,9 @@ def scale_yarn(
 def yarn_factor(scale: float, mscale: float = 1.0) -> float:
     """Compute 0.1 · mscale · ln s + 1, by which YaRN multiplies queries and keys.
 
-    Peng et al. 2023, section 3.4. Both are multiplied, so the scores get its square:
-    over many keys the weights stay as sharp as they were. It is the `factor` of
-    `RotaryPositions`. DeepSeek-V2 divides yarn_factor(s, mscale) by
+    Peng et al. 2023, section 3.4. Both are multiplied, so the scores get its square,
+    and the weights become sharper; the number was found by trying. It is the `factor`
+    of `RotaryPositions`. DeepSeek-V2 divides yarn_factor(s, mscale) by
     yarn_factor(s, mscale_all_dim), and multiplies the scores by the square of the
     latter.
 
