@@ -145,7 +145,7 @@ class GatedDeltaRule(nn.Module):
 
     Yang et al. 2024 (arXiv:2412.06464), section 3.4, as in Qwen3-Next, without the
     short convolution and the gate of the output. α and β are computed of each token:
-    β = σ(x W_β), and α = exp(−A · softplus(x W_α + b)), which begins near 1.
+    β = σ(x W_β), and α = exp(−A · softplus(x W_α + b)).
 
     Args:
         d_model: width D of input and output.
