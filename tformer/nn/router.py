@@ -73,7 +73,7 @@ def expert_counts(chosen: Tensor, num_experts: int) -> Tensor:
 
 
 def load_balance_loss(scores: Tensor, chosen: Tensor) -> Tensor:
-    """Compute E · Σᵢ fᵢ Pᵢ: 1 if all experts are used alike, up to E if not.
+    """Compute E · Σᵢ fᵢ Pᵢ: 1 if all experts are used alike, E / k if only k are.
 
     Fedus et al. 2021 (arXiv:2101.03961), equations 4 to 6. fᵢ is the fraction of all
     choices that fell on expert i, Pᵢ the mean of its scores, and each sums to 1. For

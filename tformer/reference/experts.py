@@ -62,7 +62,7 @@ def expert_counts(chosen: np.ndarray, num_experts: int) -> np.ndarray:
 
 
 def load_balance_loss(scores: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Compute E · Σᵢ fᵢ Pᵢ: 1 if all experts are used alike, up to E if not.
+    """Compute E · Σᵢ fᵢ Pᵢ: 1 if all experts are used alike, E / k if only k are.
 
     The twin of `tformer.load_balance_loss`.
     """
