@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := docs
 
 .DEFAULT_GOAL := help
-.PHONY: help serve look test parity nightly build downloads outputs chapter lists lint format model results lighthouse bench address clean
+.PHONY: help serve look test parity nightly build downloads outputs chapter lists lint format model results lighthouse bench speed address clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -129,6 +129,9 @@ $(BENCH)/.packages:
 OUT ?= docs/speed/cpu.json
 bench: $(BENCH)/.packages  ## time tformer beside its peers, in half an hour; ARGS="--short" in two minutes
 	PYTHONPATH=. $(BENCH)/bin/python tests/benchmarks --out $(OUT) $(ARGS)
+
+speed: ready  ## write the page Speed from what `make bench` kept
+	$(PY) -m engine speed
 
 address: .venv/.packages  ## change addresses: make address REPO=https://… SITE=https://…
 	$(PY) tests/site/address.py "$(REPO)" "$(SITE)"

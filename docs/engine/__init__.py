@@ -18,6 +18,7 @@ making        figures, notebooks, downloads and outputs, of the pages that chang
 chapter       a new chapter, with its place in the navigation and the link to it
 looking       who shows a piece of code; one page served, or taken pictures of
 results       what runs of training reached, and the page about it
+speed         time and memory beside those of others, and the page about it
 plugin        pytest: pages as tests
 site/         MkDocs: `hooks`, `labs`, `lists` (tables of chapters), `api` (about the
               API pages), `search` (what the search looks through), `code` (folds and

@@ -39,6 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
     does = "keep the results of runs, and write the page of results"
     results = commands.add_parser("results", help=does, description=does)
     results.add_argument("runs", nargs="*", type=Path, help="folders of runs")
+    does = "write the page of speed from what `make bench` kept"
+    commands.add_parser("speed", help=does, description=does)
     does = "write a new chapter, and put it where chapters are listed"
     chapter = commands.add_parser("chapter", help=does, description=does)
     chapter.add_argument("name", help="of the file: rms-norm")
@@ -69,6 +71,11 @@ def main(arguments: list[str] | None = None) -> int:
         from engine.results import write
 
         write(project.docs, options.runs)
+        return 0
+    if options.command == "speed":
+        from engine.speed import write as write_speed
+
+        write_speed(project.docs)
         return 0
     if options.command == "uses":
         return _uses(project, options.asked)

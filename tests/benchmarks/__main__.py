@@ -25,6 +25,9 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, help="to time each for, about")
     parser.add_argument("--out", type=Path, default=Path("runs/speed.json"))
+    parser.add_argument(
+        "--resume", action="store_true", help="keep the rows that --out has already"
+    )
     return parser.parse_args(arguments)
 
 
@@ -35,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         os.environ[f"{library}_NUM_THREADS"] = str(options.threads)
     import torch
 
-    from benchmarks.report import about, disagrees, line, row, save
+    from benchmarks.report import about, disagrees, key_of, line, resumed, row, save
     from benchmarks.workloads import all_workloads
 
     torch.set_num_threads(options.threads)
@@ -50,12 +53,16 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     seconds = options.seconds or (0.5 if options.short else 3.0)
     given = sys.argv[1:] if arguments is None else arguments
-    report = {**about(given, options.short), "rows": []}
-    start, processor = time.perf_counter(), time.process_time()
+    report = {**about(given, options.short), "processor_minutes": 0.0, "rows": []}
+    if options.resume:
+        report = resumed(report, options.out)
+    made = {key_of(found) for found in report["rows"]}
+    spent = report["processor_minutes"] - time.process_time() / 60
     for each in chosen:
+        if each.key in made:
+            continue
         report["rows"].append(row(each, seconds))
-        report["minutes"] = (time.perf_counter() - start) / 60
-        report["processor_minutes"] = (time.process_time() - processor) / 60
+        report["processor_minutes"] = spent + time.process_time() / 60
         print(
             f"{report['processor_minutes']:5.1f}  {line(report['rows'][-1])}",
             flush=True,

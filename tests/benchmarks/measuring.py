@@ -48,6 +48,8 @@ def measure(
     timed = []
     for each in contenders:
         found[each.name] = {"role": each.role, "difference": None}
+        if each.facts:
+            found[each.name]["facts"] = each.facts
         output = None
         if each.seconds is None:
             output, found[each.name]["peak_bytes"] = peak_bytes(each.run)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from benchmarks.measuring import measure, ratios
-from benchmarks.workload import Workload
+from benchmarks.workload import Workload, key
 from tformer.runs.machine import describe_machine
 
 ROOT = Path(__file__).parents[2]
@@ -46,10 +46,33 @@ def about(arguments: list[str], short: bool) -> dict[str, Any]:
         "versions": {name: _version(name) for name in PACKAGES},
         "commit": _git("rev-parse", "--short=10", "HEAD"),
         "changed": bool(_git("status", "--porcelain", "--", "tformer")),
-        "command": shlex.join(["python", "tests/benchmarks", *arguments]),
+        "command": shlex.join(["python", "tests/benchmarks", *_without_out(arguments)]),
         "short": short,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
+
+
+def key_of(found: dict[str, Any]) -> str:
+    """Return the key of the workload that a row is of."""
+    return key(*(found[name] for name in ("family", "name", "size", "dtype")))
+
+
+def resumed(report: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Go on with a file, if it is of this machine, these versions and this commit.
+
+    Raises:
+        ValueError: it is of others: their rows may not stand beside ours.
+    """
+    if not path.exists():
+        return report
+    kept = json.loads(path.read_text("utf-8"))
+    for name in ("machine", "versions", "commit", "changed", "short"):
+        if kept[name] != report[name]:
+            raise ValueError(
+                f"{path} has {name} {kept[name]}, and this is {report[name]}: "
+                "write another file"
+            )
+    return kept
 
 
 def save(path: Path, report: dict[str, Any]) -> None:
@@ -73,6 +96,14 @@ def line(found: dict[str, Any]) -> str:
 def disagrees(contender: dict[str, Any]) -> bool:
     """Say whether an output was checked, and was another."""
     return bool(contender.get("disagrees"))
+
+
+def _without_out(arguments: list[str]) -> list[str]:
+    """Leave out where the file went: that is nobody's business."""
+    if "--out" not in arguments:
+        return arguments
+    place = arguments.index("--out")
+    return arguments[:place] + arguments[place + 2 :]
 
 
 def _version(package: str) -> str | None:

@@ -174,3 +174,20 @@ def test_the_command_writes_a_file(tmp_path, capsys):
     assert report["machine"]["threads"] == 1
     assert f"{row['ratio']:.2f} of {row['best']}" in capsys.readouterr().out
     assert set(row["contenders"]) >= {"tformer.reference", row["best"]}
+
+
+def test_a_benchmark_that_was_stopped_goes_on(tmp_path, capsys):
+    out = tmp_path / "it.json"
+    words = ["--seconds", "0.01", "--out", str(out), "--resume", "--only", "numpy/"]
+    main([*words, "T-=-128"])
+    first = json.loads(out.read_text())
+    capsys.readouterr()
+    main([*words, "8"])  # 128 and 2,048
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "T = 2,048" in line
+    both = json.loads(out.read_text())
+    assert both["rows"][0] == first["rows"][0]
+    assert len(both["rows"]) == 2
+    out.write_text(json.dumps({**both, "commit": "another"}))
+    with pytest.raises(ValueError, match="has commit another, and this is"):
+        main(words)

@@ -21,6 +21,7 @@ class Contender:
             returns if None.
         checked: False where its weights are its own, so that nothing can agree.
         seconds: replaces `run` where the time is taken elsewhere, as of an import.
+        facts: what else the file shall hold of it.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Contender:
     output: Callable[[], Any] | None = None
     checked: bool = True
     seconds: Callable[[], float] | None = None
+    facts: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,11 @@ class Workload:
     @property
     def key(self) -> str:
         """One name for --only, the file and the bounds of the tests."""
-        return f"{self.family}/{self.name}/{self.size}/{self.dtype}".replace(" ", "-")
+        return key(self.family, self.name, self.size, self.dtype)
+
+
+def key(*words: str) -> str:
+    return "/".join(words).replace(" ", "-")
 
 
 def ours(run: Callable[[], Any], name: str = "tformer", **options: Any) -> Contender:

@@ -95,7 +95,8 @@ def workloads() -> list[Workload]:
                     partial(make, kind, T, dtype, backward),
                     dtype=dtype,
                     length=T,
-                    short=T in (512, 2048) and dtype == "float32",
+                    short=(dtype, T) == ("float32", 512)
+                    or (kind, dtype, T) == ("causal", "float32", 2048),
                 )
             )
     rows.append(

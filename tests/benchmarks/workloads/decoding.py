@@ -148,6 +148,12 @@ def next_token(config: GPTConfig, context: int) -> Sequence[Contender]:
         mine(ids[:, :-1], cache=cache)
         nano(ids[:, :-1], caches)
 
+    numbers = 2 * c.num_layers * (c.num_kv_heads or c.num_heads) * context
+    facts = {  # 2 · layers · heads of keys and values · their width · length · bytes
+        "cache_bytes": cache.nbytes,
+        "formula_bytes": numbers * (c.d_model // c.num_heads) * 4,
+    }
+
     def step() -> Tensor:
         for layer in cache.layers:
             layer.target.length = context - 1  # the same token again, in its place
@@ -160,7 +166,7 @@ def next_token(config: GPTConfig, context: int) -> Sequence[Contender]:
         return q
 
     return [
-        ours(without_gradients(step)),
+        ours(without_gradients(step), facts=facts),
         plain(
             "nanoGPT's style, a cache in place",
             without_gradients(lambda: nano(ids[:, -1:], caches, context - 1)),
@@ -188,9 +194,9 @@ def workloads() -> list[Workload]:
             short=(way, B, dtype) == ("greedy", 1, "float32"),
         )
         for title, make in (
-            ("encoder-decoder, 6 + 6 layers of 512", encoder_decoder),
+            ("encoder-decoder", encoder_decoder),
             (
-                "GPT, 6 layers of 384",
+                "small GPT",
                 lambda way, B, dtype: gpt(way, small, B, dtype, PROMPT, TOKENS),
             ),
         )
@@ -199,7 +205,7 @@ def workloads() -> list[Workload]:
     rows += [
         Workload(
             "decoding",
-            "GPT-2 small, greedy",
+            "GPT-2, greedy",
             f"batch {B}",
             partial(gpt, "greedy", big, B, dtype, PROMPT, TOKENS),
             dtype,
@@ -215,15 +221,15 @@ def workloads() -> list[Workload]:
             dtype,
         )
         for title, config, prompt, dtype in (
-            ("GPT, 6 layers of 384", small, 2000, "float32"),
-            ("GPT, 6 layers of 384", small, 2000, "bfloat16"),
-            ("GPT-2 small", big, 1000, "float32"),
+            ("small GPT", small, 2000, "float32"),
+            ("small GPT", small, 2000, "bfloat16"),
+            ("GPT-2", big, 1000, "float32"),
         )
     ]
     rows += [
         Workload(
             "decoding",
-            "GPT, 6 layers of 384, the next token",
+            "small GPT, the next token",
             f"context {context:,}",
             partial(next_token, small, context),
             length=context,

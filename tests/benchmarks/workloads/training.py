@@ -180,7 +180,7 @@ def workloads() -> list[Workload]:
     base = TransformerConfig.base(vocab_size=8192, dropout=0.0)
     small = GPTConfig.shakespeare(**SMALL_GPT)
     big = GPTConfig.gpt2(dropout=0.0, activation="gelu")
-    translating = "encoder-decoder, 6 + 6 layers of 512"
+    translating = "encoder-decoder"
     return [
         *(
             Workload(
@@ -195,7 +195,7 @@ def workloads() -> list[Workload]:
         *(
             Workload(
                 "training",
-                "GPT, 6 layers of 384",
+                "small GPT",
                 "12 × 256",
                 partial(gpt, small, 12, 256, dtype),
                 dtype,
@@ -205,7 +205,7 @@ def workloads() -> list[Workload]:
         ),
         Workload(
             "training",
-            "GPT-2 small, 12 layers of 768",
+            "GPT-2",
             "1 × 256",
             partial(gpt, big, 1, 256, "float32"),
         ),

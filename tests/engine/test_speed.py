@@ -1,0 +1,218 @@
+"""The page of speed is made from the files of `make bench`, and says what they say."""
+
+import copy
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from engine import speed
+from engine.speed.bars import section as bars
+from engine.speed.rows import Report, megabytes, milliseconds
+
+DOCS = Path(speed.__file__).parents[2]
+REPORTS = speed.kept_reports(DOCS)
+
+
+def contender(role, median, peak=None, **more):
+    found = {"role": role, "difference": 0.0, "peak_bytes": peak}
+    return {**found, "median": median, "lowest": median, **more}
+
+
+def kept_row(family, name, size, ours, other, dtype="float32", length=None, **more):
+    return {
+        "family": family,
+        "name": name,
+        "size": size,
+        "dtype": dtype,
+        "length": length,
+        "ours": "tformer",
+        "best": "F.scaled_dot_product_attention",
+        "ratio": ours["median"] / other["median"],
+        "ratios": {"F.scaled_dot_product_attention": ours["median"] / other["median"]},
+        "contenders": {
+            "tformer": ours,
+            "F.scaled_dot_product_attention": other,
+            **more,
+        },
+    }
+
+
+def attention_row(T, peak, name="causal, forward"):
+    ours = contender("tformer", 0.011 * T, peak)
+    other = contender("peer", 0.01 * T, peak)
+    return kept_row("attention", name, f"T = {T:,}", ours, other, length=T)
+
+
+def kept(*rows, machine="AMD EPYC"):
+    return {
+        "machine": {
+            "name": machine,
+            "kernels": "AVX2",
+            "cores": 2,
+            "threads": 1,
+            "python": "3.11.7",
+        },
+        "versions": {"torch": "2.13.0", "x-transformers": None},
+        "commit": "0123456789",
+        "changed": False,
+        "command": "python tests/benchmarks",
+        "short": False,
+        "date": "2026-01-02",
+        "processor_minutes": 12.3,
+        "rows": list(rows),
+    }
+
+
+def line_of(text, words):
+    """Return the one line of a table that holds these words."""
+    lines = text.replace("\u00a0", " ").split("\n")  # some spaces do not break
+    (line,) = [line for line in lines if words in line]
+    return line
+
+
+def test_the_page_is_what_the_command_writes():
+    """Who edits a number by hand fails here."""
+    assert REPORTS
+    assert (DOCS / speed.PAGE).read_text("utf-8") == speed.page(DOCS)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_output_differed_and_no_path_of_a_machine_is_kept(name):
+    report = REPORTS[name]
+    for row in report.rows:
+        for who, found in row.contenders.items():
+            assert not found.get("disagrees"), (row.whole_name, who)
+    assert "/tmp" not in report.about["command"]
+    assert "--out" not in report.about["command"]
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_ratio_is_that_of_the_contender_we_are_slowest_beside(name):
+    for row in REPORTS[name].rows:
+        if row.ratio is not None:
+            assert row.best is not None
+            assert row.ratio == max(row.ratios.values())
+            assert row.ratios[row.best] == row.ratio
+
+
+def test_a_number_of_a_file_is_on_the_page(tmp_path):
+    (tmp_path / "speed").mkdir()
+    file = tmp_path / "speed" / "cpu.json"
+    file.write_text(
+        json.dumps(kept(attention_row(512, 10**6), attention_row(2048, 4 * 10**6)))
+    )
+    speed.write(tmp_path)
+    text = (tmp_path / "speed.md").read_text("utf-8")
+    line = line_of(text, "| causal, forward, T = 512 | fp32 | F.scaled")
+    assert "| 1.10 | 0.10 |" in line
+    assert "5,632 ms" in line
+    assert "1.0 MB" in line
+    assert "torch 2.13.0; commit `0123456789`; 2026-01-02; 12 minutes" in text
+    assert "times = [5632, 22528]" in text
+
+
+def test_a_row_behind_is_missed_and_a_row_ahead_is_met():
+    ahead = attention_row(512, 10**6)
+    ahead["ratio"] = 1.004  # 1.00 to two digits
+    behind = attention_row(2048, 4 * 10**6)
+    text = bars(Report.of(kept(ahead)))
+    assert line_of(text, "every row in fp32").endswith("| met |")
+    line = line_of(bars(Report.of(kept(ahead, behind))), "every row in fp32")
+    assert "1 of 2 rows" in line
+    assert "missed in 1; by 0.10 in the worst: causal, forward, T = 2,048" in line
+
+
+@pytest.mark.parametrize(
+    ("most", "limit", "linear"),
+    [(80e6, "met", "met"), (240e6, "missed by 40 MB", "missed by 8.00")],
+)
+def test_memory_is_held_to_its_limit_and_to_a_line(most, limit, linear):
+    rows = [attention_row(4096, 20 * 10**6), attention_row(16384, int(most))]
+    text = bars(Report.of(kept(*rows)))
+    assert line_of(text, "at most 200").endswith(f"| {limit} |")
+    assert line_of(text, "linear in T").endswith(f"| {linear} |")
+
+
+@pytest.mark.parametrize(("factor", "told"), [(1.0, "met"), (2.0, "missed by 0.75")])
+def test_a_later_token_may_take_longer_by_the_reading_alone(factor, told):
+    rows = []
+    for T, read in ((128, 0.001), (2048, 0.002)):
+        facts = {"cache_bytes": 6 * T, "formula_bytes": 6 * T}
+        ours = contender("tformer", 0.005 + factor * read, facts=facts)
+        part = contender("part", read)
+        row = kept_row(
+            "decoding",
+            "small GPT, the next token",
+            f"context {T}",
+            ours,
+            contender("peer", 0.01),
+            length=T,
+        )
+        row["contenders"]["the cache read alone"] = part
+        rows.append(row)
+    text = bars(Report.of(kept(*rows)))
+    assert told in line_of(text, "by the reading of the cache alone")
+    assert line_of(text, "the cache takes").endswith("| met |")
+    other = copy.deepcopy(rows)
+    other[1]["contenders"]["tformer"]["facts"]["cache_bytes"] += 4
+    text = bars(Report.of(kept(*other)))
+    assert line_of(text, "the cache takes").endswith("| missed by 4 bytes |")
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(1.03, "met"), (1.2, "missed by 150")])
+def test_an_import_may_take_fifty_milliseconds_more(seconds, told):
+    ours = contender("tformer", seconds, facts={"loaded": []})
+    name = "every name of tformer, beside torch"
+    row = kept_row("import", name, "", ours, contender("peer", 1.0))
+    text = bars(Report.of(kept(row)))
+    assert told in line_of(text, "every name of tformer imported")
+    assert line_of(text, "no import of matplotlib").endswith("| met |")
+
+
+def test_the_figures_for_amd_are_asked_of_amd_alone():
+    row = kept_row(
+        "training",
+        "small GPT",
+        "12 × 256",
+        contender("tformer", 0.9),
+        contender("peer", 1.0),
+    )
+    text = bars(Report.of(kept(row)))
+    assert line_of(text, "training steps in fp32").endswith("| missed by 0.30 |")
+    assert "training steps" not in bars(Report.of(kept(row, machine="Intel Xeon")))
+
+
+def test_numpy_in_tiles_is_held_to_torch_and_to_fifty_megabytes():
+    tiles = {"tformer.reference, in tiles": contender("tformer", 1.5, 49 * 10**6)}
+    row = kept_row(
+        "numpy",
+        "causal attention in NumPy",
+        "T = 2,048",
+        contender("tformer", 9.0),
+        contender("peer", 1.0),
+        **tiles,
+    )
+    text = bars(Report.of(kept(row)))
+    assert "| 1.50 | missed by 0.30 |" in line_of(text, "NumPy's attention in tiles")
+    assert line_of(text, "and less than 50 MB").endswith("| met |")
+
+
+def test_numbers_have_as_many_digits_as_are_read():
+    assert milliseconds(0.000_875_4) == "0.875\u00a0ms"
+    assert milliseconds(0.041_84) == "41.8\u00a0ms"
+    assert milliseconds(1.4302) == "1,430\u00a0ms"
+    assert megabytes(1_212_928) == "1.2\u00a0MB"
+    assert megabytes(285_212_672) == "285\u00a0MB"
+    assert megabytes(None) == "–"
+
+
+def test_a_picture_is_drawn_from_the_numbers_beside_it():
+    text = (DOCS / speed.PAGE).read_text("utf-8")
+    for report in REPORTS.values():
+        for row in report.compared("attention"):
+            if row.name == "causal, forward" and row.dtype == "float32":
+                time = f"{1e3 * row.seconds('tformer'):g}"
+                code = "\n".join(re.findall(r"    times = \[(.*?)\]", text, re.S))
+                assert re.search(rf"\b{re.escape(time)}\b", code), row.whole_name
