@@ -119,6 +119,16 @@ def test_another_device_takes_the_product(convolutions):
     assert not convolutions
 
 
+def test_without_onednn_it_takes_the_product(convolutions, monkeypatch):
+    x, weight = torch.randn(5, 7), torch.randn(11, 7)
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.backends.mkldnn, "enabled", False)
+        linear(x, weight)
+    assert not convolutions
+    linear(x, weight)
+    assert convolutions
+
+
 def test_a_compiler_sees_the_product(convolutions, monkeypatch):
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     linear(torch.randn(5, 7), torch.randn(11, 7))
@@ -126,21 +136,24 @@ def test_a_compiler_sees_the_product(convolutions, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("cpuinfo", "available", "answer"),
+    ("cpuinfo", "missing", "answer"),
     [
-        ("vendor_id : AuthenticAMD", True, True),
-        ("vendor_id : GenuineIntel", True, False),
-        ("vendor_id : AuthenticAMD", False, False),
-        (None, True, False),
+        ("vendor_id : AuthenticAMD", None, True),
+        ("vendor_id : GenuineIntel", None, False),
+        ("vendor_id : AuthenticAMD", "mkldnn", False),
+        ("vendor_id : AuthenticAMD", "mkl", False),
+        (None, None, False),
     ],
 )
-def test_recognises_the_processor(monkeypatch, tmp_path, cpuinfo, available, answer):
+def test_recognises_the_processor(monkeypatch, tmp_path, cpuinfo, missing, answer):
     file = tmp_path / "cpuinfo"
     if cpuinfo is not None:
         file.write_text(cpuinfo)
     monkeypatch.setattr(tformer.fast.linear, "Path", lambda _: Path(file))
     monkeypatch.setattr(tformer.fast.linear.platform, "processor", lambda: "arm")
-    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: available)
+    for name in ("mkldnn", "mkl"):
+        library, there = getattr(torch.backends, name), name != missing
+        monkeypatch.setattr(library, "is_available", lambda there=there: there)
     assert tformer.fast.linear._runs_on_amd.__wrapped__() is answer
 
 
@@ -148,7 +161,8 @@ def test_recognises_the_processor_without_linux(monkeypatch, tmp_path):
     monkeypatch.setattr(tformer.fast.linear, "Path", lambda _: tmp_path / "nothing")
     names = "AMD64 Family 25 Model 1 Stepping 1, AuthenticAMD"
     monkeypatch.setattr(tformer.fast.linear.platform, "processor", lambda: names)
-    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: True)
+    for library in (torch.backends.mkldnn, torch.backends.mkl):
+        monkeypatch.setattr(library, "is_available", lambda: True)
     assert tformer.fast.linear._runs_on_amd.__wrapped__()
 
 

@@ -73,15 +73,20 @@ def _prefers_convolution(x: Tensor, N: int, I: int, O: int) -> bool:
         and x.dtype == torch.float32
         and x.device.type == "cpu"
         and _runs_on_amd()
+        and bool(torch.backends.mkldnn.enabled)  # which a caller may switch off
         and not torch.is_autocast_enabled("cpu")
     )
 
 
 @functools.cache
 def _runs_on_amd() -> bool:
-    """Say whether this is an x86 processor of AMD, with oneDNN built into torch."""
-    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
-        return False
+    """Say whether this is an x86 processor of AMD, and torch has MKL and oneDNN.
+
+    Without MKL `F.linear` goes elsewhere, and there is no slow product to go around.
+    """
+    for library in (torch.backends.mkldnn, torch.backends.mkl):
+        if not library.is_available():
+            return False
     processors = Path("/proc/cpuinfo")
     if processors.exists():
         return "AuthenticAMD" in processors.read_text(errors="replace")
