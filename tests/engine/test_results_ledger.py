@@ -156,22 +156,24 @@ def test_recipes():
     better = {**TODAY, "learning_rate": 0.006, "max_len": 128, "evaluate_every": 900}
     kept = [
         *BOTH,
-        *runs([1.7, 1.72], steps=10_000, seconds=590.0, baseline=NANO),
-        *runs([1.6, 1.61], steps=5000, seconds=580.0, **better),
-        *runs([1.8], steps=500, seconds=100.0, **better),
+        *runs([1.9, 1.92], steps=2000, seconds=120.0, baseline=NANO),
+        *runs([1.7, 1.72], steps=10_000, seconds=570.0, baseline=NANO),
+        *runs([1.6, 1.61], steps=5000, seconds=582.0, **better),
+        *runs([1.8], steps=500, seconds=102.0, **better),
+        *runs([1.2], steps=5500, seconds=601.0, **better),  # too long
+        *runs([1.75], steps=2000, seconds=120.0),  # the preset
     ]
-    assert [recipe.of_recipe(g) for g in grouped(kept)].count(True) == 3
-    page = recipe.section(grouped(kept))
-    assert "lower by 0.105" in page
+    assert [recipe.of_recipe(g) for g in grouped(kept)].count(True) == 5
+    page = recipe.section(grouped(kept)).replace("\u00a0", " ")
+    assert "The best has a loss of 1.605 after 9.7 minutes. nanoGPT's has 1.910" in page
+    assert "2,000 steps, 2.0 minutes and 1.710 after 10,000 steps, 9.5 minutes" in page
     assert "`--positions rotary` `--norm rms`" in page
     assert "evaluate-every 900 --seed 0" in unfolded(page)
-    assert (
-        "| nanoGPT's\u00a0recipe | 1.710<br>(1.700\u00a0to\u00a01.720) | 10,000 |"
-        in page
-    )
-    assert "nothing else was tried" in page
-    assert "12\u00a0×\u00a0128" in page
+    assert "| nanoGPT's recipe | 1.710<br>(1.700 to 1.720) | 10,000 | 9.5 min |" in page
+    assert "| `tformer train text` | 1.750 | 2,000 |" in page
+    assert "12 × 128" in page
     assert "tests/baselines/nanogpt.py train a.txt --steps 10000" in render(kept)
+    assert recipe.section(grouped([*BOTH, *runs([1.7], steps=9, baseline=NANO)])) == ""
 
 
 def test_a_model_with_parts_has_a_short_command_and_a_name():

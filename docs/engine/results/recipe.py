@@ -1,4 +1,4 @@
-"""The best recipe found for a text within ten minutes, beside nanoGPT's own."""
+"""The best recipe found for a text, beside nanoGPT's own: ten minutes at most."""
 
 import statistics
 from collections.abc import Sequence
@@ -15,21 +15,17 @@ from engine.results.groups import (
     task,
 )
 from engine.results.ledger_rows import of_ledger
-from engine.results.numbers import MISSING, SPACE, number, span, table
+from engine.results.numbers import SPACE, number, span, table
+from engine.results.text import NANO
 
 BUDGET = 600  # seconds of one processor, looks at the validation text included
-SHORT = 300  # a try took less
 UNTOLD = ("evaluate_every", "save_every", "keep", "steps")
+HEAD = ["", "loss", "steps", "processor", "parameters", "characters a step", "seeds"]
 
 
 def of_recipe(group: Group) -> bool:
-    """Whether runs are of a recipe: on a text, with more changed than parts and steps.
-
-    nanoGPT's recipe belongs here when it takes other steps than the 2,000 of its own.
-    """
-    if task(group) != "text" or of_ledger(group):
-        return False
-    return "steps" in group[0]["changes"]
+    """Whether runs are of a recipe: on a text, and of no row of the ledger."""
+    return task(group) == "text" and not of_ledger(group) and seconds(group) <= BUDGET
 
 
 def seconds(group: Group) -> float:
@@ -43,48 +39,36 @@ def loss(group: Group) -> float:
 
 
 def section(groups: Sequence[Group]) -> str:
-    """Write the table of the recipes, and that of the tries."""
+    """Write the table of all that was tried, and the command of the best."""
     chosen = sorted((g for g in groups if of_recipe(g)), key=loss)
-    long = [g for g in chosen if seconds(g) >= SHORT]
-    tries = [g for g in chosen if seconds(g) < SHORT]
-    ours = [g for g in long if model(g[0]) == OWN]
-    theirs = [g for g in long if model(g[0]) != OWN]
+    ours = [g for g in chosen if model(g[0]) == OWN and g[0]["changes"]]
+    theirs = [g for g in chosen if model(g[0]) == NANO]
     if not ours or not theirs:
         return ""
     best = ours[0]
-    shorter = seconds(theirs[0]) / 60
-    better = loss(theirs[0]) - loss(best)
-    head = [
-        "",
-        "loss",
-        "steps",
-        "processor",
-        "parameters",
-        "characters a step",
-        "seeds",
-    ]
-    text = (
-        "\n## The best recipe of ten minutes { #recipe }\n\nWhat one processor makes "
-        f"of the text in {BUDGET // 60} minutes, looks at the validation included. "
-        "nanoGPT's recipe is as above, but with as many steps as fit into the time; "
-        "its learning rate falls over all of them. It took "
-        f"{shorter:.1f}{SPACE}minutes. The best recipe that we found has a loss lower "
-        f"by {better:.3f}. The loss is that of all of the validation text, cut into "
-        "windows as long as the model's context: a longer context is part of the "
-        "recipe, and makes each prediction easier.\n\n"
-        + table(head, [_row(g) for g in [*ours, *theirs]], right=range(1, 7))
-        + "\nOur recipe:\n\n```bash\n"
+    told = " and ".join(
+        f"{loss(g):.3f} after {steps(g):,} steps, {_minutes(g)}"
+        for g in sorted(theirs, key=steps)
+    )
+    return (
+        "\n## The best recipe of ten minutes { #recipe }\n\nEvery recipe for the text "
+        f"that we tried in at most {BUDGET // 60} minutes of one processor, looks at "
+        f"the validation text included. The best has a loss of {loss(best):.3f} after "
+        f"{_minutes(best)}. nanoGPT's has {told}: its learning rate falls over as many "
+        "steps as it makes. Nothing else was tried; one seed decides little between "
+        "two that are close. The loss is that of all of the validation text, cut into "
+        "windows as long as the model's context. A longer context is part of a recipe, "
+        "and makes each prediction easier.\n\n"
+        + table(HEAD, [_row(g) for g in chosen], right=range(1, 7))
+        + "\nThe best again, for any seed:\n\n```bash\n"
         + folded(command(best[0]))
         + "\n```\n"
+        + machines(chosen)
     )
-    if tries:
-        text += (
-            "\nIt was chosen by shorter tries, and by what helps in the "
-            "[ledger](#ledger). All of them stand here; nothing else was tried. One "
-            "seed decides little between two that are close:\n\n"
-            + table(head, [_row(g) for g in tries], right=range(1, 7))
-        )
-    return text + machines(chosen)
+
+
+def _minutes(group: Group) -> str:
+    return f"{seconds(group) / 60:.1f}{SPACE}minutes"
 
 
 def _row(group: Group) -> list[str]:
@@ -93,10 +77,10 @@ def _row(group: Group) -> list[str]:
     told = number(loss(group), ".3f")
     told += f"<br>({span(values, '.3f')})" if len(values) > 1 else ""
     return [
-        "nanoGPT's recipe" if model(run) != OWN else _options(group),
+        NANO if model(run) != OWN else _options(group),
         told,
         f"{steps(group):,}",
-        f"{seconds(group) / 60:.1f}{SPACE}min",
+        _minutes(group).replace("minutes", "min"),
         f"{run['result']['parameters']:,}",
         f"{s['batch_size']}{SPACE}×{SPACE}{s['max_len']}",
         str(len(group)),
@@ -114,4 +98,4 @@ def _options(group: Group) -> str:
             words.append(f"--{option}" if value else f"--no-{option}")
         else:
             words.append(f"--{option} {value}")
-    return " ".join(f"`{word}`" for word in words) or MISSING
+    return " ".join(f"`{word}`" for word in words) or "`tformer train text`"
