@@ -13,6 +13,7 @@ from pieces import in_pieces, splits
 from small_models import SIZES, V, small_gpt
 from tformer import GPT, greedy, record_weights, sample
 from tformer.files import SEAL, sealed
+from tformer.models.attention_parts import LatentParts, RotaryParts
 from tformer.models.by_name import make_config
 from tformer.models.causal_config import CausalLMConfig, Parts
 from tformer.models.causal_lm import CausalLM
@@ -31,7 +32,7 @@ ALL = {
     "sinusoidal": {"positions": "sinusoidal"},
     "ALiBi": {"positions": "alibi", "window": 4, "global_every": 2},
     "T5": {"positions": "t5", "score_scale": 1.0, "feed_forward": "relu"},
-    "Qwen 3": {"qk_norm": True, "rotary_base": 1e6},
+    "Qwen 3": {"qk_norm": True, "rotary": RotaryParts(base=1e6)},
     "Gemma 2": {
         "norm": "rms_plus_one",
         "placement": "sandwich",
@@ -43,6 +44,21 @@ ALL = {
         "logit_cap": 3.0,
         "scale_embedding": True,
     },
+    "Llama 3.1": {
+        "rotary": RotaryParts(
+            base=5e5, scaling="llama3", scale=8, trained_len=5, low=0.5, high=2
+        )
+    },
+    "Gemma 3": {
+        "rotary": RotaryParts(base=1e6, local_base=1e4, scaling="linear", scale=8.0),
+        "norm": "rms_plus_one",
+        "placement": "sandwich",
+        "qk_norm": True,
+        "window": 2,
+        "global_every": 2,
+    },
+    "YaRN": {"rotary": RotaryParts(scaling="yarn", scale=4, trained_len=8, high=2)},
+    "latent": {"latent": LatentParts(kv_rank=6, q_rank=5, rotary_dim=4, value_dim=7)},
     "gpt-oss": {"window": 3, "global_every": 2, "sinks": True},
     "post-norm": {"placement": "post", "feed_forward": "relu2"},
     "Mixtral": {"experts": ExpertParts(num_experts=5)},
@@ -52,7 +68,8 @@ every_kind = pytest.mark.parametrize("parts", ALL.values(), ids=ALL)
 
 
 def small(parts=None, **changes) -> CausalLM:
-    sizes = {**SMALL, "num_kv_heads": 2, "head_dim": 8, **changes}
+    kv_heads = None if "latent" in (parts or {}) else 2
+    sizes = {**SMALL, "num_kv_heads": kv_heads, "head_dim": 8, **changes}
     return CausalLM(CausalLMConfig(**sizes, parts=Parts(**(parts or {})))).eval()
 
 
@@ -154,7 +171,8 @@ def test_every_split(parts, randomised, ids):
         # Of 2 heads of 8 in 3 layers; with a window a layer keeps two windows at most.
         windows = [model.config.parts.window_of(layer) or T for layer in range(3)]
         tokens = sum(min(T, 2 * window) for window in windows)
-        assert cache.nbytes == 8 * 2 * B * tokens * 2 * 8
+        kept = 6 + 4 if "latent" in parts else 2 * 2 * 8  # numbers of a token
+        assert cache.nbytes == 8 * B * tokens * kept
 
 
 @every_kind
@@ -417,8 +435,6 @@ class TestConfig:
                 "feed_forward ('silu') must be one of relu, gelu, gelu_tanh, relu2, "
                 "glu, reglu, geglu, geglu_tanh, swiglu",
             ),
-            ({"rotary_layout": "half"}, "layout ('half') must be one of pairs, halves"),
-            ({"rotary_base": 1.0}, "rotary_base (1.0) must be above 1 and finite"),
             ({"window": 0}, "window (0) must be at least 1"),
             ({"softcap": 0.0}, "softcap (0.0) must be above 0 and finite"),
             ({"logit_cap": math.inf}, "logit_cap (inf) must be above 0 and finite"),

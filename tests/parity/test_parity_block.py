@@ -204,7 +204,8 @@ def their_name(name, placement):
 def loaded(theirs, **parts):
     """Make a `CausalLM` of a model's config and weights."""
     c = theirs.config
-    p = Parts(**parts, rotary_base=c.rope_parameters["rope_theta"])
+    rotary = parts.pop("rotary", None) or {"base": c.rope_parameters["rope_theta"]}
+    p = Parts(**parts, rotary=rotary)
     ours = CausalLM(
         CausalLMConfig(
             vocab_size=c.vocab_size,
@@ -261,7 +262,7 @@ def test_llama_with_a_mistake_is_found():
     theirs = transformers.LlamaForCausalLM(config)
     _, ids, wanted = compare(theirs)
     for mistake in (
-        {"rotary_layout": "pairs"},
+        {"rotary": {"base": 500.0, "layout": "pairs"}},
         {"feed_forward": "geglu"},
         {"norm": "rms_plus_one"},
         {"window": T - 1},

@@ -37,7 +37,8 @@ PANELS = {
     "Model": "model d_model num_heads num_layers d_ff max_len dropout bias norm_first "
     "without",
     "Parts of a language model": "positions norm placement feed_forward experts "
-    "top_k shared_experts kv_heads qk_norm window global_every sinks softcap logit_cap",
+    "top_k shared_experts kv_rank kv_heads qk_norm window global_every sinks softcap "
+    "logit_cap",
     "Data": "examples vocabulary vocab_size batch_size batch_tokens",
     "Training": "steps accumulate optimizer learning_rate schedule warmup_steps "
     "weight_decay beta2 clip_norm smoothing precision compile seed",

@@ -1,18 +1,21 @@
 """The sizes of a language model, and the parts that it is built with."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from tformer.checks import check_divisible, check_positive
+from tformer.models.attention_parts import LatentParts, RotaryParts
 from tformer.models.config import check_shared
 from tformer.models.expert_parts import ExpertParts
+from tformer.models.nested import finite_above, nested
 from tformer.nn.block import PLACEMENTS
 from tformer.nn.feed_forward import ACTIVATIONS
 from tformer.nn.gated import GATES
-from tformer.nn.rotary import check_layout
 
+NESTED = {"rotary": RotaryParts, "latent": LatentParts, "experts": ExpertParts}
+# What lay in `Parts` itself before it had a place of its own.
+MOVED = {"rotary_base": "base", "rotary_layout": "layout"}
 POSITIONS = ("rotary", "learned", "sinusoidal", "alibi", "t5", "none")
 NORMS = ("rms", "rms_plus_one", "layer")
 
@@ -24,8 +27,8 @@ class Parts:
     Args:
         positions: "rotary"; "learned" or "sinusoidal", added to the tokens; "alibi" or
             "t5", added to the scores by distance; or "none".
-        rotary_base: the base of the angles, `rope_theta` in configs.
-        rotary_layout: which numbers make a pair: "halves" or "pairs".
+        rotary: how rotary positions turn: base, layout, scaling.
+        latent: in place of keys and values a short vector; None for heads of them.
         norm: "rms", "rms_plus_one" (Gemma's 1 + w) or "layer".
         placement: of the norms: "pre", "sandwich" or "post".
         feed_forward: an activation, "relu", "gelu", "gelu_tanh" or "relu2"; or a gate,
@@ -43,14 +46,14 @@ class Parts:
         scale_embedding: multiply embedded tokens by √D, as the paper and Gemma do.
 
     Raises:
-        TypeError: a flag is not a bool, a size not an int, or `experts` no
-            `ExpertParts`.
+        TypeError: a flag is not a bool, a size not an int, or a nested part of
+            another class.
         ValueError: a value is out of its range, or does nothing beside the others.
     """
 
     positions: str = "rotary"
-    rotary_base: float = 10_000.0
-    rotary_layout: str = "halves"
+    rotary: RotaryParts = field(default_factory=RotaryParts)
+    latent: LatentParts | None = None
     norm: str = "rms"
     placement: str = "pre"
     feed_forward: str = "swiglu"
@@ -69,34 +72,43 @@ class Parts:
         _one_of("norm", self.norm, NORMS)
         _one_of("placement", self.placement, PLACEMENTS)
         _one_of("feed_forward", self.feed_forward, (*ACTIVATIONS, *GATES))
-        check_layout(self.rotary_layout)
-        if isinstance(self.experts, Mapping):  # of `dataclasses.asdict`, or of JSON
-            object.__setattr__(
-                self, "experts", _made(ExpertParts, "experts", self.experts)
-            )
-        if not isinstance(self.experts, ExpertParts | None):
-            kind = type(self.experts).__name__
-            raise TypeError(f"experts must be ExpertParts, not {kind}")
-        if not 1 < self.rotary_base < math.inf:
-            raise ValueError(
-                f"rotary_base ({self.rotary_base}) must be above 1 and finite"
-            )
+        for name, kind in NESTED.items():  # of `dataclasses.asdict`, or of JSON
+            if name == "rotary" or getattr(self, name) is not None:
+                part = nested(kind, name, getattr(self, name))
+                object.__setattr__(self, name, part)
         for name in ("qk_norm", "sinks", "scale_embedding"):
             if not isinstance(getattr(self, name), bool):
-                kind = type(getattr(self, name)).__name__
-                raise TypeError(f"{name} must be a bool, not {kind}")
+                given = type(getattr(self, name)).__name__
+                raise TypeError(f"{name} must be a bool, not {given}")
         for name in ("window", "global_every"):
             if getattr(self, name) is not None:
                 check_positive(**{name: getattr(self, name)})
         for name in ("softcap", "logit_cap", "score_scale"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise ValueError(f"{name} ({value}) must be above 0 and finite")
+            if getattr(self, name) is not None:
+                value = finite_above(0, name, getattr(self, name))
+                object.__setattr__(self, name, value)
+        if self.rotary.local_base is not None and self.window is None:
+            raise ValueError(
+                f"local_base ({self.rotary.local_base}) needs a window: it is of the "
+                "layers that have one"
+            )
+        if self.latent is not None:
+            self._check_latent()
         if self.global_every is not None and self.window is None:
             raise ValueError(
                 f"global_every ({self.global_every}) needs a window, which the other "
                 "layers have"
             )
+
+    def _check_latent(self) -> None:
+        if self.positions != "rotary":
+            raise ValueError(
+                f"positions ({self.positions!r}) must be 'rotary' for latent attention"
+            )
+        for name in ("qk_norm", "window", "sinks", "softcap"):
+            value = getattr(self, name)
+            if value is not None and value is not False:
+                raise ValueError(f"{name} ({value}) is not for latent attention")
 
     @property
     def gated(self) -> bool:
@@ -161,13 +173,16 @@ class CausalLMConfig:
         if not isinstance(self.parts, Parts):
             raise TypeError(f"parts must be Parts, not {type(self.parts).__name__}")
         check_shared(self)
-        if not 0 < self.logit_scale < math.inf:
-            raise ValueError(
-                f"logit_scale ({self.logit_scale}) must be above 0 and finite"
-            )
+        for name in ("logit_scale", "eps"):
+            value = finite_above(0, name, getattr(self, name))
+            object.__setattr__(self, name, value)
         if self.head_dim is None:
             check_divisible(d_model=self.d_model, num_heads=self.num_heads)
-        if self.parts.positions == "rotary" and self.width_of_head % 2:
+        if self.parts.latent is not None and self.num_kv_heads is not None:
+            raise ValueError(
+                f"num_kv_heads ({self.num_kv_heads}) is not for latent attention"
+            )
+        if self.parts.positions == "rotary" and self.turned_width % 2:
             raise ValueError(
                 f"head_dim ({self.width_of_head}) must be even for rotary positions: "
                 "two numbers make a pair"
@@ -179,6 +194,12 @@ class CausalLMConfig:
     def width_of_head(self) -> int:
         """`head_dim`, or D / H."""
         return self.head_dim or self.d_model // self.num_heads
+
+    @property
+    def turned_width(self) -> int:
+        """How many numbers of a query are turned by rotary positions."""
+        latent, width = self.parts.latent, self.width_of_head
+        return width if latent is None else latent.turned(width)
 
     @property
     def inner_width(self) -> int:
@@ -206,15 +227,11 @@ def parts_of(values: Mapping[str, Any]) -> Parts:
     Raises:
         ValueError: there is no such part, or a value is out of its range.
     """
-    parts: Parts = _made(Parts, "parts", values)
+    old = {new: values[name] for name, new in MOVED.items() if name in values}
+    if old and "rotary" not in values:
+        values = {n: x for n, x in values.items() if n not in MOVED} | {"rotary": old}
+    parts: Parts = nested(Parts, "parts", values)
     return parts
-
-
-def _made(kind: type[Any], name: str, values: Mapping[str, Any]) -> Any:
-    unknown = sorted(values.keys() - {each.name for each in fields(kind)})
-    if unknown:
-        raise ValueError(f"{name} has an unknown {unknown[0]!r}")
-    return kind(**values)
 
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:

@@ -18,6 +18,7 @@ from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.experts import Experts
 from tformer.nn.feed_forward import FeedForward
 from tformer.nn.gated import GatedFeedForward
+from tformer.nn.latent import LatentAttention
 from tformer.nn.model_cache import StackCache
 from tformer.nn.norm import LayerNorm
 from tformer.nn.positions import (
@@ -50,16 +51,20 @@ class CausalLM(nn.Module):
         )
         self.positions = make_positions(c)
         self.dropout = nn.Dropout(c.dropout)
-        rotary, relative = make_rotary(c), make_relative(c)  # one for all layers
+        # One for all layers, or with a base of their own one for those with a window.
+        rotary, relative = make_rotary(c), make_relative(c)
+        own = c.parts.rotary.local_base is not None
+        local = make_rotary(c, local=True) if own else rotary
+        windows = [c.parts.window_of(layer) for layer in range(c.num_layers)]
         self.blocks = nn.ModuleList(
             Block(
-                make_attention(c, layer, rotary, relative),
+                make_attention(c, window, local if window else rotary, relative),
                 make_feed_forward(c),
                 partial(make_norm, c, c.d_model),
                 placement=c.parts.placement,
                 dropout=c.dropout,
             )
-            for layer in range(c.num_layers)
+            for window in windows
         )
         # Post-norm ends each block with a norm already.
         self.norm = None if c.parts.placement == "post" else make_norm(c, c.d_model)
@@ -128,12 +133,17 @@ def make_positions(c: CausalLMConfig) -> nn.Module | None:
     return None
 
 
-def make_rotary(c: CausalLMConfig) -> RotaryPositions | None:
-    """Make what turns queries and keys, if anything does."""
+def make_rotary(c: CausalLMConfig, *, local: bool = False) -> RotaryPositions | None:
+    """Make what turns queries and keys, if anything does; `local`: with a window."""
+    r = c.parts.rotary
     if c.parts.positions != "rotary":
         return None
-    frequencies = rotary_frequencies(c.width_of_head, base=c.parts.rotary_base)
-    return RotaryPositions(frequencies, layout=c.parts.rotary_layout)
+    if local and r.local_base is not None:
+        return RotaryPositions(
+            rotary_frequencies(c.turned_width, base=r.local_base), layout=r.layout
+        )
+    scaled, factor = r.scaled(rotary_frequencies(c.turned_width, base=r.base))
+    return RotaryPositions(scaled, factor=factor, layout=r.layout)
 
 
 def make_relative(c: CausalLMConfig) -> nn.Module | None:
@@ -152,11 +162,25 @@ def make_norm(c: CausalLMConfig, width: int) -> nn.Module:
 
 def make_attention(
     c: CausalLMConfig,
-    layer: int,
+    window: int | None,
     rotary: RotaryPositions | None,
     relative: nn.Module | None,
 ) -> nn.Module:
     """Make the attention of a layer."""
+    latent = c.parts.latent
+    if latent is not None and rotary is not None:
+        return LatentAttention(
+            c.d_model,
+            c.num_heads,
+            kv_rank=latent.kv_rank,
+            head_dim=c.width_of_head,
+            rotary=rotary,
+            value_dim=latent.value_dim,
+            q_rank=latent.q_rank,
+            eps=c.eps,
+            dropout=c.dropout,
+            scale=c.parts.score_scale,
+        )
     return SelfAttention(
         c.d_model,
         c.num_heads,
@@ -167,7 +191,7 @@ def make_attention(
         rotary=rotary,
         relative=relative,
         qk_norm=partial(make_norm, c) if c.parts.qk_norm else None,
-        window=c.parts.window_of(layer),
+        window=window,
         sinks=c.parts.sinks,
         softcap=c.parts.softcap,
         scale=c.parts.score_scale,

@@ -38,7 +38,7 @@ def scale_ntk(frequencies: Tensor, scale: float) -> Tensor:
     """
     _check_scale(scale)
     _check_two(frequencies)
-    step = torch.arange(len(frequencies)).to(frequencies) / (len(frequencies) - 1)
+    step = _numbers(frequencies) / (len(frequencies) - 1)
     return frequencies / scale**step  # step: 0 for the fastest pair, 1 for the slowest
 
 
@@ -108,7 +108,7 @@ def scale_yarn(
     _check_scale(scale)
     _check_turns(trained_len, low, high)
     _check_two(frequencies)
-    pair = torch.arange(len(frequencies)).to(frequencies)
+    pair = _numbers(frequencies)
 
     def pair_with(turns: float) -> float:  # L θᵢ = 2π · turns, solved for i
         log_of_step = math.log(frequencies[1].item() / frequencies[0].item())
@@ -139,6 +139,11 @@ def yarn_factor(scale: float, mscale: float = 1.0) -> float:
     """
     _check_scale(scale)
     return 0.1 * mscale * math.log(scale) + 1
+
+
+def _numbers(frequencies: Tensor) -> Tensor:
+    """Count 0, 1, 2, … where the frequencies are: also where torch's device is meta."""
+    return torch.arange(len(frequencies), device=frequencies.device).to(frequencies)
 
 
 def _check_scale(scale: float) -> None:

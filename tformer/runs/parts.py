@@ -7,6 +7,7 @@ other parts are those of GPT: so one part can be compared with none.
 from typing import Any
 
 from tformer.checks import check_at_least_0, check_positive
+from tformer.models.attention_parts import LatentParts
 from tformer.models.causal_config import Parts
 from tformer.models.expert_parts import ExpertParts
 
@@ -20,6 +21,7 @@ OF_GPT: dict[str, Any] = {
     "experts": None,
     "top_k": None,
     "shared_experts": None,
+    "kv_rank": None,
     "kv_heads": None,
     "qk_norm": False,
     "window": None,
@@ -60,9 +62,11 @@ def parts_of(settings: Any) -> Parts:
         TypeError: a size is not an int, or a flag not a bool.
         ValueError: a part is unknown, out of its range, or does nothing.
     """
-    names = OF_GPT.keys() - OF_EXPERTS.keys() - set(OF_CONFIG)
+    names = OF_GPT.keys() - OF_EXPERTS.keys() - {"kv_rank", *OF_CONFIG}
+    rank = settings.kv_rank
     return Parts(
         experts=_experts_of(settings),
+        latent=None if rank is None else LatentParts(kv_rank=rank),
         **{name: getattr(settings, name) for name in names},
     )
 
@@ -102,7 +106,9 @@ def check_parts(settings: Any) -> None:
         return
     parts = parts_of(s)
     width = s.d_model / s.num_heads
-    if parts.positions == "rotary" and width % 2:
+    if s.kv_rank is not None and s.kv_heads is not None:
+        raise ValueError(f"kv_heads ({s.kv_heads}) is not for kv_rank ({s.kv_rank})")
+    if parts.positions == "rotary" and parts.latent is None and width % 2:
         raise ValueError(
             "positions ('rotary') need heads of an even width: d_model "
             f"({s.d_model}) / num_heads ({s.num_heads}) is {width:g}"

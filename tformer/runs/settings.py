@@ -42,6 +42,7 @@ class RunSettings:
             of which each token uses a few.
         top_k: how many of the experts a token uses: 2 if not given.
         shared_experts: so many more, as one network, which every token uses.
+        kv_rank: in place of keys and values keep one vector of this width for a token.
         kv_heads: key/value heads; divides num_heads.
         qk_norm: normalise each query and each key.
         window: how many tokens a query sees, itself included.
@@ -99,6 +100,7 @@ class RunSettings:
     experts: int | None = None
     top_k: int | None = None
     shared_experts: int | None = None
+    kv_rank: int | None = None
     kv_heads: int | None = None
     qk_norm: bool = False
     window: int | None = None

@@ -18,7 +18,7 @@ _POSITIVE = (
     *("steps", "batch_size", "accumulate", "evaluate_every", "evaluate_examples"),
     *("save_every", "keep", "test_examples"),
 )
-_POSITIVE_OR_NONE = ("batch_tokens", "d_ff", "kv_heads")
+_POSITIVE_OR_NONE = ("batch_tokens", "d_ff", "kv_heads", "kv_rank")
 _FLAGS = ("bias", "norm_first", "qk_norm", "sinks", "compile")
 
 

@@ -182,7 +182,8 @@ def _on_meta(config: ModelConfig, tensors: int) -> tuple[type, dict[str, Tensor]
         if many and value > tensors:  # which would take its time
             raise ValueError(f"{name} ({value}) cannot be: there are {tensors} tensors")
     # The angles of rotary positions are computed at once, on meta too.
-    width = getattr(config, "width_of_head", 0)
+    widths = ("width_of_head", "turned_width")
+    width = max(getattr(config, name, 0) for name in widths)
     if width > WIDEST_HEAD:
         raise ValueError(f"heads of a width of {width} cannot be")
     # On meta torch would load its compiler, a second, to compute what is not learned.
