@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tformer.generate.prefix import Prefix
     from tformer.generate.sampling import sample
     from tformer.generate.speculative import speculative_sample
+    from tformer.models.attention_parts import LatentParts, RotaryParts
     from tformer.models.bert import BERT, BERTConfig
     from tformer.models.causal_config import CausalLMConfig, Parts
     from tformer.models.causal_lm import CausalLM
@@ -132,6 +133,7 @@ __all__ = [
     "GatedFeedForward",
     "KeyValueCache",
     "LatentAttention",
+    "LatentParts",
     "LayerNorm",
     "LearnedPositionalEmbedding",
     "LinearAttention",
@@ -144,6 +146,7 @@ __all__ = [
     "RelativeBias",
     "Residual",
     "RollingCache",
+    "RotaryParts",
     "RotaryPositions",
     "SelfAttention",
     "SinusoidalPositionalEncoding",
@@ -260,6 +263,7 @@ _NAMES_OF = {
     "models.bert": ["BERT", "BERTConfig"],
     "models.causal_config": ["CausalLMConfig", "Parts"],
     "models.causal_lm": ["CausalLM"],
+    "models.attention_parts": ["LatentParts", "RotaryParts"],
     "models.expert_parts": ["ExpertParts"],
     "training.loss": ["label_smoothed_cross_entropy"],
     "training.schedule": ["inverse_sqrt_schedule"],

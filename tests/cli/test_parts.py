@@ -6,6 +6,7 @@ import shutil
 import pytest
 import torch
 
+from tformer.models.attention_parts import LatentParts
 from tformer.models.causal_config import Parts
 from tformer.models.causal_lm import CausalLM
 from tformer.models.expert_parts import ExpertParts
@@ -139,6 +140,21 @@ def test_a_run_with_experts(tformer, small, runs, tmp_path):
     assert (run / "model.safetensors").read_bytes() == weights
 
 
+def test_a_run_with_latent_attention(tformer, small, runs, tmp_path):
+    words = [*small(max_len=17, steps=2, warmup_steps=0, kv_rank=5), "--quiet"]
+    run, text = tmp_path / "run", runs["text"]
+    said = tformer("train", "text", text, *words, "--positions", "rotary", "-o", run)
+    assert said.code == 0, said.err
+    model = load_checkpoint(run / "model.safetensors").model
+    assert model.config.parts.latent == LatentParts(kv_rank=5)
+    assert ["kv-rank", "5"] in [
+        x.split() for x in tformer("info", run).out.splitlines()
+    ]
+    assert tformer("generate", run, "--prompt", "To be", "--tokens", 40).code == 0
+    out = tmp_path / "a.svg"
+    assert tformer("attend", run, "To be", "-o", out).code == 0
+
+
 @pytest.mark.parametrize("kind", ["alibi", "t5"])
 def test_positions_in_the_scores(tformer, small, runs, tmp_path, kind):
     """Trained, shown, and further than max_len; the table of T5 has been learned."""
@@ -179,6 +195,12 @@ def test_positions_in_the_scores(tformer, small, runs, tmp_path, kind):
         (["--shared-experts", "1"], "shared_experts (1) needs experts"),
         (["--experts", "4", "--shared-experts", "-1"], "shared_experts (-1) must be"),
         (["--experts", "4", "--model", "gpt"], "experts (4) is for model 'causal-lm'"),
+        (["--kv-rank", "0", "--positions", "rotary"], "kv_rank (0) must be at least 1"),
+        (["--kv-rank", "8"], "positions ('learned') must be 'rotary' for latent att"),
+        (
+            ["--kv-rank", "8", "--kv-heads", "2", "--positions", "rotary"],
+            "kv_heads (2) is not for kv_rank (8)",
+        ),
         (["--window", "many"], "should be a valid integer"),
         (
             ["--positions", "rotary", "--d-model", "12"],

@@ -91,6 +91,7 @@ OF_PARTS = {
     "experts": 3,
     "top_k": 1,
     "shared_experts": 1,
+    "kv_rank": 4,
     "kv_heads": 1,
     "qk_norm": True,
     "window": 3,
@@ -140,11 +141,19 @@ def with_parts(tmp_path_factory) -> Path:
     return folder / "run"
 
 
-@pytest.mark.parametrize("name", OF_PARTS)
+@pytest.mark.parametrize("name", sorted(OF_PARTS.keys() - {"kv_rank"}))
 def test_those_of_parts_too(with_parts, tmp_path, name):
     path = Path(shutil.copytree(with_parts, tmp_path / "run"))
     change(path, **{name: OF_PARTS[name]})
     with pytest.raises(RunError, match=f"config.json has {name} "):
+        go_on(path)
+
+
+def test_nor_may_the_latents_be_wider(tmp_path):
+    path, parts = tmp_path / "run", {"positions": "rotary", "kv_rank": 3}
+    stop_after(path, small_text_settings(tmp_path, **parts), 5)
+    change(path, kv_rank=OF_PARTS["kv_rank"])
+    with pytest.raises(RunError, match="config.json has kv_rank 4, but"):
         go_on(path)
 
 
