@@ -153,7 +153,7 @@ def test_nor_may_the_latents_be_wider(tmp_path):
     path, parts = tmp_path / "run", {"positions": "rotary", "kv_rank": 3}
     stop_after(path, small_text_settings(tmp_path, **parts), 5)
     change(path, kv_rank=OF_PARTS["kv_rank"])
-    with pytest.raises(RunError, match="config.json has kv_rank 4, but"):
+    with pytest.raises(RunError, match=r"config\.json has kv_rank 4, but"):
         go_on(path)
 
 

@@ -1,5 +1,6 @@
 """What the attention of a `CausalLM` is: how it turns, and what its cache keeps."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from tformer.nn.rotary_scaling import (
     yarn_factor,
 )
 
-SCALINGS = {
+SCALINGS: dict[str, Callable[..., Tensor]] = {
     "linear": scale_linear,
     "ntk": scale_ntk,
     "llama3": scale_llama3,
