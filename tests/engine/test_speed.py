@@ -184,19 +184,24 @@ def test_the_figures_for_amd_are_asked_of_amd_alone():
     assert "training steps" not in bars(Report.of(kept(row, machine="Intel Xeon")))
 
 
-def test_numpy_in_tiles_is_held_to_torch_and_to_fifty_megabytes():
-    tiles = {"tformer.reference, in tiles": contender("tformer", 1.5, 49 * 10**6)}
+def test_numpy_is_held_to_torch_and_to_fifty_megabytes():
     row = kept_row(
         "numpy",
         "causal attention in NumPy",
         "T = 2,048",
-        contender("tformer", 9.0),
+        contender("tformer", 1.5, 49 * 10**6),
         contender("peer", 1.0),
-        **tiles,
     )
     text = bars(Report.of(kept(row)))
-    assert "| 1.50 | missed by 0.30 |" in line_of(text, "NumPy's attention in tiles")
+    assert "| 1.50 | missed by 0.30 |" in line_of(text, "| attention in NumPy")
     assert line_of(text, "and less than 50 MB").endswith("| met |")
+
+
+def test_the_chapter_about_it_is_named_once_it_is_there(tmp_path):
+    (tmp_path / "chapters").mkdir()
+    assert "chapters/" not in speed.page(tmp_path)
+    (tmp_path / "chapters" / "making-it-fast.md").write_text("# Making it fast\n")
+    assert "[Making it fast](chapters/making-it-fast.md)" in speed.page(tmp_path)
 
 
 def test_numbers_have_as_many_digits_as_are_read():

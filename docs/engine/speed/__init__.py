@@ -12,7 +12,7 @@ page          the order of the page
 import json
 from pathlib import Path
 
-from engine.speed.page import render
+from engine.speed.page import CHAPTER, render
 from engine.speed.rows import Report
 
 __all__ = ["kept_reports", "page", "write"]
@@ -29,7 +29,7 @@ def kept_reports(docs: Path) -> dict[str, Report]:
 
 def page(docs: Path) -> str:
     """Make the page from what is kept."""
-    return render(kept_reports(docs))
+    return render(kept_reports(docs), chapter=(docs / CHAPTER).exists())
 
 
 def write(docs: Path) -> None:

@@ -72,10 +72,16 @@ form is among the tests, and fails when a ratio falls behind its bound.
 """
 
 
-def render(reports: Mapping[str, Report]) -> str:
-    """Write the page from what is kept."""
+CHAPTER = "chapters/making-it-fast.md"
+TRIED = f"""
+What was tried to make it fast, and what each step gains: [Making it fast]({CHAPTER}).
+"""
+
+
+def render(reports: Mapping[str, Report], *, chapter: bool) -> str:
+    """Write the page from what is kept; `chapter` says whether CHAPTER is there."""
     parts = [_part(stem, report) for stem, report in reports.items()]
-    return "".join([HEAD, *parts, FOOT])
+    return "".join([HEAD, TRIED * chapter, *parts, FOOT])
 
 
 def _part(stem: str, report: Report) -> str:
