@@ -67,6 +67,7 @@ def test_of_too_few_or_too_many_there_is_none(count):
 def test_signs():
     assert signed(-0.0471) == "−0.047"
     assert signed(0.5, 1) == "+0.5"
+    assert signed(-0.0002) == "+0.000"
 
 
 @pytest.mark.parametrize(
@@ -149,6 +150,9 @@ def test_the_picture_has_the_numbers():
     page = ledger.section(grouped([*BOTH, *near, *far]))
     assert "Too far to be drawn: the block of today −0.500, sinusoids +1.000" in page
     assert "names = [\n        'sinks',\n    ]\n    means = [0.0133]" in page
+    assert "Of these there are fewer" not in page
+    short = ledger.section(grouped([*BOTH, *near[:2], *far]))
+    assert "Of these there are fewer than 3: sinks. A part" in short
     assert ledger.section(grouped(runs([2.0], **GPT))) == ""
 
 

@@ -51,8 +51,8 @@ validation text, in nats a character. The GPT has {loss}.
 A *difference* is the loss minus that of the model without the exchange: below 0 is
 better. It is taken seed by seed, since a seed decides the order of the text for both.
 The interval is Student's, at 95 %, around the mean of these differences; so few make it
-wide. A part *helps* or *hurts* if its interval lies on one side of 0, else its effect
-*does not show*. Of {count} rows one or two would help or hurt by chance.
+wide.{fewer} A part *helps* or *hurts* if its interval lies on one side of 0, else its
+effect *does not show*. Of {count} rows one or two would help or hurt by chance.
 
 {told}
 
@@ -108,6 +108,7 @@ def section(groups: Sequence[Group]) -> str:
         loss=_loss(gpt),
         count=len(rows),
         told=told,
+        fewer=_fewer(rows, len(gpt)),
         parameters=gpt[0]["result"]["parameters"],
         context=gpt[0]["settings"]["max_len"],
     )
@@ -146,6 +147,11 @@ def _named(rows: Sequence[Row], kind: str) -> str:
             at = " in the block of today" * (r.at == "today")
             found.append(f"{r.name}{whose}{at} ({signed(paired(r.apart)[0])})")
     return "; ".join(found) or "nothing"
+
+
+def _fewer(rows: Sequence[Row], seeds: int) -> str:
+    few = [r.name for r in rows if len(r.apart) < seeds]
+    return f" Of these there are fewer than {seeds}: {', '.join(few)}." if few else ""
 
 
 def _without_time(rows: Sequence[Row]) -> str:
@@ -197,7 +203,8 @@ def _picture(rows: Sequence[Row]) -> str:
     beyond = [f"{r.name} {signed(paired(r.apart)[0])}" for r in shown if r not in seen]
     far = f" Too far to be drawn: {', '.join(beyond)}." if beyond else ""
     told = ", ".join(
-        f"{r.name} {signed(mean)}" for r, (mean, _) in zip(seen, pairs, strict=True)
+        f"{name} {signed(mean)}".replace("\n", " ")
+        for name, (mean, _) in zip(names, pairs, strict=True)
     )
     return PICTURE.format(
         names=items(names, "names"),

@@ -52,7 +52,7 @@ def paired(differences: Sequence[float]) -> tuple[float, float]:
 
 def signed(value: float, digits: int = 3) -> str:
     """Write a difference with its sign, and with a minus that is one."""
-    return f"{value:+.{digits}f}".replace("-", "−")
+    return f"{round(value, digits) + 0.0:+.{digits}f}".replace("-", "−")
 
 
 def percent(rate: float, digits: int = 2) -> str:
