@@ -101,7 +101,7 @@ def test_each_row_is_held_to_its_own_base():
     ]
     found = {r.name: r for r in rows_of(grouped(kept))}
     of_gpt = ["the block of today", "rotary positions"]
-    of_gpt += ["window of 16, global each 2nd layer"]
+    of_gpt += ["window of 16, 1 in 2 global"]
     assert list(found) == [*of_gpt, "QK-norm", "learned positions"]
     assert found["learned positions"].instead == "rotary positions"
     assert found["learned positions"].apart == pytest.approx([0.2, 0.19, 0.21])

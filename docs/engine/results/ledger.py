@@ -198,7 +198,7 @@ def _picture(rows: Sequence[Row]) -> str:
     seen = [r for r in shown if abs(paired(r.apart)[0]) <= SEEN]
     if not seen:
         return ""
-    names = [fold(r.name + ", today" * (r.at == "today"), 24) for r in seen]
+    names = [fold(r.name + ", today" * (r.at == "today"), 32) for r in seen]
     pairs = [paired(r.apart) for r in seen]
     beyond = [f"{r.name} {signed(paired(r.apart)[0])}" for r in shown if r not in seen]
     far = f" Too far to be drawn: {', '.join(beyond)}." if beyond else ""
@@ -210,9 +210,9 @@ def _picture(rows: Sequence[Row]) -> str:
         names=items(names, "names"),
         means=listed((round(mean, 4) for mean, _ in pairs), "means"),
         halves=listed((round(half, 4) for _, half in pairs), "halves"),
-        height=0.8 + 0.2 * sum(1 + name.count("\n") for name in names),
-        low=-SEEN,
-        high=SEEN,
+        height=0.8 + 0.22 * sum(1 + name.count("\n") for name in names),
+        low=-SEEN - 0.05,
+        high=SEEN + 0.05,
         alt=f"Points with lines, a row each part, beside a line at 0: {told}.",
         caption="Points: the mean difference of the loss, left of 0 is better. Lines: "
         f"its 95 % interval.{far}",

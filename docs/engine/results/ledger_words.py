@@ -34,7 +34,7 @@ WORDS: dict[str, dict[Any, str]] = {
 NUMBERED = {
     "kv_heads": "{} key/value heads",
     "window": "window of {}",
-    "global_every": "global each {}nd layer",
+    "global_every": "1 in {} global",
     "softcap": "scores capped at {:g}",
     "logit_cap": "logits capped at {:g}",
     "experts": "{} experts",
