@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from engine.results import keep, kept_results
+from small_run import small_text_settings, train_here
 from tformer.runs.settings import RunSettings
 from tformer.tasks import TASKS
 
@@ -24,7 +25,7 @@ def script(monkeypatch):
     """Import a script of this folder by its name."""
     monkeypatch.syspath_prepend(str(HERE))
     yield importlib.import_module
-    for name in ("models", "train", "rules", "nanogpt"):
+    for name in ("models", "train", "rules", "nanogpt", "step_times"):
         sys.modules.pop(name, None)
 
 
@@ -184,3 +185,22 @@ class TestNanoGPT:
         kept = json.loads((run / "evaluations/nanogpt-estimate.json").read_text())
         draws = kept["result"]["losses"]
         assert sum(draws) / 10 == pytest.approx(result["test_loss"], abs=0.1)
+
+
+def test_the_times_of_steps_are_kept_in_the_runs(script, tmp_path):
+    """In turn; the first run's is the unit, and a wider model takes longer."""
+    made = []
+    for width in (12, 132):
+        settings = small_text_settings(tmp_path, norm="rms", d_model=width)
+        made.append(tmp_path / f"run-{width}")
+        train_here(made[-1], settings)
+    words = [*map(str, made), "--rounds", "3", "--steps", "2"]
+    script("step_times").main(words)
+    keep(tmp_path, made)
+    narrow, wide = (
+        k["evaluations"]["step-time"]
+        for k in sorted(kept_results(tmp_path), key=lambda k: k["settings"]["d_model"])
+    )
+    assert narrow["asked"] == {"rounds": 3, "steps": 2}
+    assert narrow["result"]["ratio"] == 1 < wide["result"]["ratio"]
+    assert 0 < narrow["result"]["seconds"] < wide["result"]["seconds"] < 5
