@@ -1,0 +1,298 @@
+"""LoRA: beside any linear layer of the package, merged and taken out again."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from tformer import (
+    GPT,
+    CausalLM,
+    CausalLMConfig,
+    GatedFeedForward,
+    GPTConfig,
+    LatentAttention,
+    LoRALinear,
+    MultiHeadAttention,
+    RotaryPositions,
+    SelfAttention,
+    Transformer,
+    TransformerConfig,
+    add_lora,
+    load_lora,
+    lora_state,
+    merge_lora,
+    remove_lora,
+    rotary_frequencies,
+    unmerge_lora,
+)
+
+D, T, RANK = 12, 5, 3
+EXACT = {"rtol": 1e-12, "atol": 1e-12}
+PARTS = {
+    "multi-head": (lambda: MultiHeadAttention(D, 4, bias=True), ("q_proj", "v_proj")),
+    "grouped": (lambda: SelfAttention(D, 4, num_kv_heads=2), ("k_proj", "out_proj")),
+    "gated": (lambda: GatedFeedForward(D, 17), ("gate_proj", "up_proj", "down_proj")),
+    "latent": (lambda: latent(), ("q_proj", "kv_up", "out_proj")),
+    "absorbed": (lambda: latent(absorbed=True), ("kv_down", "kv_up")),
+}
+
+
+def latent(**options) -> LatentAttention:
+    rotary = RotaryPositions(rotary_frequencies(4))
+    sizes = {"kv_rank": 7, "head_dim": 6, "value_dim": 5}
+    return LatentAttention(D, 3, rotary=rotary, **sizes, **options)
+
+
+def numbers(*shape: int, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def trained(model: nn.Module) -> nn.Module:
+    """Give every adapter a B that is not zero."""
+    for i, layer in enumerate(m for m in model.modules() if isinstance(m, LoRALinear)):
+        layer.up.data = numbers(*layer.up.shape, seed=i + 1).to(layer.up)
+    return model
+
+
+def make_part(name: str) -> tuple[nn.Module, nn.Module]:
+    """A part as it was, and one with trained adapters."""
+    torch.manual_seed(0)
+    make, targets = PARTS[name]
+    plain = make().double().eval()
+    part = copy.deepcopy(plain)
+    add_lora(part, RANK, targets=targets, alpha=5.0)
+    return plain, part
+
+
+def call(part: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    return part(x, x, x) if isinstance(part, MultiHeadAttention) else part(x)
+
+
+def small_gpt(**options) -> GPT:
+    torch.manual_seed(0)
+    config = GPTConfig.tiny(vocab_size=11, d_model=D, num_heads=3, **options)
+    return GPT(config).double().eval()
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("root", "s"), [(False, 5 / 3), (True, 5 / 3**0.5)])
+def test_it_is_the_formula(root, s, bias):
+    base = nn.Linear(7, 11, bias=bias).double()
+    layer = trained(LoRALinear(base, 3, alpha=5.0, root=root))
+    x = numbers(2, 4, 7)
+    matrix = base.weight + s * layer.up @ layer.down
+    assert_close(layer(x), nn.functional.linear(x, matrix, base.bias), **EXACT)
+    assert_close(layer.weight, matrix, **EXACT)
+    assert layer.bias is base.bias
+    assert layer.scale.item() == pytest.approx(s, rel=1e-15)
+    assert LoRALinear(base, 3).scale == 2
+
+
+@pytest.mark.parametrize("name", PARTS)
+class TestParts:
+    def test_at_first_nothing_changes(self, name):
+        plain, part = make_part(name)
+        x = numbers(2, T, D)
+        assert torch.equal(call(part, x), call(plain, x))
+
+    def test_merged_is_the_same_to_rounding(self, name):
+        plain, part = make_part(name)
+        x, part = numbers(2, T, D), trained(part)
+        beside = call(part, x)
+        assert (beside - call(plain, x)).abs().max() > 0.1
+        merge_lora(part)
+        assert_close(call(part, x), beside, **EXACT)
+        merge_lora(part)  # a second time is none
+        assert_close(call(part, x), beside, **EXACT)
+
+    def test_taken_out_again_bit_for_bit(self, name):
+        plain, part = make_part(name)
+        part = trained(part)
+        x = numbers(2, T, D)
+        beside = call(part, x)
+        merge_lora(part)
+        unmerge_lora(part)
+        assert torch.equal(call(part, x), beside)
+        remove_lora(part)
+        state = part.state_dict()
+        assert state.keys() == plain.state_dict().keys()
+        assert all(torch.equal(w, state[n]) for n, w in plain.state_dict().items())
+
+    def test_merged_and_removed_it_is_plain(self, name):
+        plain, part = make_part(name)
+        x, part = numbers(2, T, D), trained(part)
+        beside = call(part, x)
+        merge_lora(part)
+        remove_lora(part)
+        plain.load_state_dict(part.state_dict())
+        assert_close(call(plain, x), beside, **EXACT)
+
+    def test_gradients_come_to_adapters_alone(self, name):
+        _, part = make_part(name)
+        part, x = trained(part), numbers(2, T, D)
+        call(part, x).square().sum().backward()
+        for key, p in part.named_parameters():
+            if key.endswith((".up", ".down")):
+                assert p.grad.abs().max() > 1e-6
+            else:
+                assert p.grad is None
+                assert not p.requires_grad
+
+
+def test_subtracting_would_not_give_the_bits_back():
+    layer = trained(LoRALinear(nn.Linear(31, 29), 4))
+    with torch.no_grad():
+        product = layer.scale * layer.up @ layer.down
+        rounded = (layer.base.weight + product) - product
+    assert not torch.equal(rounded, layer.base.weight)
+
+
+def test_at_first_the_gradient_comes_to_b_and_not_to_a():
+    layer = LoRALinear(nn.Linear(7, 11).double(), 3)
+    layer(numbers(5, 7)).square().sum().backward()
+    assert layer.up.grad.abs().min() > 0
+    assert layer.down.grad.abs().max() == 0
+
+
+def test_the_gradients_are_those_of_the_product():
+    layer = trained(LoRALinear(nn.Linear(7, 11).double(), 3, alpha=5.0))
+    x, to = numbers(5, 7), numbers(5, 11, seed=9)
+    (layer(x) * to).sum().backward()
+    whole = to.T @ x  # the gradient of W
+    assert_close(layer.up.grad, 5 / 3 * whole @ layer.down.T, **EXACT)
+    assert_close(layer.down.grad, 5 / 3 * layer.up.T @ whole, **EXACT)
+
+
+def test_a_model_with_tied_embeddings():
+    model, ids = small_gpt(num_layers=2), torch.tensor([[3, 4, 5, 6]])
+    before = copy.deepcopy(model)
+    names = add_lora(model, 2, targets=("q_proj", "linear1"))
+    assert names == [
+        *(f"stack.layers.{i}.self_attn.q_proj" for i in range(2)),
+        *(f"stack.layers.{i}.feed_forward.linear1" for i in range(2)),
+    ]
+    learned = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    wide = model.stack.layers[0].feed_forward.linear1.base.out_features
+    assert learned == 2 * 2 * (2 * D + D + wide)
+    beside = trained(model)(ids)
+    assert (beside - before(ids)).abs().max() > 0.01
+    merge_lora(model)
+    assert_close(model(ids), beside, **EXACT)
+    unmerge_lora(model)
+    remove_lora(model)
+    assert torch.equal(model(ids), before(ids))
+
+
+def test_cached_decoding_with_an_adapter():
+    torch.manual_seed(0)
+    config = CausalLMConfig.tiny(vocab_size=11, d_model=D, num_heads=3, num_kv_heads=1)
+    model = CausalLM(config).double().eval()
+    add_lora(model, 2, targets=("q_proj", "k_proj", "down_proj"))
+    ids = torch.tensor([[3, 4, 5, 6]])
+    cache = model.new_cache(8)
+    with torch.no_grad():
+        whole = trained(model)(ids)
+        parts = [model(ids[:, i : i + 1], cache=cache) for i in range(4)]
+    assert_close(torch.cat(parts, 1), whole, **EXACT)
+
+
+def test_a_part_that_reads_the_matrix_sees_the_adapter():
+    """The absorbed form of latent attention never calls its layer."""
+    x, forms = numbers(2, T, D), []
+    for absorbed in (False, True):
+        torch.manual_seed(0)
+        part = latent(absorbed=absorbed).double()
+        add_lora(part, RANK, targets=["kv_up"])
+        forms.append(trained(part)(x))
+    assert_close(*forms, **EXACT)
+
+
+def test_a_step_changes_adapters_alone():
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 11, "d_model": D, "num_heads": 3}
+    model = Transformer(TransformerConfig.tiny(**sizes))
+    add_lora(model, 2)
+    before = copy.deepcopy(model.state_dict())
+    learned = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(learned, lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(torch.tensor([[3, 4]]), torch.tensor([[5, 6]])).square().sum().backward()
+        optimizer.step()
+    changed = {
+        n for n, x in model.state_dict().items() if not torch.equal(x, before[n])
+    }
+    assert changed == {n for n in before if n.endswith((".up", ".down"))}
+
+
+def test_the_adapter_alone_is_kept(tmp_path):
+    model, ids = small_gpt(), torch.tensor([[3, 4, 5, 6]])
+    add_lora(model, 2, alpha=7.0)
+    model.stack.norm.weight.requires_grad_(True)  # trained as well
+    model.stack.norm.weight.data += 0.5
+    state = lora_state(trained(model))
+    assert len(state) == 3 * 2 * len(model.stack.layers) + 1
+    torch.save(state, tmp_path / "adapter.pt")
+    other = small_gpt()
+    add_lora(other, 2)  # another alpha: the file has the scale
+    other.stack.norm.weight.requires_grad_(True)
+    assert not torch.equal(other(ids), model(ids))
+    load_lora(other, torch.load(tmp_path / "adapter.pt"))
+    assert torch.equal(other(ids), model(ids))
+
+
+def test_a_state_of_other_adapters_is_refused():
+    model, other, wide = small_gpt(), small_gpt(), small_gpt()
+    add_lora(model, 2)
+    add_lora(other, 2, targets=["v_proj"])
+    with pytest.raises(ValueError, match=r"lacks stack\.layers\.0\.self_attn\.q_proj"):
+        load_lora(model, lora_state(other))
+    with pytest.raises(ValueError, match=r"has an unknown stack\.layers\.0\."):
+        load_lora(other, lora_state(model))
+    add_lora(wide, 3)
+    with pytest.raises(
+        ValueError, match=r"down is \(3, 12\) in the state, not \(2, 12"
+    ):
+        load_lora(model, lora_state(wide))
+    state = lora_state(model)
+    merge_lora(model)
+    with pytest.raises(ValueError, match="merged: unmerge_lora first"):
+        load_lora(model, state)
+
+
+def test_dropout_is_of_the_adapters_path_alone():
+    torch.manual_seed(0)
+    base = nn.Linear(7, 11).double()
+    layer, x = LoRALinear(base, 3, dropout=0.5), numbers(5, 7)
+    layer.train()
+    assert torch.equal(layer(x), base(x))
+    trained(layer)
+    assert not torch.equal(layer(x), layer(x))
+    layer.eval()
+    assert torch.equal(layer(x), layer(x))
+
+
+def test_a_matrix_with_two_names_is_refused():
+    model = nn.Module()
+    model.embedding, model.output = nn.Embedding(11, 7), nn.Linear(7, 11, bias=False)
+    model.output.weight = model.embedding.weight
+    with pytest.raises(ValueError, match=r"embedding\.weight = output\.weight"):
+        add_lora(model, 2, targets=["output"])
+    assert model.embedding.weight.requires_grad  # nothing was changed
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rank": 2, "targets": ["q"]}, "targets: 'q' names no nn.Linear of the model"),
+        ({"rank": 0}, r"rank \(0\) must be in \[1, 12\]"),
+        ({"rank": 13}, r"rank \(13\) must be in \[1, 12\]"),
+    ],
+)
+def test_errors(options, message):
+    with pytest.raises(ValueError, match=message):
+        add_lora(small_gpt(), **options)

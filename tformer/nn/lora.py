@@ -1,0 +1,221 @@
+"""Low-rank adapters (LoRA): a frozen matrix, and beside it two small ones to train.
+
+I input features · O output features · r rank
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class LoRALinear(nn.Module):
+    """Compute x Wᵀ + b + s (x Aᵀ) Bᵀ: as a linear layer with the matrix W + s B A.
+
+    Hu et al. 2021, arXiv:2106.09685, section 4.1, with s = α / r; or s = α / √r, which
+    keeps the size of B A as r grows (rsLoRA, Kalajdzievski 2023, arXiv:2312.03732).
+    B is zero at first, so the layer computes what it did. A is drawn from a normal
+    distribution with standard deviation 1/√I: if A were zero too, no gradient would
+    ever come to either.
+
+    Args:
+        base: the linear layer; W and b are frozen.
+        rank: r.
+        alpha: α; 2 r if not given, so that s is 2.
+        dropout: probability with which each entry of x is dropped on its way to A.
+        root: s = α / √r in place of α / r.
+
+    Raises:
+        ValueError: the rank is not in [1, min(I, O)].
+    """
+
+    scale: Tensor
+
+    def __init__(
+        self,
+        base: nn.Linear,
+        rank: int,
+        *,
+        alpha: float | None = None,
+        dropout: float = 0.0,
+        root: bool = False,
+    ) -> None:
+        super().__init__()
+        most = min(base.in_features, base.out_features)
+        if not 1 <= rank <= most:
+            raise ValueError(f"rank ({rank}) must be in [1, {most}]")
+        alpha = 2.0 * rank if alpha is None else alpha
+        self.base = base.requires_grad_(False)
+        like = base.weight.detach()
+        self.down = nn.Parameter(like.new_empty(rank, base.in_features))  # A (r, I)
+        self.up = nn.Parameter(like.new_zeros(base.out_features, rank))  # B (O, r)
+        nn.init.normal_(self.down, std=base.in_features**-0.5)
+        s = alpha / (math.sqrt(rank) if root else rank)
+        self.register_buffer("scale", like.new_tensor(s))  # an adapter's file keeps it
+        self.dropout = nn.Dropout(dropout)
+        self.original: Tensor | None = None  # W, while it is merged
+
+    @property
+    def weight(self) -> Tensor:
+        """W + s B A (O, I), for who reads the matrix and does not call the layer."""
+        if self.original is not None:
+            return self.base.weight
+        return self.base.weight + self.scale * self.up @ self.down
+
+    @property
+    def bias(self) -> Tensor | None:
+        """That of the layer (O,), or None."""
+        return self.base.bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x (..., I) to (..., O)."""
+        y = cast(Tensor, self.base(x))
+        if self.original is not None:
+            return y
+        small = F.linear(self.dropout(x), self.down)  # (..., r)
+        return y + self.scale * F.linear(small, self.up)  # (..., O)
+
+    @torch.no_grad()
+    def merge(self) -> None:
+        """Put W + s B A in the place of W: the layer costs what it did before."""
+        if self.original is None:
+            merged = self.weight
+            self.original = self.base.weight.clone()
+            self.base.weight.copy_(merged)
+
+    @torch.no_grad()
+    def unmerge(self) -> None:
+        """Put W back, the very bits: W + s B A - s B A is rounded twice."""
+        if self.original is not None:
+            self.base.weight.copy_(self.original)
+            self.original = None
+
+
+def add_lora(
+    model: nn.Module,
+    rank: int,
+    *,
+    targets: Iterable[str] = ("q_proj", "v_proj"),
+    alpha: float | None = None,
+    dropout: float = 0.0,
+    root: bool = False,
+) -> list[str]:
+    """Freeze a model, and put an adapter beside each linear layer of some names.
+
+    Args:
+        model: is changed.
+        rank: of the adapters.
+        targets: names of layers, or how they end: "q_proj" is each layer's. All that
+            are an `nn.Linear` and end so get an adapter.
+        alpha: as in `LoRALinear`; so are the others.
+        dropout: probability.
+        root: of the scale.
+
+    Returns:
+        The names of the layers.
+
+    Raises:
+        ValueError: a target names no `nn.Linear`; a matrix is another module's too, so
+            that merging would change both; or the rank is too large.
+    """
+    found: dict[str, nn.Linear] = {}
+    for target in targets:
+        named = {
+            name: m
+            for name, m in model.named_modules()
+            if isinstance(m, nn.Linear) and f".{name}".endswith(f".{target}")
+        }
+        if not named:
+            raise ValueError(f"targets: {target!r} names no nn.Linear of the model")
+        found |= named
+    _check_untied(model, found)
+    for p in model.parameters():
+        p.requires_grad_(False)
+    options = {"alpha": alpha, "dropout": dropout, "root": root}
+    for name, linear in found.items():
+        _put(model, name, LoRALinear(linear, rank, **options))  # type: ignore[arg-type]
+    return list(found)
+
+
+def merge_lora(model: nn.Module) -> None:
+    """Merge every adapter of a model into its matrix."""
+    for _, layer in _adapted(model):
+        layer.merge()
+
+
+def unmerge_lora(model: nn.Module) -> None:
+    """Take every adapter out of its matrix again: the bits are those of before."""
+    for _, layer in _adapted(model):
+        layer.unmerge()
+
+
+def remove_lora(model: nn.Module) -> None:
+    """Put the plain linear layers back, merged or not as they are now.
+
+    The parameters have their old names again. They stay frozen.
+    """
+    for name, layer in list(_adapted(model)):
+        _put(model, name, layer.base)
+
+
+def lora_state(model: nn.Module) -> dict[str, Tensor]:
+    """Return what an adapter's file holds: A, B and the scale of each layer.
+
+    And whatever else of the model is trained, such as a norm whose `requires_grad` was
+    set again.
+    """
+    learned = {name for name, p in model.named_parameters() if p.requires_grad}
+    learned |= {f"{name}.scale" for name, _ in _adapted(model)}
+    return {n: x.detach() for n, x in model.state_dict().items() if n in learned}
+
+
+@torch.no_grad()
+def load_lora(model: nn.Module, state: Mapping[str, Tensor]) -> None:
+    """Load what `lora_state` returned into a model with adapters of the same shapes.
+
+    Raises:
+        ValueError: the model has other adapters, of other shapes, or merged ones.
+    """
+    ours = lora_state(model)
+    if any(layer.original is not None for _, layer in _adapted(model)):
+        raise ValueError("the adapters are merged: unmerge_lora first")
+    for name in sorted(ours.keys() ^ state.keys()):
+        raise ValueError(
+            f"the state {'lacks' if name in ours else 'has an unknown'} {name}"
+        )
+    for name, x in ours.items():
+        if x.shape != state[name].shape:
+            shapes = tuple(state[name].shape), tuple(x.shape)
+            raise ValueError(f"{name} is {shapes[0]} in the state, not {shapes[1]}")
+        x.copy_(state[name])
+
+
+def _adapted(model: nn.Module) -> Iterator[tuple[str, LoRALinear]]:
+    for name, module in model.named_modules():
+        if isinstance(module, LoRALinear):
+            yield name, module
+
+
+def _put(model: nn.Module, name: str, module: nn.Module) -> None:
+    """Put a module in the place of the one that has a name now."""
+    above, _, own = name.rpartition(".")
+    setattr(model.get_submodule(above), own, module)
+
+
+def _check_untied(model: nn.Module, found: Mapping[str, nn.Linear]) -> None:
+    """Raise if a layer, or its matrix, has another name in the model as well."""
+    for name, linear in found.items():
+        names = [
+            f"{of}.{own}"
+            for of, m in model.named_modules(remove_duplicate=False)
+            for own, p in m.named_parameters(recurse=False)
+            if p is linear.weight
+        ]
+        if len(names) > 1:
+            raise ValueError(
+                f"targets: the matrix of {name} is tied, {' = '.join(names)}: an "
+                "adapter would change one, and merging it all of them"
+            )
