@@ -41,6 +41,7 @@ from tformer.reference.linear_attention import (
     linear_attention,
     linear_attention_recurrent,
 )
+from tformer.reference.lora import LoRALinear
 from tformer.reference.masks import (
     causal_mask,
     combine_masks,
@@ -100,6 +101,7 @@ __all__ = [
     "LayerNorm",
     "LearnedPositionalEmbedding",
     "LinearAttention",
+    "LoRALinear",
     "MultiHeadAttention",
     "RMSNorm",
     "RelativeBias",
