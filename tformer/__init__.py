@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tformer.models.encoder_decoder import EncoderDecoder
     from tformer.models.expert_parts import ExpertParts
     from tformer.models.gpt import GPT, GPTConfig
+    from tformer.models.multi_token import MultiTokenHeads, multi_token_losses
     from tformer.models.transformer import Transformer
     from tformer.nn.attention import attention_weights, scaled_dot_product_attention
     from tformer.nn.block import Block
@@ -148,6 +149,7 @@ __all__ = [
     "LinearAttention",
     "LoRALinear",
     "MultiHeadAttention",
+    "MultiTokenHeads",
     "Parts",
     "Prefix",
     "QuantizedCache",
@@ -188,6 +190,7 @@ __all__ = [
     "lora_state",
     "mask_tokens",
     "merge_lora",
+    "multi_token_losses",
     "pairs_to_halves",
     "quantize",
     "quantize_linears",
@@ -285,6 +288,7 @@ _NAMES_OF = {
     "models.transformer": ["Transformer"],
     "models.encoder_decoder": ["EncoderDecoder"],
     "models.gpt": ["GPT", "GPTConfig"],
+    "models.multi_token": ["MultiTokenHeads", "multi_token_losses"],
     "models.bert": ["BERT", "BERTConfig"],
     "models.causal_config": ["CausalLMConfig", "Parts"],
     "models.causal_lm": ["CausalLM"],

@@ -79,7 +79,7 @@ def texts_of(model, draft, n, ahead, eos_id=None, **options):
     return total
 
 
-def texts_of_the_model(model, n, eos_id=None, **options):
+def texts_of_the_model(model, n, eos_id=None, prompt=PROMPT, **options):
     """The same by the definition: a product of the model's probabilities, no cache."""
     texts, options = {(): 1.0}, {"temperature": 1.0, **options}
     for _ in range(n):
@@ -88,7 +88,7 @@ def texts_of_the_model(model, n, eos_id=None, **options):
             if eos_id is not None and eos_id in text:
                 longer[text] = product
                 continue
-            ids = torch.tensor([[*PROMPT[0].tolist(), *text]])
+            ids = torch.tensor([[*prompt[0].tolist(), *text]])
             with torch.no_grad():
                 p = next_logits(model(ids)[:, -1], **options).softmax(-1)[0]
             longer |= {(*text, i): product * p[i].item() for i in range(V)}

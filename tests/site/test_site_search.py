@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from config_words import listed
 from engine.site.search import SECTIONS, SETTINGS, mended, plain_math, prose
 from navigation import PAGES
 from test_site_browser import opened
@@ -91,6 +92,12 @@ def test_no_code_is_searched(site: Path) -> None:
         assert not re.search(r"<pre|\\\(|\\frac|Source code in", text), entry
     # Fetched when somebody types, and not before.
     assert len(gzip.compress((site / SECTIONS).read_bytes())) < 1_400 * len(PAGES)
+
+
+def test_every_word_of_a_config_is_found(site: Path) -> None:
+    """In the text that is searched; that it stands in a table is tested elsewhere."""
+    text = " ".join(entry["text"] for entry in _sections(site))
+    assert not [word for word in listed() if not re.search(rf"\b{word}\b", text)]
 
 
 def test_chapters_stand_before_the_api(site: Path) -> None:

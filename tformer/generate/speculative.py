@@ -4,7 +4,6 @@ K tokens ahead · P of a prompt · T of what is written · V vocabulary
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -13,9 +12,11 @@ from torch import Tensor
 from tformer.checks import check_positive
 from tformer.generate.evaluating import evaluating
 from tformer.generate.sampling import draw, next_logits
+from tformer.generate.self_speculation import HeadsDraft, Trunk
 from tformer.generate.writer import Writer
 from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
+from tformer.models.multi_token import MultiTokenHeads
 
 
 def acceptance(p: Tensor, q: Tensor) -> Tensor:
@@ -56,7 +57,7 @@ class Speculation(NamedTuple):
 
 def speculative_sample(
     model: GPT | CausalLM,
-    draft: GPT | CausalLM,
+    draft: GPT | CausalLM | MultiTokenHeads,
     given: Tensor | Sequence[Sequence[int]],
     *,
     max_len: int,
@@ -78,10 +79,10 @@ def speculative_sample(
 
     Args:
         model: a trained GPT or CausalLM; its text is written.
-        draft: a faster one with the same vocabulary.
+        draft: a faster one with the same vocabulary, or heads trained beside the model.
         given: one prompt, ids (1, P) or a list with one.
         max_len: write at most so many tokens, the end token included.
-        ahead: K, how many tokens the draft proposes at a time.
+        ahead: K, how many tokens the draft proposes at a time; at most one a head.
         eos_id: the end token, or several; without one `max_len` tokens are written.
         temperature: as in `sample`, for both models; at 0 it is `greedy`.
         top_k: as in `sample`, for both models.
@@ -92,7 +93,8 @@ def speculative_sample(
     Raises:
         TypeError: a size or a token is not an int.
         ValueError: as in `sample`; or there are several prompts, the vocabularies
-            differ, or a model's cache cannot be cut back.
+            differ, a model's cache cannot be cut back, or the heads are too few, or of
+            another width than the model.
         FloatingPointError: the model's scores are NaN or infinite.
     """
     check_positive(ahead=ahead)
@@ -111,9 +113,14 @@ def speculative_sample(
         return int(draw(p.log()[None], generator))
 
     with evaluating(model), evaluating(draft), torch.no_grad():
-        # Writers check what is given, and make the caches.
-        begin = partial(Writer, given=given, max_len=max_len, eos_id=eos_id)
-        writer, proposer = begin(model), begin(draft)
+        writer: Writer  # it checks what is given, and makes the cache
+        proposer: Writer | HeadsDraft
+        if isinstance(draft, MultiTokenHeads):
+            writer = trunk = Trunk(model, given, max_len=max_len, eos_id=eos_id)
+            proposer = HeadsDraft(draft, trunk)
+        else:
+            writer = Writer(model, given, max_len=max_len, eos_id=eos_id)
+            proposer = Writer(draft, given, max_len=max_len, eos_id=eos_id)
         if len(writer.begin) != 1:
             raise ValueError(f"given must be one prompt, not {len(writer.begin)}")
         if writer.vocab_size != proposer.vocab_size:
@@ -126,7 +133,7 @@ def speculative_sample(
 
 def speculate(
     model: Writer,
-    draft: Writer,
+    draft: Writer | HeadsDraft,
     ahead: int,
     probabilities: Callable[[Tensor], Tensor],
     choose: Callable[[Tensor], int],
@@ -178,7 +185,7 @@ def keeps(p: Tensor, q: Tensor, token: int, choose: Callable[[Tensor], int]) -> 
     return choose(torch.stack((1 - yes, yes))) == 1
 
 
-def unread(writer: Writer, text: Tensor) -> Tensor:
+def unread(writer: Writer | HeadsDraft, text: Tensor) -> Tensor:
     """Return what of a text, ids (1, L), a model has not read."""
     return text[:, writer.length :]
 

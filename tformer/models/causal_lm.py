@@ -100,14 +100,18 @@ class CausalLM(nn.Module):
             ValueError: an id is unknown, the text is empty, or beyond learned
                 positions.
         """
+        x = self.states(ids, cache=cache)  # (B, T, D)
+        return self.logits(x[:, -1:] if last_only else x)
+
+    def states(self, ids: Tensor, *, cache: StackCache | None = None) -> Tensor:
+        """Compute that from which `logits` are made: (B, T) to (B, T, D)."""
         x = self.embedding(ids)  # (B, T, D)
         if self.positions is not None:
             x = self.positions(x, start=0 if cache is None else cache.length)
         x = self.dropout(x)
         for i, block in enumerate(self.blocks):
             x = block(x, cache=None if cache is None else cache.layers[i])  # (B, T, D)
-        x = x if self.norm is None else self.norm(x)
-        return self.logits(x[:, -1:] if last_only else x)
+        return x if self.norm is None else self.norm(x)
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token of the vocabulary: (B, T, D) to (B, T, V)."""

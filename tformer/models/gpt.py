@@ -167,10 +167,14 @@ class GPT(nn.Module):
             TypeError: the ids are not integers.
             ValueError: an id is unknown, or the text is empty or beyond `max_len`.
         """
+        x = self.states(ids, cache=cache)  # (B, T, D)
+        return self.logits(x[:, -1:] if last_only else x)
+
+    def states(self, ids: Tensor, *, cache: DecoderCache | None = None) -> Tensor:
+        """Compute that from which `logits` are made: (B, T) to (B, T, D)."""
         start = 0 if cache is None else cache.length
         x = self.dropout(self.positions(self.embedding(ids), start=start))  # (B, T, D)
-        x = self.stack(x, is_causal=True, cache=cache)  # (B, T, D)
-        return self.logits(x[:, -1:] if last_only else x)
+        return self.stack(x, is_causal=True, cache=cache)
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token of the vocabulary: (B, T, D) to (B, T, V)."""

@@ -1,0 +1,158 @@
+"""Heads for the tokens further on: what each sees, what it predicts, its loss."""
+
+import pytest
+import torch
+import torch.nn.functional as functional
+from torch.testing import assert_close
+
+from brute_force import decisive, tiny_gpt
+from known_heads import counting, of_the_last_token
+from tformer import (
+    CausalLM,
+    CausalLMConfig,
+    MultiTokenHeads,
+    Parts,
+    multi_token_losses,
+)
+
+V, D, B, T, N = 11, 6, 3, 7, 2
+
+
+def small_gpt():
+    return tiny_gpt(1, vocab_size=V, d_model=D, num_heads=2).double()
+
+
+def causal_lm(**changes):
+    config = CausalLMConfig(
+        vocab_size=V, d_model=D, num_heads=3, num_layers=2, max_len=20, **changes
+    )
+    return decisive(CausalLM(config)).double()
+
+
+@pytest.fixture(params=["GPT", "CausalLM", "post-norm", "untied"])
+def trunk(request):
+    torch.manual_seed(0)
+    if request.param == "GPT":
+        return small_gpt()
+    post = {"parts": Parts(placement="post")}
+    changes = {"CausalLM": {}, "post-norm": post, "untied": {"tie_embeddings": False}}
+    return causal_lm(**changes[request.param])
+
+
+@pytest.fixture
+def ids():
+    torch.manual_seed(1)
+    return torch.randint(V, (B, T))
+
+
+def make(**options):
+    torch.manual_seed(2)
+    return MultiTokenHeads(D, N, d_ff=5, **options).double()
+
+
+def test_logits_are_made_from_the_states(trunk, ids):
+    assert trunk.states(ids).shape == (B, T, D)
+    assert torch.equal(trunk.logits(trunk.states(ids)), trunk(ids))
+    cache = trunk.new_cache(T)
+    with torch.no_grad():
+        pieces = [trunk.states(piece, cache=cache) for piece in ids.split(3, dim=1)]
+        assert_close(torch.cat(pieces, dim=1), trunk.states(ids))
+
+
+@pytest.mark.parametrize("see_tokens", [True, False])
+def test_what_each_head_sees(trunk, ids, see_tokens):
+    """At position t head k sees t + 1 tokens by the trunk, and k more itself."""
+    heads = make(see_tokens=see_tokens)
+    before = heads(trunk, ids)
+    assert [tuple(logits.shape) for logits in before] == [(B, 6, V), (B, 5, V)]
+    for place in range(T):
+        changed = ids.clone()
+        changed[:, place] = (changed[:, place] + 1) % V
+        for k, (a, b) in enumerate(zip(before, heads(trunk, changed), strict=True), 1):
+            reach = k if see_tokens else 0
+            first = max(0, place - reach)  # the first position that sees it
+            assert torch.equal(a[:, :first], b[:, :first])
+            assert (a[:, first:] != b[:, first:]).any(dim=-1).all()
+
+
+def test_a_head_by_its_formula(ids):
+    trunk, (head, _) = small_gpt(), make().heads
+    h, e = trunk.states(ids), trunk.embedding(ids)
+
+    def norm(x, gain):
+        return x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt() * gain
+
+    for gain in (head.token_norm, head.feed_forward_norm, head.norm):
+        torch.nn.init.normal_(gain.weight)
+    M, ff = head.proj.weight, head.feed_forward
+    y = torch.cat((h, norm(e, head.token_norm.weight)), -1) @ M.T
+    z = norm(y, head.feed_forward_norm.weight)
+    hidden = functional.silu(z @ ff.gate_proj.weight.T) * (z @ ff.up_proj.weight.T)
+    wanted = norm(y + hidden @ ff.down_proj.weight.T, head.norm.weight)
+    assert_close(head(h, e), wanted, atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("pad_id", [None, 4])
+def test_the_losses_by_their_definition(ids, pad_id):
+    """A loop over heads, rows and positions: −ln of the token k + 1 places further."""
+    trunk, heads = causal_lm(pad_id=pad_id), make()
+    if pad_id is not None:
+        ids[0, 4:] = ids[2, 5:] = pad_id
+    assert (ids == 4).any()
+    losses = multi_token_losses(trunk, heads, ids)
+    for k, logits in enumerate(heads(trunk, ids), start=1):
+        each = [
+            -logits[b, t].log_softmax(-1)[ids[b, t + k + 1]]
+            for b in range(B)
+            for t in range(T - k - 1)
+            if ids[b, t + k + 1] != pad_id
+        ]
+        assert_close(losses[k - 1], torch.stack(each).mean())
+
+
+def test_heads_that_know_have_the_loss_of_the_trunk():
+    """If the next token hangs on the newest alone, a head is as good as the trunk."""
+    trunk, heads = of_the_last_token()
+    ids = torch.randint(5, (4, 9))
+    losses = multi_token_losses(trunk, heads, ids)
+    for k, loss in enumerate(losses, start=1):
+        scores = trunk(ids)[:, k:-1].transpose(1, 2)
+        wanted = functional.cross_entropy(scores, ids[:, k + 1 :])
+        assert_close(loss, wanted, atol=1e-9, rtol=0)
+
+
+def test_heads_that_count_are_certain():
+    trunk, heads = counting()
+    ids = (torch.arange(4)[:, None] + torch.arange(9)) % 5
+    assert multi_token_losses(trunk, heads, ids).max() < 1e-6
+    assert multi_token_losses(trunk, heads, ids.flip(1)).min() > 5
+
+
+def test_the_trunk_learns_too_unless_it_is_frozen(ids):
+    trunk, heads = small_gpt(), make()
+    multi_token_losses(trunk, heads, ids).sum().backward()
+    for part in (trunk, heads):
+        assert all(p.grad.abs().max() > 0 for p in part.parameters())
+    trunk.requires_grad_(False).zero_grad()
+    multi_token_losses(trunk, heads, ids).sum().backward()
+    assert all(p.grad is None for p in trunk.parameters())
+
+
+def test_each_argument_counts():
+    def count(**options):
+        return sum(p.numel() for p in make(**options).parameters())
+
+    head = 2 * D * D + 3 * D * 5 + 3 * D
+    assert count() == N * head
+    assert count(see_tokens=False) == N * (head - D * D - D)
+    assert MultiTokenHeads(D, 1).heads[0].feed_forward.down_proj.in_features == D
+
+
+def test_errors(raises, ids):
+    trunk, heads = small_gpt(), make()
+    with raises(ValueError, "num_ahead (0) must be at least 1"):
+        MultiTokenHeads(D, 0)
+    with raises(ValueError, "ids (2 tokens) must be longer than 2: 2 heads"):
+        heads(trunk, ids[:, :2])
+    with raises(ValueError, "ids (3 tokens) must be longer than 3: 2 heads"):
+        multi_token_losses(trunk, heads, ids[:, :3])
