@@ -97,9 +97,7 @@ class MultiTokenHeads(nn.Module):
         """
         n, T = len(self.heads), ids.shape[1]
         if n >= T:
-            raise ValueError(
-                f"ids ({T} tokens) must be longer than the {n} heads reach"
-            )
+            raise ValueError(f"ids ({T} tokens) must be longer than {n}: {n} heads")
         state, logits = trunk.states(ids), []  # (B, T, D)
         for k, head in enumerate(self.heads, start=1):
             state = head(state[:, : T - k], trunk.embedding(ids[:, k:]))  # (B, T-k, D)
