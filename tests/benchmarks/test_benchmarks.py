@@ -127,6 +127,18 @@ def test_an_output_that_differs_is_not_timed():
     assert (compared["ours"], compared["best"]) == ("mine", "a")
 
 
+def test_a_peer_that_cannot_run_stops_nobody_else():
+    def broken():
+        raise RuntimeError("no such dtype\nand more")
+
+    mine = Contender("mine", lambda: torch.ones(3), OURS)
+    found = measure([mine, Contender("a", broken, PEER)], FP32, 0.01)
+    assert found["a"]["failed"] == "no such dtype"
+    assert "median" in found["mine"]
+    with pytest.raises(RuntimeError, match="no such dtype"):
+        measure([Contender("mine", broken, OURS)], FP32, 0.01)
+
+
 def test_a_difference_is_relative_and_sees_shapes_and_nan():
     ten = np.full(3, 10.0)
     assert difference([ten + 0.1], [ten]) == pytest.approx(0.01)

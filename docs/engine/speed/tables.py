@@ -56,6 +56,8 @@ def _difference(row: Row, name: str) -> str:
     apart = found["difference"]
     if name == row.mine and found["role"] == OURS:
         return MISSING
+    if "failed" in found:
+        return "did not run"
     if found.get("disagrees"):
         return "differs: not timed"
     if apart is None:
