@@ -32,7 +32,9 @@ from tformer import (
     LayerNorm,
     LearnedPositionalEmbedding,
     LinearAttention,
+    LoRALinear,
     MultiHeadAttention,
+    MultiTokenHeads,
     RelativeBias,
     RMSNorm,
     RotaryPositions,
@@ -46,6 +48,7 @@ from tformer import (
     scaled_dot_product_attention,
 )
 from tformer.fast.linear import Linear
+from tformer.models.multi_token import MultiTokenHead
 from tformer.nn.quantized import QuantizedLinear
 from tformer.nn.residual import Residual
 from tformer.nn.router import Router
@@ -60,6 +63,10 @@ def rotary(width=D // H):
 
 def vectors(B, T):
     return (torch.randn(B, T, D),)
+
+
+def two_vectors(B, T):
+    return tuple(torch.randn(2, B, T, D))
 
 
 def vectors_and_mask(B, T):
@@ -123,6 +130,9 @@ MODULES = {
     ),
     LinearAttention: (lambda: LinearAttention(D, H), vectors),
     GatedDeltaRule: (lambda: GatedDeltaRule(D, H), vectors),
+    LoRALinear: (lambda: LoRALinear(nn.Linear(D, F), 2), vectors),
+    MultiTokenHead: (lambda: MultiTokenHead(D, F), two_vectors),
+    MultiTokenHeads: (lambda: BesideATrunk(), ids),
     Residual: (lambda: AroundNothing(), vectors),
     EncoderLayer: (lambda: EncoderLayer(D, H, F, dropout=0.1), vectors_and_mask),
     Encoder: (lambda: Encoder(D, H, F, 2, dropout=0.1), vectors_and_mask),
@@ -151,6 +161,15 @@ class AroundNothing(nn.Module):
 
     def forward(self, x):
         return self.residual(x, torch.tanh)
+
+
+class BesideATrunk(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.trunk, self.heads = GPT(GPTConfig.tiny(**SMALL)), MultiTokenHeads(D, 2)
+
+    def forward(self, ids):
+        return torch.cat(self.heads(self.trunk, ids), dim=1)
 
 
 everywhere = pytest.mark.parametrize("kind", MODULES, ids=lambda kind: kind.__name__)
