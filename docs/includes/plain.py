@@ -10,7 +10,7 @@ import math
 from functools import partial
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as functional
 from torch import Tensor, nn
 from torch.nn import LayerNorm, Linear  # noqa: F401
 from torch.nn.functional import linear
@@ -21,7 +21,7 @@ from tformer.nn.residual import Residual
 
 check_positive = check_probability = check_sequences = check_values = None
 check_ids = check_start = None
-in_float32 = None
+in_float32 = skip_padding = None
 
 
 def fused_attention(
@@ -36,7 +36,7 @@ def fused_attention(
     if bias is not None and attn_mask is not None:
         bias = bias.masked_fill(~attn_mask, -math.inf)
     mask, grouped = attn_mask if bias is None else bias, query.shape[1] != key.shape[1]
-    return F.scaled_dot_product_attention(
+    return functional.scaled_dot_product_attention(
         query, key, value, mask, dropout_p, by_flag, scale=scale, enable_gqa=grouped
     )
 
@@ -47,10 +47,22 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, **options):
     return fused_attention(query, key, value, attn_mask, **options)
 
 
+def depth_scaled_normal_(model, num_layers, *, std=0.02) -> None:
+    """Draw matrices from N(0, std²), those that end a sub-layer smaller by √(2N)."""
+    for name, parameter in model.named_parameters():
+        last = name.endswith(("out_proj.weight", "linear2.weight", "down_proj.weight"))
+        if parameter.ndim > 1:
+            nn.init.normal_(parameter, std=std / math.sqrt(2 * num_layers * last or 1))
+        elif name.endswith("bias"):
+            nn.init.zeros_(parameter)
+
+
 def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
     """Compute -Σₖ q(k) log p(k) of each row (N, V), in float32 at least: (N,)."""
     x = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    return F.cross_entropy(x, targets, reduction="none", label_smoothing=smoothing)
+    return functional.cross_entropy(
+        x, targets, reduction="none", label_smoothing=smoothing
+    )
 
 
 def causal_mask(query_len: int, key_len: int, *, device=None) -> Tensor:
@@ -174,26 +186,18 @@ class DecoderLayer(nn.Module):
     """Attend to the text so far, then transform each position."""
 
     def __init__(
-        self,
-        d_model,
-        num_heads,
-        d_ff,
-        *,
-        num_kv_heads,
-        activation,
-        ff_dropout,
-        **options,
+        self, d_model, num_heads, d_ff, *, num_kv_heads, activation, ff_dropout, **other
     ) -> None:
         super().__init__()
-        some = {"bias": options["bias"], "dropout": options["dropout"]}
+        some = {"bias": other["bias"], "dropout": other["dropout"]}
         self.self_attn = MultiHeadAttention(
             d_model, num_heads, num_kv_heads=num_kv_heads, **some
         )
         self.feed_forward = FeedForward(
             d_model, d_ff, activation=activation, **{**some, "dropout": ff_dropout}
         )
-        self.self_attn_residual = Residual(d_model, **options)
-        self.feed_forward_residual = Residual(d_model, **options)
+        self.self_attn_residual = Residual(d_model, **other)
+        self.feed_forward_residual = Residual(d_model, **other)
 
     def forward(self, x: Tensor, *, is_causal: bool, cache: KeyValueCache) -> Tensor:
         """Decode x (B, T, D)."""

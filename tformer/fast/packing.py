@@ -4,7 +4,9 @@ B batch · S length with padding · N real tokens of all sequences · D d_model 
 H heads · G key/value heads · Dh head_dim
 """
 
+import functools
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,6 +16,8 @@ from torch import Tensor, nn
 # arranging the tokens costs what it saves.
 FEWEST_NUMBERS = 2**18
 LEAST_PADDING = 1 / 16
+# The layers and the attention whose `forward` is known here, and no subclass of them.
+KNOWN = ("tformer.nn.encoder.EncoderLayer", "tformer.nn.heads.MultiHeadAttention")
 
 
 class Packing:
@@ -73,18 +77,14 @@ class Packing:
 
 
 def find_packing(
-    layers: nn.ModuleList,
-    kinds: tuple[type, type],
-    x: Tensor,
-    attn_mask: Tensor | None,
+    layers: nn.ModuleList, x: Tensor, attn_mask: Tensor | None
 ) -> Packing | None:
     """Say which tokens to pack, if that is possible here and saves time.
 
     Args:
-        layers: those that x will go through. A hook on one of their modules, such as of
-            `record_weights`, would see another shape than it expects: then None.
-        kinds: the class of the layers and of their attention whose `forward` is known
-            here: None for any other.
+        layers: those that x will go through: None if one is not `KNOWN`. A hook on one
+            of their modules, such as of `record_weights`, would see another shape than
+            it expects: then None, too.
         x: (B, S, D).
         attn_mask: only a mask (B, 1, 1, S) says that tokens are padding.
     """
@@ -95,7 +95,7 @@ def find_packing(
     B, S = x.shape[:2]
     if x.ndim != 3 or attn_mask.shape != (B, 1, 1, S):
         return None
-    if any((type(each), type(each.self_attn)) != kinds for each in layers):
+    if any((_name(each), _name(each.self_attn)) != KNOWN for each in layers):
         return None
     if any(map(_is_watched, layers.modules())):
         return None
@@ -119,6 +119,24 @@ def encode_packed(layers: Any, x: Tensor, packing: Packing) -> Tensor:
         )
         x = layer.feed_forward_residual(x, layer.feed_forward)
     return packing.unpack(x)  # (B, S, D)
+
+
+def skip_padding(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Make `Encoder.forward` compute the real tokens alone, where that saves time."""
+
+    @functools.wraps(forward)
+    def packed(self: Any, x: Tensor, attn_mask: Tensor | None = None) -> Tensor:
+        packing = find_packing(self.layers, x, attn_mask)
+        if packing is None:
+            return forward(self, x, attn_mask)
+        x = encode_packed(self.layers, x, packing)
+        return x if self.norm is None else self.norm(x)
+
+    return packed
+
+
+def _name(module: Any) -> str:
+    return f"{type(module).__module__}.{type(module).__qualname__}"
 
 
 def _is_watched(module: nn.Module) -> bool:

@@ -156,8 +156,7 @@ class GPT(nn.Module):
 
         Args:
             ids: (B, T). Position t sees ids[:, : t + 1].
-            cache: of `new_cache`. The ids are then only what is new since the last
-                call: their positions start at cache.length.
+            cache: of `new_cache`. The ids are then only what is new since its last use.
             last_only: score what follows the last position only: (B, 1, V).
 
         Returns:

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from tformer.checks import check_positive
-from tformer.fast.packing import encode_packed, find_packing
+from tformer.fast.packing import skip_padding
 from tformer.nn.feed_forward import FeedForward
 from tformer.nn.heads import MultiHeadAttention
 from tformer.nn.norm import LayerNorm
@@ -124,17 +124,13 @@ class Encoder(nn.Module):
         final_norm = norm_first if final_norm is None else final_norm
         self.norm = LayerNorm(d_model, eps, bias=bias) if final_norm else None
 
+    @skip_padding
     def forward(self, x: Tensor, attn_mask: Tensor | None = None) -> Tensor:
         """Encode x (B, S, D) by every layer in turn; returns (B, S, D).
 
         What comes out at padding means nothing, and no real token depends on it. With
         a mask (B, 1, 1, S) of much padding, a CPU computes the real tokens alone.
         """
-        kinds = (EncoderLayer, MultiHeadAttention)
-        packing = find_packing(self.layers, kinds, x, attn_mask)
-        if packing is not None:
-            x = encode_packed(self.layers, x, packing)
-        else:
-            for layer in self.layers:
-                x = layer(x, attn_mask)
+        for layer in self.layers:
+            x = layer(x, attn_mask)
         return x if self.norm is None else self.norm(x)
