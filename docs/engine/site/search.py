@@ -29,6 +29,11 @@ _LISTED = re.compile(
     r"<p>(?:Raises|Attributes|Classes|Functions|Methods|Modules):</p>\s*<ul>.*",
     re.DOTALL,
 )
+# And what a function returns, types, marks of code; of the NumPy twin, which says what
+# the torch module says, all but the first paragraph. Readers type names and ideas.
+_RETURNED = re.compile(r"<p>(?:Returns|Yields):</p>\s*<ul>.*?</ul>", re.DOTALL)
+_TYPES = re.compile(r" \((?:<code>[^<]*</code>[ |,\[\]]*)+\)|</?code>")
+_TWIN = "api/tformer/reference/"
 _SOURCE = re.compile(r"Source code in(?=\s*(?:<|$))")
 _EMPTY = re.compile(r"<(\w+)>\s*</\1>")
 _SPACE = re.compile(r"\s+")
@@ -74,7 +79,9 @@ def mended(entry: dict[str, Any], about: dict[str, dict[str, Any]]) -> dict[str,
     """
     text, place = entry["text"], entry["location"]
     if place.startswith("api/"):
-        text = _LISTED.sub("", text)
+        text = _TYPES.sub("", _RETURNED.sub("", _LISTED.sub("", text)))
+    if place.startswith(_TWIN):
+        text = "".join(text.partition("</p>")[:2])
     new = {**entry, "title": prose(entry["title"]), "text": prose(text)}
     meta = about.get(place)  # of sections there is none: they have an anchor
     if meta and not place.startswith("api/"):
