@@ -32,7 +32,7 @@ _LISTED = re.compile(
 # And what a function returns, types, marks of code; of the NumPy twin, which says what
 # the torch module says, all but the first paragraph. Readers type names and ideas.
 _RETURNED = re.compile(r"<p>(?:Returns|Yields):</p>\s*<ul>.*?</ul>", re.DOTALL)
-_TYPES = re.compile(r" \(<code>.{1,150}?\)(?= –)|</?code>")
+_TYPES = re.compile(r"\s*\(<code>(?:(?!<p>).){1,200}?\)(?=\s*–)|</?code>", re.DOTALL)
 _TWIN = "api/tformer/reference/"
 _SOURCE = re.compile(r"Source code in(?=\s*(?:<|$))")
 _EMPTY = re.compile(r"<(\w+)>\s*</\1>")
