@@ -79,10 +79,12 @@ def mended(entry: dict[str, Any], about: dict[str, dict[str, Any]]) -> dict[str,
     """
     text, place = entry["text"], entry["location"]
     if place.startswith("api/"):
-        text = _TYPES.sub("", _RETURNED.sub("", _LISTED.sub("", text)))
+        text = _RETURNED.sub("", _LISTED.sub("", text))
     if place.startswith(_TWIN):
         text = "".join(text.partition("</p>")[:2])
     new = {**entry, "title": prose(entry["title"]), "text": prose(text)}
+    if place.startswith("api/"):
+        new["text"] = _TYPES.sub("", new["text"])
     meta = about.get(place)  # of sections there is none: they have an anchor
     if meta and not place.startswith("api/"):
         said = (meta.get("question"), meta.get("description"))
