@@ -153,16 +153,23 @@ def command(result: Result) -> str:
         words = ["python tests/baselines/rules.py", baseline]
         files = settings["files"]
         words.append(f"--files {' '.join(files)}" if files else f"--task {own}")
+    words += options(changed)
+    if trained:
+        words.append(f"--seed {seed}")
+    words += ["--threads 1"] if baseline == OWN else []
+    return " ".join([*words, f"--out runs/{folder_name(result)}"])
+
+
+def options(changed: dict[str, Any]) -> list[str]:
+    """Write what was changed as options of the command line."""
+    words = []
     for name, value in changed.items():
         option = name.replace("_", "-")
         if isinstance(value, bool):
             words.append(f"--{option}" if value else f"--no-{option}")
         else:
             words.append(f"--{option} {value}")
-    if trained:
-        words.append(f"--seed {seed}")
-    words += ["--threads 1"] if baseline == OWN else []
-    return " ".join([*words, f"--out runs/{folder_name(result)}"])
+    return words
 
 
 def folder_name(result: Result) -> str:

@@ -1,4 +1,4 @@
-"""The best recipe found for a text, beside nanoGPT's own: ten minutes at most."""
+"""Recipes for a text that were run, beside nanoGPT's own: ten minutes at most."""
 
 import statistics
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from engine.results.groups import (
     machines,
     means,
     model,
+    options,
     steps,
     task,
 )
@@ -51,12 +52,13 @@ def section(groups: Sequence[Group]) -> str:
         for g in sorted(theirs, key=steps)
     )
     return (
-        "\n## The best recipe of ten minutes { #recipe }\n\nEvery recipe for the text "
-        f"that we tried in at most {BUDGET // 60} minutes of one processor, looks at "
-        f"the validation text included. The best has a loss of {loss(best):.3f} after "
-        f"{_minutes(best)}. nanoGPT's has {told}: its learning rate falls over as many "
-        "steps as it makes. Nothing else was tried; one seed decides little between "
-        "two that are close. The loss is that of all of the validation text, cut into "
+        "\n## Recipes of at most ten minutes { #recipe }\n\nEach recipe for the text "
+        f"that ran to its end within {BUDGET // 60} minutes of one processor, looks "
+        f"at the validation text included. The best has a loss of {loss(best):.3f} "
+        f"after {_minutes(best)}. nanoGPT's has {told}: its learning rate falls over "
+        "as many steps as it makes. Runs that were stopped before their end are not here, and "
+        "no search for the best was made. One seed decides little between two that "
+        "are close. The loss is that of all of the validation text, cut into "
         "windows as long as the model's context. A longer context is part of a recipe, "
         "and makes each prediction easier.\n\n"
         + table(HEAD, [_row(g) for g in chosen], right=range(1, 7))
@@ -89,13 +91,6 @@ def _row(group: Group) -> list[str]:
 
 def _options(group: Group) -> str:
     """Name what was changed, as on the command line."""
-    words = []
-    for name, value in group[0]["changes"].items():
-        if name in UNTOLD:
-            continue
-        option = name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-        else:
-            words.append(f"--{option} {value}")
+    changed = group[0]["changes"]
+    words = options({n: x for n, x in changed.items() if n not in UNTOLD})
     return " ".join(f"`{word}`" for word in words) or "`tformer train text`"
