@@ -119,6 +119,28 @@ def test_listings_and_latex_leave_the_text() -> None:
     assert prose(html) == "<p>The scale √d_k:</p> <p>So.</p>"
 
 
+def test_of_the_api_what_readers_type() -> None:
+    """Names and what they are for: no types, nothing returned; of the twin one line."""
+    html = (
+        "<p>Turn x.</p> <p>More.</p> <p>Parameters:</p> <ul> <li> <code>x</code>\n"
+        " (<code>int | None</code>, default:\n <code>(0, 1)</code>\n )\n – "
+        "<p>what (see <code>y</code>).</p> </li> </ul> <p>Returns:</p> <ul> <li> "
+        "<code>int</code> – <p>it.</p> </li> </ul> Source code in <code>a/b.py</code>"
+    )
+    for place, text in (
+        (
+            "api/tformer/nn/a/",
+            "<p>Turn x.</p> <p>More.</p> <p>Parameters:</p> <ul> "
+            "<li> x – <p>what (see y).</p> </li> </ul>",
+        ),
+        ("api/tformer/reference/a/", "<p>Turn x.</p>"),
+    ):
+        entry = {"location": place, "title": "a", "text": html}
+        assert mended(entry, {})["text"] == text
+    kept = mended({"location": "chapters/a/", "title": "a", "text": html}, {})["text"]
+    assert "<code>int</code>" in kept
+
+
 @pytest.mark.parametrize(
     ("latex", "plain"),
     [
