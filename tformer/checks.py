@@ -58,6 +58,23 @@ def check_divisible(**sizes: int) -> None:
         )
 
 
+def check_buckets(num_buckets: int, max_distance: int) -> None:
+    """Raise unless T5's buckets can reach so far: half of them hold one distance each.
+
+    Raises:
+        TypeError: a number is not an int.
+        ValueError: there are too few buckets, or `max_distance` is too small.
+    """
+    check_positive(num_buckets=num_buckets, max_distance=max_distance)
+    if num_buckets < 2:
+        raise ValueError(f"num_buckets ({num_buckets}) must be at least 2")
+    if max_distance <= num_buckets // 2:
+        raise ValueError(
+            f"max_distance ({max_distance}) must be above {num_buckets // 2}, the "
+            "number of buckets that hold one distance each"
+        )
+
+
 def require(module: str) -> Any:
     """Import a module of an optional package.
 

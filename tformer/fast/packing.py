@@ -92,8 +92,7 @@ def find_packing(
         return None  # a graph knows no lengths; elsewhere the host would wait for them
     if x.numel() < FEWEST_NUMBERS or attn_mask is None or attn_mask.dtype != torch.bool:
         return None
-    B, S = x.shape[:2]
-    if x.ndim != 3 or attn_mask.shape != (B, 1, 1, S):
+    if x.ndim != 3 or attn_mask.shape != (x.shape[0], 1, 1, x.shape[1]):
         return None
     if any((_name(each), _name(each.self_attn)) != KNOWN for each in layers):
         return None
@@ -104,7 +103,7 @@ def find_packing(
         real = int(mask.sum())
     except RuntimeError:  # torch.func.vmap has no single answer
         return None
-    return Packing(mask) if 0 < real < (1 - LEAST_PADDING) * B * S else None
+    return Packing(mask) if 0 < real < (1 - LEAST_PADDING) * mask.numel() else None
 
 
 def encode_packed(layers: Any, x: Tensor, packing: Packing) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tformer.checks import check_positive
+from tformer.checks import check_buckets, check_positive
 from tformer.reference.weights import Weights, parts
 
 
@@ -78,15 +78,8 @@ def bucket_starts(num_buckets: int, max_distance: int) -> np.ndarray:
     Raises:
         ValueError: there are too few buckets, or `max_distance` is too small.
     """
-    check_positive(num_buckets=num_buckets, max_distance=max_distance)
-    if num_buckets < 2:
-        raise ValueError(f"num_buckets ({num_buckets}) must be at least 2")
+    check_buckets(num_buckets, max_distance)
     exact = num_buckets // 2
-    if max_distance <= exact:
-        raise ValueError(
-            f"max_distance ({max_distance}) must be above {exact}, the number of "
-            "buckets that hold one distance each"
-        )
     rest = num_buckets - exact
     starts, start = list(range(exact)), exact
     for j in range(rest):
