@@ -56,9 +56,9 @@ def section(groups: Sequence[Group]) -> str:
         f"that ran to its end within {BUDGET // 60} minutes of one processor, looks "
         f"at the validation text included. The best has a loss of {loss(best):.3f} "
         f"after {_minutes(best)}. nanoGPT's has {told}: its learning rate falls over "
-        "as many steps as it makes. Runs that were stopped before their end are not here, and "
-        "no search for the best was made. One seed decides little between two that "
-        "are close. The loss is that of all of the validation text, cut into "
+        "as many steps as it makes. Runs that were stopped before their end are not "
+        "here, and no search for the best was made. One seed decides little between "
+        "two that are close. The loss is that of all of the validation text, cut into "
         "windows as long as the model's context. A longer context is part of a recipe, "
         "and makes each prediction easier.\n\n"
         + table(HEAD, [_row(g) for g in chosen], right=range(1, 7))
