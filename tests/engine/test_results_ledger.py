@@ -169,7 +169,7 @@ def test_recipes():
     ]
     assert [recipe.of_recipe(g) for g in grouped(kept)].count(True) == 5
     page = recipe.section(grouped(kept)).replace("\u00a0", " ")
-    assert "The best has a loss of 1.605 after 9.7 minutes. nanoGPT's has 1.910" in page
+    assert "found has **1.605** after 9.7 minutes. nanoGPT's has 1.910" in page
     assert "2,000 steps, 2.0 minutes and 1.710 after 10,000 steps, 9.5 minutes" in page
     assert "`--positions rotary` `--norm rms`" in page
     assert "evaluate-every 900 --seed 0" in unfolded(page)

@@ -1,4 +1,4 @@
-"""Recipes for a text that were run, beside nanoGPT's own: ten minutes at most."""
+"""The best recipe found for a text in ten minutes, beside nanoGPT's own."""
 
 import statistics
 from collections.abc import Sequence
@@ -52,15 +52,17 @@ def section(groups: Sequence[Group]) -> str:
         for g in sorted(theirs, key=steps)
     )
     return (
-        "\n## Recipes of at most ten minutes { #recipe }\n\nEach recipe for the text "
-        f"that ran to its end within {BUDGET // 60} minutes of one processor, looks "
-        f"at the validation text included. The best has a loss of {loss(best):.3f} "
-        f"after {_minutes(best)}. nanoGPT's has {told}: its learning rate falls over "
-        "as many steps as it makes. Runs that were stopped before their end are not "
-        "here, and no search for the best was made. One seed decides little between "
-        "two that are close. The loss is that of all of the validation text, cut into "
-        "windows as long as the model's context. A longer context is part of a recipe, "
-        "and makes each prediction easier.\n\n"
+        f"\n## The best in {BUDGET // 60} minutes {{ #recipe }}\n\nWhat is the lowest "
+        f"loss that {BUDGET // 60} minutes of one processor give, looks at the "
+        f"validation text included? The best recipe that was found has "
+        f"**{loss(best):.3f}** after {_minutes(best)}. nanoGPT's has {told}: its "
+        "learning rate falls over as many steps as it makes. Text and processor are "
+        "the same.\n\nThe other lines are the trials, which are shorter, and "
+        "tformer's own settings. The best was chosen among them by this same loss, so "
+        "on a text that had no part in the choice it may be a little higher. One seed "
+        "decides little between two that are close. The loss is that of all of the "
+        "validation text, cut into windows as long as the model's context. A longer "
+        "context is part of a recipe, and makes each prediction easier.\n\n"
         + table(HEAD, [_row(g) for g in chosen], right=range(1, 7))
         + "\nThe best again, for any seed:\n\n```bash\n"
         + folded(command(best[0]))
