@@ -3,6 +3,7 @@
 import dataclasses
 import shlex
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -10,13 +11,16 @@ import torch
 import typer
 
 import tformer
+from tformer.models.by_name import ModelConfig
+from tformer.models.config import TransformerConfig
 from tformer.pretrained import pretrained_names
 from tformer.runs import parts
+from tformer.runs.build import build_config
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
 from tformer.runs.presets import PRESETS
 from tformer.runs.settings import RunSettings
-from tformer.runs.sizes import parameter_counts
+from tformer.runs.sizes import cache_bytes, parameter_counts
 from tformer.runs.state import saved_states
 from tformer.runs.trained import load_trained
 from tformer.runs.unchanged import check_unchanged
@@ -95,6 +99,10 @@ def _run(folder: RunFolder) -> None:
         warnings.warn(str(error), stacklevel=1)
     typer.echo(f"run {folder.path}: {' '.join((settings.task, *settings.files))}")
     _settings(settings)
+    try:
+        _cache(build_config(settings, vocab_size=1, pad_id=0), torch.float32)
+    except ValueError as error:  # sizes that were changed, and make no model
+        warnings.warn(str(error), stacklevel=1)
     made = [x for x in _metrics(folder) if "loss" in x]
     typer.echo(f"steps made: {made[-1]['step'] if made else 0} of {settings.steps}")
     states = ", ".join(path.name for path in saved_states(folder.checkpoints))
@@ -120,3 +128,24 @@ def _model(name: str) -> None:
     for field, value in trained.manifest["config"].items():
         typer.echo(f"  {field:18} {value}")
     typer.echo(f"  {'vocabulary':18} {len(trained.vocabulary)} tokens")
+    _cache(trained.model.config, next(trained.model.parameters()).dtype)
+
+
+def _cache(config: ModelConfig, dtype: torch.dtype) -> None:
+    """Say how much memory writing takes for one text as long as the context."""
+    length, number_bytes = config.max_len, dtype.itemsize
+    whole = cache_bytes(config, length, number_bytes=number_bytes)
+    if not whole:  # of a BERT, which writes nothing
+        return
+    more = cache_bytes(config, length + 1, number_bytes=number_bytes) - whole
+    of = f"{length:,} tokens"
+    if isinstance(config, TransformerConfig):
+        of, more = f"a source and a target of {of} each", more // 2
+    kind = str(dtype).removeprefix("torch.")
+    typer.echo(
+        f"  {'cache':18} {whole:,} bytes for {of} ({kind}); a further token takes "
+        f"{more:,}"
+    )
+    with suppress(ValueError):  # what is kept is not keys and values alone
+        codes = cache_bytes(config, length, number_bytes=number_bytes, int8=True)
+        typer.echo(f"  {'cache in int8':18} {codes:,} bytes: a QuantizedCache a layer")

@@ -7,12 +7,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from tformer.models.bert import BERT, BERTConfig
-from tformer.models.by_name import Model
+from tformer.models.bert import BERTConfig
+from tformer.models.by_name import Model, ModelConfig, make_model
 from tformer.models.causal_config import CausalLMConfig
-from tformer.models.causal_lm import CausalLM
 from tformer.models.config import TransformerConfig
-from tformer.models.gpt import GPT, GPTConfig
+from tformer.models.gpt import GPTConfig
 from tformer.models.transformer import Transformer
 from tformer.runs import parts
 from tformer.runs.ablations import ablate
@@ -36,8 +35,17 @@ def build_model(settings: RunSettings, *, vocab_size: int, pad_id: int) -> Model
     Raises:
         ValueError: sizes do not fit together, such as heads that do not divide.
     """
+    torch.manual_seed(settings.seed)
+    model = make_model(build_config(settings, vocab_size=vocab_size, pad_id=pad_id))
+    if isinstance(model, Transformer):
+        for part in settings.without:
+            ablate(model, part)
+    return model
+
+
+def build_config(settings: RunSettings, *, vocab_size: int, pad_id: int) -> ModelConfig:
+    """Make the config of a run's model; arguments and errors as of `build_model`."""
     s = settings
-    torch.manual_seed(s.seed)
     sizes: dict[str, Any] = {
         "vocab_size": vocab_size,
         "pad_id": pad_id,
@@ -49,21 +57,18 @@ def build_model(settings: RunSettings, *, vocab_size: int, pad_id: int) -> Model
         "bias": s.bias,
     }
     if s.model == "gpt":
-        return GPT(GPTConfig(num_layers=s.num_layers, **sizes))
+        return GPTConfig(num_layers=s.num_layers, **sizes)
     if s.model == parts.MODEL:
         sizes |= {"num_layers": s.num_layers, "num_kv_heads": s.kv_heads}
         sizes |= {"d_ff": s.d_ff, "eps": parts.EPS, "parts": parts.parts_of(s)}
-        return CausalLM(CausalLMConfig(**sizes))
+        return CausalLMConfig(**sizes)
     if s.model == "bert":
-        return BERT(BERTConfig(num_layers=s.num_layers, **sizes))
+        return BERTConfig(num_layers=s.num_layers, **sizes)
     layers: dict[str, Any] = {
         "num_encoder_layers": s.num_layers,
         "num_decoder_layers": s.num_layers,
     }
-    model = Transformer(TransformerConfig(norm_first=s.norm_first, **layers, **sizes))
-    for part in s.without:
-        ablate(model, part)
-    return model
+    return TransformerConfig(norm_first=s.norm_first, **layers, **sizes)
 
 
 def build_optimizer(settings: RunSettings, model: nn.Module) -> torch.optim.Optimizer:

@@ -1,4 +1,7 @@
-"""The sizes of a run's model: counted, and held to a checkpoint that is there."""
+"""The sizes of a run's model: counted, and held to a checkpoint that is there.
+
+L tokens · N layers · G key/value heads · Dh head_dim · W window · R kv_rank
+"""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -8,6 +11,10 @@ from torch import nn
 
 from tformer.checks import require
 from tformer.files import check_has_end
+from tformer.models.bert import BERTConfig
+from tformer.models.by_name import ModelConfig
+from tformer.models.causal_config import CausalLMConfig
+from tformer.models.config import TransformerConfig
 from tformer.nn.experts import active_parameters
 from tformer.runs.state import SHARDS, refusal
 from tformer.training.weights import modern_names
@@ -22,6 +29,52 @@ def parameter_counts(model: nn.Module) -> dict[str, int]:
         if active == counts["parameters"]
         else counts | {"active_parameters": active}
     )
+
+
+def cache_bytes(
+    config: ModelConfig, length: int, *, number_bytes: int = 4, int8: bool = False
+) -> int:
+    """Compute the memory of a model's cache for one text: 2 · N · G · Dh · L · b.
+
+    An encoder-decoder has this twice, the second time for a source of L tokens. A layer
+    with a window has room for 2W tokens at most, in its `RollingCache`. In latent
+    attention a token takes R + Dr numbers, Dr of them turned, and not 2 · G · Dh. Sinks
+    are weights, and take nothing.
+
+    Args:
+        config: of the model; a BERT has no cache.
+        length: L, how many tokens there is room for.
+        number_bytes: b, the bytes of a number: 4 in float32.
+        int8: every layer has a `QuantizedCache`, where Dh numbers take Dh + b bytes.
+
+    Raises:
+        ValueError: `int8`, and the model is no `CausalLM` whose layers keep keys and
+            values.
+    """
+    c = config
+    if isinstance(c, BERTConfig):
+        return 0
+    latent = c.parts.latent if isinstance(c, CausalLMConfig) else None
+    if int8 and (latent is not None or not isinstance(c, CausalLMConfig)):
+        raise ValueError(f"int8 is not for the caches of this {type(c).__name__}")
+    if isinstance(c, TransformerConfig):
+        layers, Dh = 2 * c.num_decoder_layers, c.d_model // c.num_heads
+    elif isinstance(c, CausalLMConfig):
+        layers, Dh = c.num_layers, c.width_of_head
+        if latent is not None:
+            width = latent.kv_rank + c.turned_width
+            return layers * width * length * number_bytes
+    else:
+        layers, Dh = c.num_layers, c.d_model // c.num_heads
+
+    tokens = layers * length
+    if isinstance(c, CausalLMConfig) and c.parts.window is not None and not int8:
+        every = c.parts.global_every
+        windowless = 0 if every is None else layers // every
+        shorter = min(length, 2 * c.parts.window)
+        tokens = windowless * length + (layers - windowless) * shorter
+    head_bytes = Dh + number_bytes if int8 else Dh * number_bytes
+    return 2 * (c.num_kv_heads or c.num_heads) * tokens * head_bytes
 
 
 def check_sizes(
