@@ -83,10 +83,10 @@ def fused_attention(
         attn_mask = attn_mask.masked_fill(~alive, 1)  # of a bias: any finite number
 
     # The kernel wants one width: columns of zeros change no score.
-    query, key, value = (
-        x if x.shape[-1] >= max(Dh, Dv) else F.pad(x, (0, max(Dh, Dv) - x.shape[-1]))
-        for x in (query, key, value)
-    )
+    if Dh < Dv:
+        query, key = (F.pad(x, (0, Dv - Dh)) for x in (query, key))
+    elif Dv < Dh:
+        value = F.pad(value, (0, Dh - Dv))
     grouped = False
     if H != G:
         grouped = _serves_groups(query, attn_mask)
@@ -101,7 +101,8 @@ def fused_attention(
         by_flag,
         scale=scale,
         enable_gqa=grouped,
-    )[..., :Dv]  # (B, H, T, Dv)
+    )
+    output = output if Dh <= Dv else output[..., :Dv]  # (B, H, T, Dv)
     if not dropout_p and _lost_nan(output, attn_mask):
         if output.dtype in HALF:  # in float32 an infinite score is not lost
             query, key, value = (x.float() for x in (query, key, value))
@@ -163,9 +164,8 @@ def _lost_nan(output: Tensor, attn_mask: Tensor | None) -> bool:
         return False
     if attn_mask is not None and not half:
         return False
-    output = output.detach()
     try:
-        if not bool((output[..., 0] == 0).any()):
+        if bool(output[..., 0].all()):  # no zero; NaN is none either
             return False
         if attn_mask is None:
             return True

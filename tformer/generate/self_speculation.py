@@ -27,13 +27,13 @@ class Trunk(Writer):
     def score(self, newest: Tensor) -> Tensor:
         """Read the newest tokens of one text, (1, T); score what follows: (1, V)."""
         last: Tensor = self.model.logits(self._read(newest)[:, -1:])[:, 0]
-        self._finite = self._finite & last.amax(dim=-1).isfinite().all()
+        self._largest.append(last.amax(dim=-1))
         return last
 
     def score_all(self, newest: Tensor) -> Tensor:
         """Read the newest tokens of one text, (1, T); score after each: (T, V)."""
         logits: Tensor = self.model.logits(self._read(newest))[0]
-        self._finite = self._finite & logits.amax(dim=-1).isfinite().all()
+        self._largest.append(logits.amax(dim=-1))
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
     def state_after(self, length: int) -> Tensor:

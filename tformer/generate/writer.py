@@ -128,7 +128,7 @@ class Writer:
             if prefix is None
             else prefix.new_cache(len(prompts), self._room)
         )
-        self._finite = torch.ones((), dtype=torch.bool, device=prompts.device)
+        self._largest: list[Tensor] = []  # of the scores of each text, once a token
 
     def _check_id(self, name: str, token: int | None) -> None:
         if token is not None and type(token) is not int:  # nor a bool
@@ -152,7 +152,7 @@ class Writer:
                 newest, self._memory, memory_key_mask=self._key_mask, cache=self._cache
             )
         last = logits[:, -1]  # (B, V)
-        self._finite = self._finite & last.amax(dim=-1).isfinite().all()
+        self._largest.append(last.amax(dim=-1))
         return last
 
     def score_all(self, newest: Tensor) -> Tensor:
@@ -161,7 +161,7 @@ class Writer:
         In float32 at least, for probabilities.
         """
         logits: Tensor = self.model(newest, cache=self._cache)[0]
-        self._finite = self._finite & logits.amax(dim=-1).isfinite().all()
+        self._largest.append(logits.amax(dim=-1))
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
     @property
@@ -190,7 +190,7 @@ class Writer:
         Raises:
             FloatingPointError: so it was.
         """
-        if not self._finite:
+        if self._largest and not torch.cat(self._largest).isfinite().all():
             raise FloatingPointError(
                 "the model's scores of the next token are not finite: its weights may "
                 "hold NaN or infinity, or numbers too large for their dtype"
@@ -204,18 +204,18 @@ class Writer:
         """Write until every row has ended; `choose` makes logits (B, V) to ids (B,)."""
         # To ask whether all have ended, the host must wait for a GPU: not every time.
         ask_every = 1 if self.begin.device.type == "cpu" else 8
+        may_end = len(self.stops) > 0
         ended = torch.zeros_like(self.late, dtype=torch.bool)  # (B,)
         newest, columns = self.begin, []
         for step in range(self._rest.shape[1] + self.max_len):
-            chosen = choose(self.score(newest)).masked_fill(ended, self.fill_id)  # (B,)
-            ends = torch.isin(chosen, self.stops)
+            chosen = choose(self.score(newest))  # (B,)
+            if may_end:
+                chosen = chosen.masked_fill(ended, self.fill_id)
+                ended = ended | torch.isin(chosen, self.stops) & (step >= self.late)
             if step < self._rest.shape[1]:  # some prompts are still being read
-                reading = step < self.late
-                chosen = torch.where(reading, self._rest[:, step], chosen)
-                ends = ends & ~reading
-            ended = ended | ends
+                chosen = torch.where(step < self.late, self._rest[:, step], chosen)
             columns.append(chosen)
-            if (step + 1) % ask_every == 0 and ended.all():
+            if may_end and (step + 1) % ask_every == 0 and ended.all():
                 break
             newest = chosen[:, None]  # (B, 1)
         self.check_finite()

@@ -45,8 +45,8 @@ class KeyValueCache:
         """The keys and the values so far, each (B, G, L, Dh): views, not copies."""
         if self._storage is None:
             raise ValueError("the cache is empty: no key has come yet")
-        keys, values = self._storage[:, :, :, : self.length]
-        return keys, values
+        so_far = self._storage[:, :, :, : self.length]  # (2, B, G, L, Dh)
+        return so_far[0], so_far[1]
 
     def append(
         self,
@@ -78,9 +78,8 @@ class KeyValueCache:
                 f"the cache is full: it has room for max_len = {room} tokens, "
                 f"holds {self.length}, and {T} more came"
             )
-        new = slice(self.length, self.length + T)
-        self._storage[0, :, :, new] = key
-        self._storage[1, :, :, new] = value
+        new = self._storage[:, :, :, self.length : self.length + T]  # a view
+        new[0], new[1] = key, value
         self.length += T
         self._sources = [_Source(x) for x in sources]
         return self.keys_values

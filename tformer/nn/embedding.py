@@ -81,7 +81,7 @@ def check_ids(ids: Tensor, vocab_size: int) -> None:
             f"ids must be (batch, length) and not empty, not {tuple(ids.shape)}"
         )
     if ids.device.type == "cpu" and not torch.compiler.is_compiling():
-        low, high = int(ids.min()), int(ids.max())
+        low, high = (int(x) for x in ids.aminmax())
         if low < 0 or high >= vocab_size:
             raise ValueError(
                 f"ids must be in [0, vocab_size = {vocab_size}), "

@@ -131,8 +131,8 @@ class MultiHeadAttention(nn.Module):
             k = split_heads(self.k_proj(key), self.num_kv_heads)  # (B, G, S, Dh)
             v = split_heads(self.v_proj(value), self.num_kv_heads)  # (B, G, S, Dh)
             if cache is not None:
-                # S is now the whole past.
-                k, v = cache.append(k, v, sources=(key, value))
+                # S is now the whole past. Only cross-attention will ask for the source.
+                k, v = cache.append(k, v, sources=(key, value) if is_cross else ())
         dropout_p = self.dropout if self.training else 0.0
         heads = self.attend(
             q, k, v, attn_mask, bias=bias, is_causal=is_causal, dropout_p=dropout_p

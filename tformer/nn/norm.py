@@ -67,11 +67,12 @@ class LayerNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise x (..., D) over its last axis; returns (..., D)."""
-        if x.shape[-1:] != self.weight.shape:
+        weight, bias = self.weight, self.bias
+        if x.shape[-1:] != weight.shape:
             raise ValueError(
-                f"x has width {x.shape[-1]} but d_model is {len(self.weight)}: "
+                f"x has width {x.shape[-1]} but d_model is {len(weight)}: "
                 f"x is {tuple(x.shape)}"
             )
         if self.fused:
-            return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
-        return layer_norm(x, self.weight, self.bias, self.eps)
+            return F.layer_norm(x, weight.shape, weight, bias, self.eps)
+        return layer_norm(x, weight, bias, self.eps)
