@@ -24,7 +24,7 @@ def sinusoidal_positions(
         length: number of positions.
         d_model: width D; even, as each sine has its cosine.
         start: the first position.
-        device: where to put the table.
+        device: where to put the table; the CPU if not given.
 
     Returns:
         float64 (length, D). In float32 the angle of position 10,000 is off by 1/1000.
@@ -37,9 +37,10 @@ def sinusoidal_positions(
         raise ValueError(f"d_model ({d_model}) must be even: a cosine for each sine")
     if start < 0:
         raise ValueError(f"start ({start}) must be at least 0")
-    position = torch.arange(start, start + length, dtype=torch.float64)[:, None]
-    exponent = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model  # (D/2,)
-    angle = position / 10000.0**exponent  # (length, D/2)
+    # On the CPU whatever the default device is: others may lack float64.
+    position = torch.arange(start, start + length, dtype=torch.float64, device="cpu")
+    exponent = torch.arange(0, d_model, 2, dtype=torch.float64, device="cpu") / d_model
+    angle = position[:, None] / 10000.0**exponent  # (length, D/2)
     waves = torch.stack((angle.sin(), angle.cos()), dim=-1)  # (length, D/2, 2)
     return waves.flatten(1).to(device)  # (length, D)
 
@@ -64,6 +65,7 @@ class SinusoidalPositionalEncoding(nn.Module):
         check_positive(max_len=max_len)
         self.d_model = d_model
         table = sinusoidal_positions(max_len, d_model).float()
+        table = table.to(torch.get_default_device())
         self.register_buffer("table", table, persistent=False)
 
     def reset_parameters(self) -> None:
