@@ -115,13 +115,13 @@ def _as_array(stream: Stream, needed: int) -> npt.NDArray[Any]:
     return array
 
 
-def _draws(seed: int, number: int) -> np.random.Generator:
+def _draws(seed: int, number: int) -> "np.random.Generator":
     """Return a source of chance for one batch: no earlier batch need be drawn."""
     return np.random.default_rng((seed, number))
 
 
 def _windows(
-    array: npt.NDArray[Any], rows: int, length: int, draws: np.random.Generator
+    array: npt.NDArray[Any], rows: int, length: int, draws: "np.random.Generator"
 ) -> Tensor:
     places = draws.integers(len(array) - length + 1, size=rows).tolist()
     windows = np.stack([array[place : place + length] for place in places])
