@@ -116,7 +116,7 @@ def test_an_infinite_score_is_not_lost(length, hides, is_causal, dtype):
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize(("T", "S"), [(1, 1), (1, 7), (7, 7), (5, 7)])
 def test_a_compiled_kernel_loses_no_nan(T, S, is_causal, dtype):
-    """A graph cannot look at what the kernel gave: it gets a mask, and loses none."""
+    """A graph cannot ask whether the kernel lost one: it looks at rows of zeros."""
     query, key, value = (torch.randn(2, 3, n, 8).to(dtype) for n in (T, S, S))
     query[0, 1, 0, 3] = key[1, 2, :, 0] = math.nan
     options = {"is_causal": is_causal}
@@ -128,6 +128,39 @@ def test_a_compiled_kernel_loses_no_nan(T, S, is_causal, dtype):
     expected = formula(query, key, value, **options)
     assert expected.isnan().any()
     assert_close(output, expected, equal_nan=True, **TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("poison", ["query", "first key", "infinite query and key"])
+def test_a_compiled_causal_kernel_needs_no_mask(poison):
+    """With a mask it took 1.5 times as long at T = 1024."""
+    graphs = []
+
+    def keep(graph, inputs):
+        graphs.append(graph)
+        return graph
+
+    query, key, value = torch.randn(2, 4, 6, 8), *torch.randn(2, 2, 2, 6, 8)
+    if poison == "query":
+        query[1, 3, 4, 0] = math.nan
+    elif poison == "first key":
+        key[0, 1, 0, 3] = math.nan
+    else:  # inf · 0 is NaN
+        query[0, 0], key[0, 0] = 0, math.inf
+    torch.compiler.reset()
+    compiled = torch.compile(scaled_dot_product_attention, backend=keep, fullgraph=True)
+    output = compiled(query, key, value, is_causal=True)
+    kernel = [
+        node
+        for graph in graphs
+        for node in graph.graph.nodes
+        if node.target is F.scaled_dot_product_attention
+    ]
+    assert len(kernel) == 1
+    assert kernel[0].args[3] is None  # the mask
+    assert kernel[0].args[5] is True  # the flag
+    expected = formula(query, key, value, is_causal=True)
+    assert 0 < expected.isnan().sum() < expected.numel()
+    assert_close(output, expected, equal_nan=True, **TOLERANCE[torch.float32])
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

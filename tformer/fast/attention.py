@@ -53,12 +53,9 @@ def fused_attention(
         query, scale = query * scale, 1.0
     eager = not torch.compiler.is_compiling()
     masks = [mask for mask in (attn_mask, bias) if mask is not None]
-    if not (eager or masks or dropout_p) and query.device.type == "cpu":
-        # Without a mask the kernel may lose a NaN, and a graph cannot look for it.
-        attn_mask = torch.ones(1, 1, T, S, dtype=torch.bool)
-        masks = [attn_mask]
     if not (eager or dropout_p) and query.device.type == "cpu" and query.dtype in HALF:
-        # Nor an infinity, which it loses in half precision: x - x makes NaN of one.
+        # A graph cannot look for an infinity, which the kernel loses in half precision:
+        # x - x makes NaN of one.
         query, key = query + (query - query), key + (key - key)
     if is_causal and T == 1:
         is_causal = False  # a single query is the newest: it sees every key
@@ -103,6 +100,8 @@ def fused_attention(
         enable_gqa=grouped,
     )
     output = output if Dh <= Dv else output[..., :Dv]  # (B, H, T, Dv)
+    if not (eager or dropout_p) and attn_mask is None and query.device.type == "cpu":
+        return _with_nan(output, query, key, by_flag)
     if not dropout_p and _lost_nan(output, attn_mask):
         if output.dtype in HALF:  # in float32 an infinite score is not lost
             query, key, value = (x.float() for x in (query, key, value))
@@ -174,6 +173,23 @@ def _lost_nan(output: Tensor, attn_mask: Tensor | None) -> bool:
         return bool((seen.any(dim=-1) & (output == 0).all(dim=-1)).any())
     except RuntimeError:  # torch.func.vmap has no single answer
         return False
+
+
+def _with_nan(output: Tensor, query: Tensor, key: Tensor, is_causal: bool) -> Tensor:
+    """Put NaN where the kernel of a CPU has lost it, in a graph that cannot ask.
+
+    Without a mask a row of zeros is rare. It was NaN if its query, or a key that it
+    sees, has a number that is not finite.
+    """
+    # x - x is 0 or NaN, and its sum is faster than a question about each number.
+    wrong = (key - key).sum(dim=-1).isnan()  # (B, G, S)
+    seen = wrong.cumsum(dim=-1) > 0 if is_causal else wrong.any(dim=-1, keepdim=True)
+    seen = seen.repeat_interleave(
+        query.shape[1] // key.shape[1], dim=1
+    )  # (B, H, T | 1)
+    wrong = seen | (query - query).sum(dim=-1).isnan()  # (B, H, T)
+    lost = wrong & (output.abs().sum(dim=-1) == 0)
+    return output + torch.where(lost, math.nan, 0.0)[..., None].to(output.dtype)
 
 
 def _serves_groups(query: Tensor, attn_mask: Tensor | None) -> bool:
