@@ -132,6 +132,16 @@ print(sorted({"torch", "numpy"} & set(sys.modules)))
     assert fresh(code).split("\n") == ["[]", "['numpy']"]
 
 
+def test_importing_every_name_waits_for_what_is_used_later(fresh):
+    code = """
+import sys
+from tformer import *
+later = {"matplotlib", "tokenizers", "babel", "safetensors", "numpy.random"}
+print(sorted(later & set(sys.modules)))
+"""
+    assert fresh(code) == "[]"
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a process for each module")
 def test_every_module_can_be_imported_alone(fresh):
     """In a process of its own: a cycle of imports would show from one end."""
