@@ -3,7 +3,7 @@
 import math
 import statistics
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 SPACE = "\u00a0"  # a line of a table is not broken here
 MISSING = "–"  # a run was kept before this was recorded
@@ -81,7 +81,9 @@ def number(value: float, form: str) -> str:
     return f"{digits}{SPACE}×{SPACE}10{raised}"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: range) -> str:
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Container[int]
+) -> str:
     """Write a table in Markdown; the columns of `right` are flush right."""
     marks = ["---:" if i in right else "---" for i in range(len(head))]
     rows = [[wide(first), *others] for first, *others in rows]

@@ -28,10 +28,10 @@ def section(report: Report) -> str:
     """Write the table of the bars for which something was measured."""
     found = [bar for make in MAKERS for bar in make(report)]
     rows = [
-        [b.asked, b.measured, f"missed {b.missed}" if b.missed else "met"]
+        [b.asked, f"missed {b.missed}" if b.missed else "met", b.measured]
         for b in found
     ]
-    return table(["asked", "measured", ""], rows, right=range(0))
+    return table(["asked", "result", "measured"], rows, right=range(0))
 
 
 def every_row(report: Report) -> Iterator[Bar]:

@@ -1,7 +1,7 @@
 """The pictures of a file, each drawn by the page from the numbers beside it."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from engine.results.numbers import fold, items, listed
 from engine.speed.rows import SHORT, Report, Row
@@ -89,8 +89,10 @@ for ax, label in zip(axes, ["milliseconds", "megabytes"]):
     ax.set_yscale("log", base=10)
     ax.set(ylabel=label)
     ax.minorticks_off()
-ticks = curves["tformer"][0]
-axes[1].set_xticks(ticks, [f"{{tick:,}}" for tick in ticks], rotation=30)
+    ax.yaxis.set_major_locator(plt.LogLocator(subs=(1, 3)))
+    ax.yaxis.set_major_formatter("{{x:,g}}")
+ticks = {_ticks(r.length or 0 for r in rows)}
+axes[1].set_xticks(ticks, [f"{{tick:,}}" for tick in ticks])
 axes[1].set(xlabel="T")
 axes[0].legend(loc="lower center", bbox_to_anchor=(0.4, 1))
 """
@@ -105,6 +107,14 @@ axes[0].legend(loc="lower center", bbox_to_anchor=(0.4, 1))
     )
     figure = f"speed-{stem}-attention-{way.split()[-1]}"
     return _folded(code, alt, figure, caption)
+
+
+def _ticks(lengths: Iterable[int]) -> list[int]:
+    """Return powers of 2 from the shortest to the longest, as many as have room."""
+    known = set(lengths)
+    first, last = (most(known).bit_length() - 1 for most in (min, max))
+    step = 1 if last - first < 4 else 2
+    return [2**power for power in range(first, last + 1, step)]
 
 
 def _folded(code: str, alt: str, figure: str, caption: str) -> str:
