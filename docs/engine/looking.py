@@ -22,6 +22,7 @@ ONE_PAGE = "ENGINE_PAGE"  # in the environment: the only page that MkDocs builds
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDTHS = {"wide": 1280, "phone": 390}
 SCHEMES = ("light", "dark")
+SLICE = 8_000  # pixels of a page in one picture: Chromium refuses far taller ones
 _ALL = "* { content-visibility: visible !important }"
 _LOAD = """() => Promise.all([...document.images].map(image => {
     image.loading = "eager";
@@ -88,7 +89,8 @@ def serve(project: Project, page: Path) -> int:
 def look(project: Project, page: Path) -> list[str]:
     """Take four pictures of a page: wide and on a phone, light and dark.
 
-    They are written to .cache/look. Returns what went wrong.
+    They are written to .cache/look; a tall page in slices, numbered from the top.
+    Returns what went wrong.
     """
     from playwright.sync_api import sync_playwright
 
@@ -118,12 +120,30 @@ def look(project: Project, page: Path) -> list[str]:
                 tab.add_style_tag(content=_ALL)
                 tab.evaluate(_LOAD)
                 tab.wait_for_load_state("networkidle")
-                picture = folder / f"{page.stem}-{width}-{scheme}.png"
-                tab.screenshot(path=picture, full_page=True)
-                print(project.relative(picture), flush=True)
+                height = tab.evaluate("document.documentElement.scrollHeight")
+                for top, bottom, part in slices(height):
+                    picture = folder / f"{page.stem}-{width}-{scheme}{part}.png"
+                    tab.screenshot(
+                        path=picture,
+                        full_page=True,
+                        clip={
+                            "x": 0,
+                            "y": top,
+                            "width": WIDTHS[width],
+                            "height": bottom - top,
+                        },
+                    )
+                    print(project.relative(picture), flush=True)
                 context.close()
         chromium.close()
     return []
+
+
+def slices(height: int) -> Iterator[tuple[int, int, str]]:
+    """Yield where each picture of a page begins and ends, and the end of its name."""
+    for number, top in enumerate(range(0, height, SLICE), start=1):
+        part = f"-{number}" if height > SLICE else ""
+        yield top, min(height, top + SLICE), part
 
 
 def _only(page: Path) -> dict[str, str]:

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from engine.__main__ import main
-from engine.looking import ONE_PAGE, look, uses
+from engine.looking import ONE_PAGE, SLICE, look, slices, uses
 from engine.making import read_pages
 from engine.project import ENGINE, Project
 
@@ -104,3 +104,11 @@ def test_a_page_that_cannot_be_built_is_told(project: Project) -> None:
     (project.root / "mkdocs.yml").write_text("theme: {name: gone}\n", "utf-8")
     (problem,) = look(project, project.docs / "index.md")
     assert problem == "docs/index.md: MkDocs could not build it"
+
+
+def test_a_tall_page_is_taken_in_slices_that_cover_it() -> None:
+    assert list(slices(SLICE)) == [(0, SLICE, "")]
+    tall = list(slices(2 * SLICE + 7))
+    assert [part for *_, part in tall] == ["-1", "-2", "-3"]
+    assert [top for top, *_ in tall] == [0, SLICE, 2 * SLICE]
+    assert [bottom for _, bottom, _ in tall] == [SLICE, 2 * SLICE, 2 * SLICE + 7]
