@@ -4,6 +4,7 @@ import ast
 import importlib
 import json
 import os
+import pickle
 import pkgutil
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import tformer
 
+PACKAGES = [tformer, tformer.reference]
 PACKAGE = Path(tformer.__file__).parent
 MODULES = sorted(
     info.name
@@ -21,6 +23,22 @@ MODULES = sorted(
 # Modules that a reader copies: nothing beside torch and the standard library.
 CORE_FOLDERS = ("tformer.nn", "tformer.fast", "tformer.models")
 CORE = ["tformer.checks", *(name for name in MODULES if name.startswith(CORE_FOLDERS))]
+
+
+@pytest.fixture(params=PACKAGES, ids=lambda package: package.__name__)
+def package(request):
+    return request.param
+
+
+def modules_of(package) -> dict[str, str]:
+    """Return for each public name of a package its module."""
+    names_of = package._NAMES_OF
+    return {n: f"{package.__name__}.{m}" for m in names_of for n in names_of[m]}
+
+
+def place_of(package) -> str:
+    return Path(package.__file__).relative_to(PACKAGE.parent).as_posix()
+
 
 IMPORT_ALONE = """
 import importlib, json, os, sys
@@ -46,46 +64,41 @@ print(json.dumps(results))
 """
 
 
-def test_every_public_name_is_listed_twice():
-    listed, given = set(tformer.__all__), set(tformer._MODULE_OF)
+def test_every_public_name_is_listed_twice(package):
+    listed, given = set(package.__all__), set(modules_of(package))
     missing = {"__all__": given - listed, "_NAMES_OF": listed - given}
     problems = [
-        f"tformer/__init__.py: add {', '.join(sorted(names))} to {place}"
+        f"{place_of(package)}: add {', '.join(sorted(names))} to {place}"
         for place, names in missing.items()
         if names
     ]
     assert not problems, "\n".join(problems)
 
 
-def test_every_public_name_is_where_it_says():
-    for name in tformer.__all__:
-        value = getattr(tformer, name)
-        module = importlib.import_module(f"tformer.{tformer._MODULE_OF[name]}")
-        assert value is getattr(module, name)
-        assert value.__module__.startswith("tformer.")
-    assert len(set(tformer.__all__)) == len(tformer.__all__)
-    assert set(tformer.__all__) <= set(dir(tformer))
+def test_every_public_name_is_where_it_says(package):
+    for name, module in modules_of(package).items():
+        value = getattr(package, name)
+        assert value is getattr(importlib.import_module(module), name)
+        assert value.__module__.startswith(f"{package.__name__}.")
+    assert len(set(package.__all__)) == len(package.__all__)
+    assert set(package.__all__) <= set(dir(package))
 
 
-def test_type_checkers_see_the_same_names():
-    tree = ast.parse(Path(tformer.__file__).read_text())
+def test_type_checkers_see_the_same_names(package):
+    tree = ast.parse(Path(package.__file__).read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = {
-        alias.name: node.module.removeprefix("tformer.")
+    assert ast.unparse(block.test) == "TYPE_CHECKING"
+    there = {
+        f"from {node.module} import {alias.name}"
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    folders = {name for name, module in seen.items() if module == "tformer"}
-    assert folders == tformer._FOLDERS
-    seen = {name: module for name, module in seen.items() if name not in folders}
-    wanted = {
-        f"from tformer.{module} import {name}"
-        for name, module in tformer._MODULE_OF.items()
-    }
-    there = {f"from tformer.{module} import {name}" for name, module in seen.items()}
+    folders = {f"from tformer import {name}" for name in tformer._FOLDERS}
+    wanted = {f"from {m} import {name}" for name, m in modules_of(package).items()}
+    wanted |= folders if package is tformer else set()
     problems = [
-        f"tformer/__init__.py: {verb} under TYPE_CHECKING: {line}"
+        f"{place_of(package)}: {verb} under TYPE_CHECKING: {line}"
         for verb, lines in (("add", wanted - there), ("remove", there - wanted))
         for line in sorted(lines)
     ]
@@ -93,24 +106,16 @@ def test_type_checkers_see_the_same_names():
     assert (PACKAGE / "py.typed").exists()
 
 
-def test_type_checkers_do_not_see_names_that_are_not_there():
+def test_type_checkers_do_not_see_names_that_are_not_there(package):
     """They take a `__getattr__` of a module for a promise of every name there is."""
-    tree = ast.parse(Path(tformer.__file__).read_text())
-    hidden = [
-        function.name
-        for node in tree.body
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "not TYPE_CHECKING"
-        for function in node.body
-        if isinstance(function, ast.FunctionDef)
-    ]
-    everywhere = [f.name for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)]
-    assert hidden == ["__getattr__"]
-    assert everywhere.count("__getattr__") == 1
+    tree = ast.parse(Path(package.__file__).read_text())
+    assert not [x for x in ast.walk(tree) if isinstance(x, ast.FunctionDef)]
 
 
-def test_unknown_names(raises):
-    with raises(AttributeError, "module 'tformer' has no attribute 'Nothing'"):
-        _ = tformer.Nothing
+def test_unknown_names(package, raises):
+    name = package.__name__
+    with raises(AttributeError, f"module '{name}' has no attribute 'Nothing'"):
+        _ = package.Nothing
 
 
 def test_modules_are_found_from_the_top(fresh):
@@ -119,6 +124,12 @@ import tformer
 print(tformer.interop.from_torch.__name__, tformer.reference.__name__)
 """
     assert fresh(code) == "from_torch tformer.reference"
+    code = """
+import tformer.reference
+tiles = tformer.reference.tiles
+print(tiles.__name__, tiles.tiled_attention.__name__)
+"""
+    assert fresh(code) == "tformer.reference.tiles tiled_attention"
 
 
 def test_importing_waits_for_nothing(fresh):
@@ -128,8 +139,44 @@ import sys, tformer
 print(sorted({"torch", "numpy"} & set(sys.modules)))
 import tformer.reference
 print(sorted({"torch", "numpy"} & set(sys.modules)))
+tformer.reference.softmax
+print(sorted({"torch", "numpy"} & set(sys.modules)))
 """
-    assert fresh(code).split("\n") == ["[]", "['numpy']"]
+    assert fresh(code).split("\n") == ["[]", "[]", "['numpy']"]
+
+
+@pytest.mark.parametrize(
+    "code", ["from tformer.reference import rotate", "tformer.reference.rotate"]
+)
+def test_a_name_brings_its_module_alone(fresh, code):
+    program = f"""
+import sys, tformer.reference
+{code}
+names = [name.split(".", 1)[1] for name in sys.modules if name.startswith("tformer.")]
+print(*sorted(names))
+"""
+    needed = "checks reference reference.rotary reference.weights"
+    assert fresh(program) == needed
+
+
+def test_a_function_is_not_hidden_by_the_module_of_its_name(fresh):
+    """Whichever came first: Python puts the module into the package too."""
+    program = """
+import tformer.reference
+from tformer.reference.rms_norm import RMSNorm
+from tformer.reference import Decoder, GatedDeltaRule, linear_attention
+reference = tformer.reference
+for name in ("rms_norm", "delta_rule", "linear_attention"):
+    value = getattr(reference, name)
+    print(type(value).__name__, value is getattr(sys.modules[value.__module__], name))
+"""
+    assert fresh(f"import sys\n{program}").split("\n") == ["function True"] * 3
+
+
+def test_a_package_can_be_pickled():
+    """As a library does that sends functions, and what they name, to other machines."""
+    for package in PACKAGES:
+        assert pickle.loads(pickle.dumps(package)) is package
 
 
 def test_importing_every_name_waits_for_what_is_used_later(fresh):

@@ -4,8 +4,9 @@ Names are imported when they are first used, so that `import tformer.reference`,
 NumPy twin, does not wait for torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tformer.checks import import_when_used
 
 if TYPE_CHECKING:
     from tformer import data as data
@@ -306,25 +307,9 @@ _NAMES_OF = {
     "generate.speculative": ["speculative_sample"],
     "pretrained": ["load_pretrained"],
 }
-_MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
 # Folders of which `import tformer` is enough: tformer.interop.from_torch(…).
 _FOLDERS = {
     *("nn", "fast", "models", "generate", "training", "data", "tasks"),
     *("interop", "pretrained", "reference"),
 }
-
-
-if not TYPE_CHECKING:  # which would take it for a promise of every name there is
-
-    def __getattr__(name: str) -> Any:
-        if name in _FOLDERS:
-            return import_module(f"tformer.{name}")
-        if name not in _MODULE_OF:
-            raise AttributeError(f"module 'tformer' has no attribute {name!r}")
-        value = getattr(import_module(f"tformer.{_MODULE_OF[name]}"), name)
-        globals()[name] = value
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+import_when_used(__name__, _NAMES_OF, _FOLDERS)

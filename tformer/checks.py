@@ -1,6 +1,12 @@
-"""Checks that several modules share: each names argument, value and rule."""
+"""Checks that several modules share: each names argument, value and rule.
 
+And imports: of packages that are optional, and of names when they are first used.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 
@@ -97,3 +103,42 @@ def require(module: str) -> Any:
             f"this needs the package {package}: pip install 'tformer[train]'"
         ) from error
     return import_module(module)
+
+
+def import_when_used(
+    package: str, names_of: Mapping[str, Iterable[str]], modules: Iterable[str] = ()
+) -> None:
+    """Let a package find its public names in its modules, each at its first use.
+
+    Args:
+        package: its `__name__`.
+        names_of: for each module below the package the names that it gives.
+        modules: of which `import package` is enough, to use `package.module.name`.
+    """
+    module_of = {name: module for module in names_of for name in names_of[module]}
+    modules = frozenset(modules)
+
+    class Package(ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            if name in module_of:
+                module = import_module(f"{package}.{module_of[name]}")
+                setattr(self, name, getattr(module, name))
+                return getattr(module, name)
+            if name in modules:
+                return import_module(f"{package}.{name}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            # Python puts a module here once it is imported, and would put rms_norm,
+            # the module, where rms_norm, its function, is to be found.
+            if isinstance(value, ModuleType) and module_of.get(name) == name:
+                value = getattr(value, name)
+            super().__setattr__(name, value)
+
+        def __dir__(self) -> list[str]:
+            return sorted({*super().__dir__(), *module_of, *modules})
+
+        def __reduce__(self) -> tuple[Any, ...]:  # for who pickles whole functions
+            return import_module, (package,)
+
+    sys.modules[package].__class__ = Package
