@@ -21,7 +21,7 @@ from tformer.nn.residual import Residual
 
 check_positive = check_probability = check_sequences = check_values = None
 check_ids = check_start = None
-in_float32 = skip_padding = None
+in_float32 = skip_padding = relu_in_place = None
 
 
 def fused_attention(

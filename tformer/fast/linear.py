@@ -1,11 +1,13 @@
-"""A linear layer that takes the faster of two code paths: y = x Wᵀ + b.
+"""A linear layer that takes the faster of two code paths, and ReLU after one: x Wᵀ + b.
 
 N positions · I input features · O output features
 """
 
 import functools
 import platform
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -62,6 +64,34 @@ class Linear(nn.Linear):
     def forward(self, input: Tensor) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""
         return linear(input, self.weight, self.bias)
+
+
+def relu_in_place(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Make `FeedForward.forward` write max(0, x W₁ + b₁) over x W₁ + b₁ in inference.
+
+    New memory for the inner numbers takes a CPU longer than the maximum itself. Where a
+    gradient may be wanted or a hook may keep what the first layer wrote, `forward` is
+    as it was.
+    """
+
+    @functools.wraps(forward)
+    def in_place(self: Any, x: Tensor) -> Tensor:
+        if self.activation != "relu" or torch.is_grad_enabled() or _watched(self):
+            return forward(self, x)
+        return self.linear2(self.dropout(self.linear1(x).relu_()))
+
+    return in_place
+
+
+def _watched(network: Any) -> bool:
+    """Say whether anybody else may hold what the first layer returns."""
+    first = network.linear1
+    return (
+        torch.compiler.is_compiling()
+        or type(first) is not Linear
+        or bool(first._forward_hooks)
+        or bool(nn.modules.module._global_forward_hooks)
+    )
 
 
 def _prefers_convolution(x: Tensor, N: int, I: int, O: int) -> bool:

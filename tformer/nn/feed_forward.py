@@ -10,7 +10,7 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from tformer.checks import check_positive, check_probability
-from tformer.fast.linear import Linear
+from tformer.fast.linear import Linear, relu_in_place
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
@@ -59,6 +59,7 @@ class FeedForward(nn.Module):
         self.linear2 = Linear(d_ff, d_model, bias=bias)
         self.dropout = nn.Dropout(dropout)
 
+    @relu_in_place
     def forward(self, x: Tensor) -> Tensor:
         """Map x (B, T, D) to (B, T, D), every position alike."""
         hidden = ACTIVATIONS[self.activation](self.linear1(x))  # (B, T, F)
