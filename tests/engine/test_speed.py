@@ -10,7 +10,9 @@ import pytest
 from engine import speed
 from engine.speed import pictures
 from engine.speed.bars import section as bars
+from engine.speed.page import FAMILIES
 from engine.speed.rows import Report, megabytes, milliseconds
+from engine.speed.tried import TRIED, tried
 
 DOCS = Path(speed.__file__).parents[2]
 REPORTS = speed.kept_reports(DOCS)
@@ -77,6 +79,16 @@ def test_the_page_is_what_the_command_writes():
     """Who edits a number by hand fails here."""
     assert REPORTS
     assert (DOCS / speed.PAGE).read_text("utf-8") == speed.page(DOCS)
+
+
+def test_what_was_tried_is_told_of_rows_that_are_behind():
+    assert TRIED.keys() == {"attention", *FAMILIES}
+    near, behind = attention_row(512, 10**6), attention_row(2048, 10**6)
+    near["ratio"] = 1.02
+    rows = Report.of(kept(near, behind)).compared()
+    told = " ".join(tried("attention", rows).split())
+    assert told.startswith("Behind by more than 0.02: 1 of 2. Both call the same")
+    assert tried("attention", Report.of(kept(near)).compared()) == ""
 
 
 @pytest.mark.parametrize("name", REPORTS)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from engine.speed import bars, pictures, tables
 from engine.speed.rows import Report
+from engine.speed.tried import tried
 
 HEAD = """---
 description: "tformer's time and memory beside torch's own modules, Hugging Face's, \
@@ -101,6 +102,7 @@ def _part(stem: str, report: Report) -> str:
             for way in ("forward", "forward and backward")
         ),
         _box("All rows of attention", tables.family(report.compared("attention"))),
+        tried("attention", report.compared("attention")),
     ]
     for family, title in FAMILIES.items():
         rows = report.compared(family)
@@ -109,6 +111,7 @@ def _part(stem: str, report: Report) -> str:
                 f"\n### {title} {{ #{stem}-{family} }}\n\n{WORDS[family]}\n\n",
                 pictures.ratios(rows, stem, family) if len(rows) > 2 else "",
                 tables.family(rows),
+                tried(family, rows),
             ]
     text += [
         f"\n### Everyone who ran {{ #{stem}-all }}\n\n",

@@ -34,7 +34,7 @@ class Row:
     @property
     def missed(self) -> float:
         """By how much the ratio is above 1.00, to two digits as the page has it."""
-        return 0.0 if self.ratio is None else max(0.0, round(self.ratio, 2) - 1)
+        return max(0.0, round((self.ratio or 0.0) - 1, 2))
 
     def seconds(self, contender: str | None) -> float:
         """Return the median of a contender's time."""
