@@ -51,13 +51,20 @@ def attentions(draw):
 
 
 @settings(max_examples=200, deadline=None)
-@given(attentions(), st.integers(1, 50), st.integers(1, 3000), st.booleans())
-def test_blocks_equal_the_formula(inputs, queries, scores, bounds):
+@given(
+    attentions(),
+    st.integers(1, 50),
+    st.integers(1, 3000),
+    st.integers(1, 200),
+    st.booleans(),
+)
+def test_blocks_equal_the_formula(inputs, queries, scores, tile, bounds):
     query, key, value, options = inputs
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("error")
         patch.setattr(blocks, "QUERIES_AT_A_TIME", queries)
         patch.setattr(blocks, "SCORES_AT_A_TIME", scores)
+        patch.setattr(blocks, "NUMBERS_OF_A_TILE", tile)
         patch.setattr(blocks, "FEW", 0 if bounds else 2**30)
         output = scaled_dot_product_attention(query, key, value, **options)
         expected = formula(query, key, value, **options)
