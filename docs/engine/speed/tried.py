@@ -32,7 +32,7 @@ TRIED = {
     "numpy": """
         NumPy cannot join steps: each passes over the scores of a block once more.
         Tried: sizes of blocks, steps in place, no largest score where nothing can
-        overflow (kept).""",
+        overflow, products in tiles, for which OpenBLAS has a faster way (kept).""",
     "import": """
         Tried: names are imported when they are used; libraries that draw, cut tokens
         or write dates only by those who need them (kept).""",
