@@ -12,7 +12,7 @@ from functools import partial
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
-from torch.nn import LayerNorm, Linear  # noqa: F401
+from torch.nn import Dropout, LayerNorm, Linear  # noqa: F401
 from torch.nn.functional import linear
 
 from tformer.nn.feed_forward import FeedForward
@@ -21,7 +21,7 @@ from tformer.nn.residual import Residual
 
 check_positive = check_probability = check_sequences = check_values = None
 check_ids = check_start = None
-in_float32 = skip_padding = relu_in_place = None
+in_float32 = skip_padding = skip_calls = relu_in_place = None
 
 
 def fused_attention(

@@ -47,6 +47,7 @@ from tformer import (
     rotary_frequencies,
     scaled_dot_product_attention,
 )
+from tformer.fast.dropout import Dropout
 from tformer.fast.linear import Linear
 from tformer.models.multi_token import MultiTokenHead
 from tformer.nn.quantized import QuantizedLinear
@@ -101,6 +102,7 @@ def lengths(B, T):
 SMALL = {"vocab_size": V, "d_model": D, "num_heads": H, "num_layers": 1, "max_len": 20}
 MODULES = {
     Linear: (lambda: Linear(D, F), vectors),
+    Dropout: (lambda: Dropout(0.1), vectors),
     QuantizedLinear: (lambda: QuantizedLinear(nn.Linear(D, F)), vectors),
     LayerNorm: (lambda: LayerNorm(D), vectors),
     RMSNorm: (lambda: RMSNorm(D), vectors),

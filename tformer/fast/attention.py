@@ -51,9 +51,9 @@ def fused_attention(
     scale = 1 / math.sqrt(Dh) if scale is None else scale  # before the width is padded
     if not scale > 0:  # the kernel would multiply -inf, which is the future, by it
         query, scale = query * scale, 1.0
-    eager = not torch.compiler.is_compiling()
+    eager, on_cpu = not torch.compiler.is_compiling(), query.device.type == "cpu"
     masks = [mask for mask in (attn_mask, bias) if mask is not None]
-    if not (eager or dropout_p) and query.device.type == "cpu" and query.dtype in HALF:
+    if not (eager or dropout_p) and on_cpu and query.dtype in HALF:
         # A graph cannot look for an infinity, which the kernel loses in half precision:
         # x - x makes NaN of one.
         query, key = query + (query - query), key + (key - key)
@@ -63,8 +63,8 @@ def fused_attention(
     if by_flag and T != S:  # with `and` the compiler would hand a symbol to the kernel
         by_flag = False  # the flag would line up the first query with the first key
 
-    has_rows = is_causal or any(mask.shape[2] > 1 for mask in masks)
-    if eager and has_rows and not by_flag and T > QUERIES_AT_A_TIME:
+    many = eager and T > QUERIES_AT_A_TIME and not by_flag
+    if many and (is_causal or any(mask.shape[2] > 1 for mask in masks)):
         return _in_blocks(
             query, key, value, attn_mask, bias, is_causal, scale, dropout_p
         )
@@ -100,7 +100,7 @@ def fused_attention(
         enable_gqa=grouped,
     )
     output = output if Dh <= Dv else output[..., :Dv]  # (B, H, T, Dv)
-    if not (eager or dropout_p) and attn_mask is None and query.device.type == "cpu":
+    if not (eager or dropout_p) and attn_mask is None and on_cpu:
         return _with_nan(output, query, key, by_flag)
     if not dropout_p and _lost_nan(output, attn_mask):
         if output.dtype in HALF:  # in float32 an infinite score is not lost
@@ -164,7 +164,8 @@ def _lost_nan(output: Tensor, attn_mask: Tensor | None) -> bool:
     if attn_mask is not None and not half:
         return False
     try:
-        if bool(output[..., 0].all()):  # no zero; NaN is none either
+        first = output.select(-1, 0)
+        if int(first.count_nonzero()) == first.numel():  # NaN is not zero
             return False
         if attn_mask is None:
             return True

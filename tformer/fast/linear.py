@@ -46,8 +46,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"x must have width {I}, as weight is {tuple(weight.shape)}, "
             f"not {tuple(x.shape)}"
         )
-    N = x.numel() // I
-    if not _prefers_convolution(x, N, I, O):
+    few = torch.compiler.is_compiling() or x.numel() < FEWEST_POSITIONS * I
+    if few or not _prefers_convolution(x, N := x.numel() // I, I, O):
         return F.linear(x, weight, bias)
     # (N, I) in memory, seen as one image of N × 1 pixels with I channels: no copy.
     image = x.reshape(1, N, 1, I).permute(0, 3, 1, 2)  # (1, I, N, 1)
@@ -96,9 +96,7 @@ def _watched(network: Any) -> bool:
 
 def _prefers_convolution(x: Tensor, N: int, I: int, O: int) -> bool:
     return (
-        not torch.compiler.is_compiling()
-        and N >= FEWEST_POSITIONS
-        and N * I >= SMALLEST_INPUT
+        N * I >= SMALLEST_INPUT
         and N * I * O >= SMALLEST_PRODUCT
         and x.dtype == torch.float32
         and x.device.type == "cpu"

@@ -133,11 +133,13 @@ def _layer_to_torch(
         setattr(new, name, attention)
     new.linear1 = linear1
     new.linear2 = copy_linear("linear2", feed_forward.linear2, nn.Linear)
-    new.dropout = copy_dropout("dropout", feed_forward.dropout)
+    new.dropout = copy_dropout("dropout", feed_forward.dropout, nn.Dropout)
     for ours, (norm, dropout) in residuals.items():
         residual = getattr(old, ours)
         setattr(new, norm, copy_norm(f"{ours}.norm", residual.norm, nn.LayerNorm))
-        setattr(new, dropout, copy_dropout(f"{ours}.dropout", residual.dropout))
+        setattr(
+            new, dropout, copy_dropout(f"{ours}.dropout", residual.dropout, nn.Dropout)
+        )
     return as_before(old, new)
 
 

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as functional
 from torch import nn
 
+from tformer.fast.dropout import Dropout
 from tformer.fast.linear import Linear
 from tformer.interop.parts import (
     DECODER_ATTENTIONS,
@@ -145,11 +146,11 @@ def _layer_from_torch(
     feed_forward = as_before(old, new.feed_forward)
     feed_forward.linear1 = linear1
     feed_forward.linear2 = copy_linear("linear2", old.linear2, Linear)
-    feed_forward.dropout = copy_dropout("dropout", old.dropout)
+    feed_forward.dropout = copy_dropout("dropout", old.dropout, Dropout)
     for ours, (norm, dropout) in residuals.items():
         residual = as_before(old, getattr(new, ours))
         residual.norm = copy_norm(norm, getattr(old, norm), LayerNorm)
-        residual.dropout = copy_dropout(dropout, getattr(old, dropout))
+        residual.dropout = copy_dropout(dropout, getattr(old, dropout), Dropout)
     return as_before(old, new)
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from tformer.checks import check_positive, check_probability
+from tformer.fast.dropout import Dropout
 from tformer.fast.linear import Linear
 from tformer.nn.norm import LayerNorm
 
@@ -122,11 +123,11 @@ def copy_norm(name: str, old: Any, kind: type[nn.LayerNorm] | type[LayerNorm]) -
     return as_before(old, new)
 
 
-def copy_dropout(name: str, old: Any) -> nn.Dropout:
-    """Make a dropout from one of torch's."""
-    expect(name, old, nn.Dropout)
+def copy_dropout(name: str, old: Any, kind: type[nn.Dropout]) -> nn.Dropout:
+    """Make a dropout of this kind from one of torch's or ours."""
+    expect(name, old, nn.Dropout, Dropout)
     check_probability(**{name: old.p})
-    return as_before(old, nn.Dropout(old.p))
+    return as_before(old, kind(old.p))
 
 
 def fill_stack(

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tformer.fast.dropout import Dropout
 from tformer.fast.linear import Linear, linear
 from tformer.models.config import check_model
 from tformer.nn.embedding import TokenEmbedding
@@ -99,7 +100,7 @@ class BERT(nn.Module):
         self.positions = LearnedPositionalEmbedding(c.max_len, c.d_model)
         self.segments = TokenEmbedding(c.num_segments, c.d_model, scale=False)
         self.norm = LayerNorm(c.d_model, c.eps, bias=c.bias)
-        self.dropout = nn.Dropout(c.dropout)
+        self.dropout = Dropout(c.dropout)
         self.stack = Encoder(
             c.d_model,
             c.num_heads,

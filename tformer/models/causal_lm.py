@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tformer.fast.dropout import Dropout
 from tformer.fast.linear import Linear
 from tformer.models.causal_config import CausalLMConfig
 from tformer.models.initialisation import depth_scaled_normal_
@@ -50,7 +51,7 @@ class CausalLM(nn.Module):
             c.vocab_size, c.d_model, scale=c.parts.scale_embedding
         )
         self.positions = make_positions(c)
-        self.dropout = nn.Dropout(c.dropout)
+        self.dropout = Dropout(c.dropout)
         # One for all layers, or with a base of their own one for those with a window.
         rotary, relative = make_rotary(c), make_relative(c)
         own = c.parts.rotary.local_base is not None

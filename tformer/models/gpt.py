@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from tformer.fast.dropout import Dropout
 from tformer.fast.linear import Linear
 from tformer.models.config import check_model
 from tformer.models.initialisation import depth_scaled_normal_
@@ -118,7 +119,7 @@ class GPT(nn.Module):
         c = self.config = config
         self.embedding = TokenEmbedding(c.vocab_size, c.d_model, scale=False)
         self.positions = LearnedPositionalEmbedding(c.max_len, c.d_model)
-        self.dropout = nn.Dropout(c.dropout)
+        self.dropout = Dropout(c.dropout)
         self.stack = Decoder(
             c.d_model,
             c.num_heads,

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from tformer.fast.dropout import Dropout
 from tformer.fast.linear import Linear
 from tformer.models.config import TransformerConfig
 from tformer.nn.decoder import Decoder
@@ -63,7 +64,7 @@ class Transformer(nn.Module):
         self.src_positions = self._positions()
         # Sinusoids are alike on both sides; learned positions are each side's own.
         self.tgt_positions = self._positions()
-        self.dropout = nn.Dropout(c.dropout)
+        self.dropout = Dropout(c.dropout)
 
     def _positions(self) -> SinusoidalPositionalEncoding | LearnedPositionalEmbedding:
         c = self.config

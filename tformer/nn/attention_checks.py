@@ -17,19 +17,17 @@ def check_scores(
     softcap: float | None,
 ) -> None:
     """Raise unless these make scores; see `attention_weights`."""
-    for name, x in (("query", query), ("key", key)):
-        _check_heads(name, x)
-    (B, H, T, Dh), (G, S) = query.shape, key.shape[1:3]
+    _check_heads("query", query)
+    _check_heads("key", key)
+    (B, H, T, Dh), (rows, G, S, width) = query.shape, key.shape
     if key.dtype != query.dtype:
         raise TypeError(f"key is {key.dtype} but query is {query.dtype}")
-    if key.shape[3] != Dh:
+    if width != Dh:
         raise ValueError(
-            f"key has head_dim {key.shape[3]} but query has {Dh}: {_both(query, key)}"
+            f"key has head_dim {width} but query has {Dh}: {_both(query, key)}"
         )
-    if key.shape[0] != B:
-        raise ValueError(
-            f"key has batch {key.shape[0]} but query has {B}: {_both(query, key)}"
-        )
+    if rows != B:
+        raise ValueError(f"key has batch {rows} but query has {B}: {_both(query, key)}")
     if H % G:
         raise ValueError(
             f"query has {H} heads, which is not a multiple of key's {G}: "
@@ -66,7 +64,8 @@ def check_values(key: Tensor, value: Tensor, dropout_p: float) -> None:
             "value and key must agree in batch, heads and length: "
             f"value is {_shape(value)}, key is {_shape(key)}"
         )
-    check_probability(dropout_p=dropout_p)
+    if dropout_p:
+        check_probability(dropout_p=dropout_p)
 
 
 def check_sequences(d_model: int, **sequences: Tensor) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from tformer.checks import check_probability
+from tformer.fast.dropout import Dropout
 
 PLACEMENTS = ("pre", "sandwich", "post")
 
@@ -55,7 +56,7 @@ class Block(nn.Module):
         if placement == "sandwich":
             self.attention_norm2 = norm()
             self.feed_forward_norm2 = norm()
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, *, cache: Any = None) -> Tensor:
         """Map x (B, T, D) to (B, T, D); `cache` is the attention's."""

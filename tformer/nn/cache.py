@@ -155,8 +155,8 @@ def check_new(key: Tensor, value: Tensor, storage: Tensor | None) -> None:
     """
     if key.requires_grad or value.requires_grad:
         raise ValueError("a cache holds no gradients: use it under torch.no_grad()")
-    held = key if storage is None else storage[0]
-    (B, G, _, Dh), T = held.shape, key.shape[2]
+    held = key if storage is None else storage
+    B, G, Dh, T = *held.shape[-4:-2], held.shape[-1], key.shape[2]
     for name, x in (("key", key), ("value", value)):
         if x.shape != (B, G, T, Dh):
             raise ValueError(

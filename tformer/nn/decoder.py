@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from tformer.checks import check_positive
+from tformer.fast.one_token import skip_calls
 from tformer.nn.cache import KeyValueCache
 from tformer.nn.feed_forward import FeedForward
 from tformer.nn.heads import MultiHeadAttention
@@ -175,6 +176,7 @@ class Decoder(nn.Module):
         final_norm = norm_first if final_norm is None else final_norm
         self.norm = LayerNorm(d_model, eps, bias=bias) if final_norm else None
 
+    @skip_calls
     def forward(
         self,
         x: Tensor,

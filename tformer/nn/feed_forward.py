@@ -10,6 +10,7 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from tformer.checks import check_positive, check_probability
+from tformer.fast.dropout import Dropout
 from tformer.fast.linear import Linear, relu_in_place
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -57,7 +58,7 @@ class FeedForward(nn.Module):
         self.activation = activation
         self.linear1 = Linear(d_model, d_ff, bias=bias)
         self.linear2 = Linear(d_ff, d_model, bias=bias)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     @relu_in_place
     def forward(self, x: Tensor) -> Tensor:

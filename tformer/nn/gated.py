@@ -11,6 +11,7 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from tformer.checks import check_positive, check_probability
+from tformer.fast.dropout import Dropout
 from tformer.fast.linear import Linear
 
 GATES: dict[str, Callable[[Tensor], Tensor]] = {
@@ -60,7 +61,7 @@ class GatedFeedForward(nn.Module):
         self.gate_proj = Linear(d_model, d_ff, bias=bias)  # W₁
         self.up_proj = Linear(d_model, d_ff, bias=bias)  # W₃
         self.down_proj = Linear(d_ff, d_model, bias=bias)  # W₂
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map x (B, T, D) to (B, T, D), every position alike."""

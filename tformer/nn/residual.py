@@ -8,6 +8,7 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from tformer.checks import check_probability
+from tformer.fast.dropout import Dropout
 from tformer.nn.norm import LayerNorm
 
 
@@ -42,7 +43,7 @@ class Residual(nn.Module):
         check_probability(dropout=dropout)
         self.norm_first = norm_first
         self.norm = LayerNorm(d_model, eps, bias=bias)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """Put `sublayer`, which maps (B, T, D) to (B, T, D), around x (B, T, D)."""
