@@ -26,9 +26,9 @@ TRIED = {
     "decoding": """
         A token reads every weight once, and makes many small calls. The others write
         into a cache of full length, or have one product for queries, keys and values.
-        Tried: calls of a token were counted and reduced, and rows are asked for an end
-        only where there is one (kept); weights turned in memory (the rows that say so:
-        a line for you to add).""",
+        Tried: calls of a token were counted, and most of them left out; rows are asked
+        for an end only where there is one (kept); weights turned in memory (the rows
+        that say so: a line for you to add).""",
     "numpy": """
         NumPy cannot join steps: each passes over the scores of a block once more.
         Tried: sizes of blocks, steps in place, no largest score where nothing can
