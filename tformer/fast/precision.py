@@ -23,13 +23,14 @@ def in_float32(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def compute(query: Tensor, key: Tensor, *rest: object, **options: object) -> Tensor:
         if query.dtype == key.dtype and query.dtype in HALF:
             query, key = query.float(), key.float()
-        with _without_autocast(query.device.type):
+        with without_autocast(query.device.type):
             return function(query, key, *rest, **options)
 
     return compute
 
 
-def _without_autocast(device_type: str) -> AbstractContextManager[object]:
+def without_autocast(device_type: str) -> AbstractContextManager[object]:
+    """Switch autocast off, on a device of a kind that has it."""
     if torch.compiler.is_compiling() or torch.amp.is_autocast_available(device_type):
         return torch.autocast(device_type, enabled=False)
     return nullcontext()

@@ -127,11 +127,10 @@ def _attend_to_memory(
     x: Tensor,
 ) -> Tensor:
     """Attend from x to the memory: beams of one source are further queries to it."""
-    if not len(memory) or len(x) % len(memory):
-        raise ValueError(
-            f"x has {len(x)} rows, which is not a multiple of memory's {len(memory)}"
-        )
-    beams = x.reshape(len(memory), -1, x.shape[2])
+    B, rows = memory.shape[0], x.shape[0]
+    if not B or rows % B:
+        raise ValueError(f"x has {rows} rows, which is not a multiple of memory's {B}")
+    beams = x.reshape(B, -1, x.shape[2])
     attended = attention(beams, memory, attn_mask=memory_mask, cache=cache)
     return attended.reshape(x.shape)
 

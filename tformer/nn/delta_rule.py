@@ -11,7 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.checks import check_divisible, check_positive
+from tformer.fast.any_length import chunks
 from tformer.fast.linear import Linear
+from tformer.fast.precision import without_autocast
 from tformer.nn.attention_checks import check_sequences
 from tformer.nn.heads import merge_heads, split_heads
 from tformer.nn.linear_attention import (
@@ -60,7 +62,7 @@ def delta_rule_recurrent(
     q, k, v, decay, S = wide(query, key, value, log_decay, state)
     rate = beta.to(v.dtype)[..., None, None]  # (B, H, T, 1, 1)
     outputs = []
-    with torch.autocast(query.device.type, enabled=False):
+    with without_autocast(query.device.type):
         for t in range(query.shape[2]):
             one = slice(t, t + 1)
             S = decay[:, :, t, None, None].exp() * S  # (B, H, Dk, Dv)
@@ -106,9 +108,8 @@ def delta_rule(
     q, k, v, decay, S = wide(query, key, value, log_decay, state)
     rate = beta.to(v.dtype)[..., None]  # (B, H, T, 1)
     outputs = []
-    with torch.autocast(query.device.type, enabled=False):
-        for begin in range(0, query.shape[2], chunk):
-            part = slice(begin, begin + chunk)
+    with without_autocast(query.device.type):
+        for part in chunks(query.shape[2], chunk):
             keys, lost = k[:, :, part], decay[:, :, part]
             u = corrected_values(keys, v[:, :, part], rate[:, :, part], lost, S)
             output, S = attend_in_chunk(q[:, :, part], keys, u, lost, S)

@@ -11,7 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.checks import check_divisible, check_positive
+from tformer.fast.any_length import chunks
 from tformer.fast.linear import Linear
+from tformer.fast.precision import without_autocast
 from tformer.nn.attention_checks import check_sequences
 from tformer.nn.cache import check_truncation
 from tformer.nn.heads import merge_heads, split_heads
@@ -49,7 +51,7 @@ def linear_attention_recurrent(
     check_states(query, key, value, state, log_decay=log_decay)
     q, k, v, decay, S = wide(query, key, value, log_decay, state)
     outputs = []
-    with torch.autocast(query.device.type, enabled=False):
+    with without_autocast(query.device.type):
         for t in range(query.shape[2]):
             written = k[:, :, t, :, None] * v[:, :, t, None, :]  # (B, H, Dk, Dv)
             S = decay[:, :, t, None, None].exp() * S + written
@@ -89,9 +91,8 @@ def linear_attention(
     check_positive(chunk=chunk)
     q, k, v, decay, S = wide(query, key, value, log_decay, state)
     outputs = []
-    with torch.autocast(query.device.type, enabled=False):
-        for begin in range(0, query.shape[2], chunk):
-            part = slice(begin, begin + chunk)
+    with without_autocast(query.device.type):
+        for part in chunks(query.shape[2], chunk):
             output, S = attend_in_chunk(
                 q[:, :, part], k[:, :, part], v[:, :, part], decay[:, :, part], S
             )

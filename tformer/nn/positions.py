@@ -77,7 +77,9 @@ class SinusoidalPositionalEncoding(nn.Module):
         check_start(x, self.d_model, start)
         end = start + x.shape[1]
         table = self.table  # as it is now: another thread may put one in its place
-        if end > len(table):
+        if torch.compiler.is_exporting():  # the graph makes it, for any length
+            table = sinusoidal_positions(end, self.d_model).to(table)
+        elif end > len(table):
             longer = sinusoidal_positions(max(end, 2 * len(table)), self.d_model)
             table = self.table = longer.float().to(table)
         return x + table[start:end].to(x.dtype)

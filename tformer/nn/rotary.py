@@ -113,14 +113,18 @@ class RotaryPositions(nn.Module):
             (2, end or more, Dh/2), where `like` is, and in float32 at least.
         """
         dtype = torch.promote_types(like.dtype, torch.float32)
+        if torch.compiler.is_exporting():  # the graph makes it, for any length
+            return self._make_table(end).to(like.device, dtype)
         table = self._table  # as it is now: another thread may put one in its place
         if table.shape[1] < end or (table.dtype, table.device) != (dtype, like.device):
-            rows = max(end, 2 * table.shape[1])
-            position = torch.arange(rows, dtype=torch.float64, device="cpu")
-            angle = position[:, None] * self.frequencies  # (rows, Dh/2)
-            table = self.factor * torch.stack((angle.cos(), angle.sin()))
+            table = self._make_table(max(end, 2 * table.shape[1]))
             table = self._table = table.to(like.device, dtype)
         return table
+
+    def _make_table(self, rows: int) -> Tensor:
+        position = torch.arange(rows, dtype=torch.float64, device="cpu")
+        angle = position[:, None] * self.frequencies  # (rows, Dh/2)
+        return self.factor * torch.stack((angle.cos(), angle.sin()))
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """Turn x (B, H, T, Dh), whose first position is `start`; returns (B, H, T, Dh).

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from tformer.checks import check_divisible, check_positive, check_probability
+from tformer.fast.any_length import may_exceed
 from tformer.fast.linear import Linear
 from tformer.nn.attention import scaled_dot_product_attention
 from tformer.nn.attention_checks import check_sequences
@@ -133,7 +134,7 @@ class SelfAttention(nn.Module):
         T, S = q.shape[2], k.shape[2]
         bias = None if self.relative is None else self.relative(T, S)
         mask = None
-        if self.window is not None and self.window < S:
+        if self.window is not None and may_exceed(S, self.window):
             mask = sliding_window_mask(T, self.window, S, device=x.device)  # (T, S)
         if self.sinks is not None:
             k, v, mask, bias = with_sinks(self.sinks, k, v, mask, bias)

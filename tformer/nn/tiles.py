@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from tformer.checks import check_positive
+from tformer.fast.precision import without_autocast
 from tformer.nn.attention_checks import check_scores, check_values
 
 
@@ -194,7 +195,7 @@ class _Tiled(torch.autograd.Function):
     def forward(
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, bias: Any, how: Tiling
     ) -> Tensor:
-        with torch.autocast(query.device.type, enabled=False):
+        with without_autocast(query.device.type):
             output, logsumexp = tiled_forward(query, key, value, how)
         ctx.save_for_backward(query, key, value, output, logsumexp, bias, how.attn_mask)
         ctx.how = how._replace(attn_mask=None, bias=None)
@@ -205,7 +206,7 @@ class _Tiled(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, output, logsumexp, bias, attn_mask = ctx.saved_tensors
         how = ctx.how._replace(attn_mask=attn_mask, bias=bias)
-        with torch.autocast(grad.device.type, enabled=False):
+        with without_autocast(grad.device.type):
             *gradients, d_bias = tiled_backward(
                 grad, query, key, value, output, logsumexp, how
             )
