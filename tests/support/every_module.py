@@ -177,8 +177,7 @@ class BesideATrunk(nn.Module):
 def language_model(**parts):
     """Return what makes a CausalLM of two layers with these parts."""
     sizes = {**SMALL, "num_layers": 2, "max_len": 10}
-    if "latent" not in parts:
-        sizes["num_kv_heads"] = 2
+    sizes["num_kv_heads"] = None if "latent" in parts else 2
     return lambda: CausalLM(CausalLMConfig.tiny(**sizes, parts=Parts(**parts)))
 
 
