@@ -58,16 +58,17 @@ effect *does not show*. Of {count} rows one or two would help or hurt by chance.
 
 All of this holds for a model of {parameters:,} parameters, a context of {context}
 characters and {most:,} steps. Some parts are made for other things than the loss of a
-small model: fewer key/value heads and a window save memory, caps and norms of queries
-and keep a large training from diverging. Sinusoids are added to tokens that begin as
-small as a GPT's. The paper multiplies the tokens by √d_model first; here nothing does.
+small model: fewer key/value heads, latents and a window save memory; caps, and norms of
+queries and keys, keep a large training from diverging. Sinusoids are added to tokens
+that begin as small as a GPT's. The paper multiplies the tokens by √d_model first; here
+nothing does.
 
 """
 TIMES = """
-*Step* is the processor's time of a training step, that of the GPT being 1; all were
-measured in turn in one process. *Equal time* is the difference again, where each model
-makes as many steps as fit into the time of the GPT's {most:,}. If a step takes within
-{close:.0f} % of the GPT's time, the same runs count.{missing}
+*Step* is the processor's time of a training step, that of the GPT being 1; each was
+measured in one process, in turn with the GPT. *Equal time* is the difference again,
+where each model makes as many steps as fit into the time of the GPT's {most:,}. If a
+step takes within {close:.0f} % of the GPT's time, the same runs count.{missing}
 """
 PICTURE = """??? note "The code of this picture, and its numbers"
 
