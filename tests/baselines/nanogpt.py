@@ -141,6 +141,7 @@ def train(file: str, out: str, seed: int, steps: int) -> None:
         steps=steps,
         warmup_steps=min(WARMUP, steps - 1),
         evaluate_every=max(250, steps // LOOKS),
+        save_every=steps,  # before the end nothing is saved to go on from
         seed=seed,
     )
     folder = RunFolder.create(out, settings)

@@ -169,6 +169,8 @@ class TestNanoGPT:
         assert sum(draws) / 10 == pytest.approx(found["result"]["test_loss"], abs=0.1)
         assert found["result"]["test_loss"] < math.log(18) + 0.2
         assert found["training"]["tokens"] == 5 * 12 * 64
+        # It saves nothing; with fewer a long run would look as if that were gone.
+        assert found["settings"]["save_every"] == 5
 
     def test_our_runs_are_measured_alike(self, script, tmp_path):
         from tformer.runs.folder import RunFolder
