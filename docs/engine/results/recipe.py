@@ -59,9 +59,10 @@ def section(groups: Sequence[Group]) -> str:
         "learning rate falls over as many steps as it makes. Text and processor are "
         "the same.\n\nThe other lines are trials, and tformer's own settings. The "
         "best was chosen among them by this same loss, so on a text that had no part in "
-        "the choice it may be a little higher. One seed decides little between two that are close. The loss is that of all of the "
-        "validation text, cut into windows as long as the model's context. A longer "
-        "context is part of a recipe, and makes each prediction easier.\n\n"
+        "the choice it may be a little higher. One seed decides little between two "
+        "that are close. The loss is that of all of the validation text, cut into "
+        "windows as long as the model's context. A longer context is part of a recipe, "
+        "and makes each prediction easier.\n\n"
         + table(HEAD, [_row(g) for g in chosen], right=range(1, 7))
         + "\nThe best again, for any seed:\n\n```bash\n"
         + folded(command(best[0]))
