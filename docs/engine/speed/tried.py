@@ -12,7 +12,10 @@ TRIED = {
         looks for rows of zeros, since the kernel gives zeros where the formula gives
         NaN. Short sequences feel it most. Tried: one number of each row is looked at
         and not all (kept); a mask that keeps the NaN (slower). Many queries with a
-        mask go to the kernel some at a time, so that memory grows with T only.""",
+        mask go to the kernel some at a time, so that memory grows with T only. In bf16
+        the kernel's backward pass is slow for short sequences. Attention as in
+        tutorials is faster there, and rounds each score to 8 bits, which the kernel and
+        tformer do not; the formula in fp32 was tried, and is as slow.""",
     "modules": """
         In inference `nn.TransformerEncoder` runs a whole layer in one call of C++, with
         one product for queries, keys and values. tformer's layers are Python to be
@@ -21,7 +24,8 @@ TRIED = {
         kept).""",
     "training": """
         All run the same products forward and backward, and these are nearly all of the
-        time. Tried: the loss in slices, with the gradient written over its logits
+        time; in bf16 with short sequences the kernel of attention counts too, see
+        above. Tried: the loss in slices, with the gradient written over its logits
         (kept).""",
     "decoding": """
         A token reads every weight once, and makes many small calls. The others write
