@@ -32,7 +32,9 @@ TRIED = {
         into a cache of full length, or have one product for queries, keys and values.
         Tried: calls of a token were counted, and most of them left out; rows are asked
         for an end only where there is one (kept); weights turned in memory (the rows
-        that say so: a line for you to add).""",
+        that say so: a line for you to add). To sample, GPT in nanoGPT's style draws
+        among the k likeliest; tformer draws from the vocabulary, since tokens as likely
+        as the k-th stay too.""",
     "numpy": """
         NumPy cannot join steps: each passes over the scores of a block once more.
         Tried: sizes of blocks, steps in place, no largest score where nothing can
