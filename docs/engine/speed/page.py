@@ -114,7 +114,8 @@ def _part(stem: str, report: Report) -> str:
                 tried(family, rows),
             ]
     text += [
-        f"\n### Everyone who ran {{ #{stem}-all }}\n\n",
+        # Nobody searches for one of these numbers.
+        f"\n### Everyone who ran {{ #{stem}-all data-search-exclude }}\n\n",
         _box(
             "Each contender: time, memory, and how far its output is from tformer's",
             "*Largest difference*: to tformer's output, over its largest number.\n\n"
