@@ -123,6 +123,9 @@ def test_where_it_does_not_pack(packs):
     model(x, mask)
     assert seen == [(3, 7, D)]
     hook.remove()
+    replaced = copy.deepcopy(model)
+    replaced.layers[0].forward = lambda x, _: x
+    replaced(x, mask)
     torch.func.vmap(lambda one, m: model(one[None], m[None]))(x, mask)
     torch.compile(model, backend="eager", fullgraph=True)(x, mask)
     with pytest.raises(TypeError, match=r"attn_mask must be torch\.bool"):

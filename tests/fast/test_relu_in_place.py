@@ -98,6 +98,16 @@ def test_a_layer_of_somebody_else_keeps_what_it_returns(in_place):
     assert torch.equal(x, before)
 
 
+def test_a_forward_that_was_replaced_keeps_what_it_returns(network, in_place):
+    kept = torch.randn(2, 3, 10)
+    before = kept.clone()
+    network.linear1.forward = lambda _: kept
+    with torch.no_grad():
+        network(torch.randn(2, 3, 6))
+    assert not in_place
+    assert torch.equal(kept, before)
+
+
 def test_dropout_of_inference_is_kept(network, in_place):
     """In training mode without gradients, as in Monte Carlo dropout, numbers drop."""
     x = torch.randn(2, 3, 6)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.modules.module import _has_any_global_hook
 
 # Measured: below these the weights' new layout costs more than the arithmetic saves,
 # and below 20,480 inputs torch does not hand a convolution to oneDNN at all.
@@ -89,8 +90,9 @@ def _watched(network: Any) -> bool:
     return (
         torch.compiler.is_compiling()
         or type(first) is not Linear
+        or "forward" in vars(first)  # replaced, as by a library that moves weights
         or bool(first._forward_hooks)
-        or bool(nn.modules.module._global_forward_hooks)
+        or bool(_has_any_global_hook())  # type: ignore[no-untyped-call]
     )
 
 

@@ -139,5 +139,6 @@ def _name(module: Any) -> str:
 
 
 def _is_watched(module: nn.Module) -> bool:
-    watchers = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "attend")
-    return any(vars(module).get(name) for name in watchers)
+    watchers = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks"
+    replaced = "attend", "forward"
+    return any(vars(module).get(name) for name in (*watchers, *replaced))
