@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "training": {"generate", "models", "data", "nn", "fast"},
     "interop": {"models", "nn", "fast"},
     "reference": set(),
+    "check": set(),
     "pretrained": {"training"},
     "runs": {*ABOVE_GROUND, "tasks", "pretrained"},
     "cli": {*ABOVE_GROUND, "tasks", "pretrained", "runs"},
@@ -98,9 +99,17 @@ def test_the_twin_imports_no_torch():
         assert "torch" not in {name.split(".")[0] for name in imports(path)}, path
 
 
+def test_the_specs_import_numpy_alone_and_torch_when_tensors_come():
+    allowed = {"numpy", "tformer", *sys.stdlib_module_names}
+    for path in (PACKAGE / "check").glob("*.py"):
+        found = {name.split(".")[0] for name in imports(path)}
+        lazily = {"torch"} if path.name in ("gradients.py", "outcomes.py") else set()
+        assert found <= allowed | lazily, path
+
+
 def test_the_package_fits_on_a_page():
     entries = [path for path in PACKAGE.iterdir() if path.name != "__pycache__"]
-    assert len(entries) <= 18
+    assert len(entries) <= 19
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -1,0 +1,99 @@
+"""Each spec passes what is right, and names what is wrong."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spec_forms import FORMS, REFUSED
+from tformer.check import SPECS, judge, judge_numbers
+from tformer.check.spec import PROPERTIES
+
+CHAPTERS = Path(__file__).parents[2] / "docs" / "chapters"
+MISTAKES = [(spec, mistake) for spec in SPECS.values() for mistake in spec.mistakes]
+in_each_spec = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+
+
+@pytest.mark.parametrize("framework", ["torch", "numpy"])
+@in_each_spec
+def test_the_package_is_right(spec, framework):
+    form = FORMS[spec.name][framework == "numpy"]
+    if form is None:
+        pytest.skip(f"no {framework} form")
+    verdict = judge(
+        spec, form, framework, rtol=1e-9, without=REFUSED.get(spec.name, ())
+    )
+    assert verdict.right, verdict
+
+
+def stub(*args, **options):
+    return None
+
+
+def unfinished(*args, **options):
+    raise NotImplementedError("to do")
+
+
+def identity(*args, **options):
+    return args[0]
+
+
+def zeros(*args, **options):
+    return args[0] * 0
+
+
+@pytest.mark.parametrize("function", [stub, unfinished, identity, zeros])
+@pytest.mark.parametrize("framework", ["torch", "numpy"])
+@in_each_spec
+def test_what_does_nothing_is_wrong(spec, framework, function):
+    verdict = judge(spec, function, framework)
+    assert not verdict.right
+    assert verdict.differs.message in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("spec", "mistake"), MISTAKES, ids=[f"{s.name}-{m.id}" for s, m in MISTAKES]
+)
+def test_every_mistake_is_caught_and_named_alone(spec, mistake):
+    verdict = judge(spec, mistake.function, mistake.framework)
+    assert not verdict.right
+    assert [known.id for known in verdict.mistakes] == [mistake.id], verdict
+    assert mistake.sentence in str(verdict)
+
+
+@in_each_spec
+def test_ids_are_unique_and_sections_exist(spec):
+    assert len({mistake.id for mistake in spec.mistakes}) == len(spec.mistakes)
+    assert len({case.name for case in spec.cases}) == len(spec.cases)
+    assert {mistake.shows for mistake in spec.mistakes} <= {"value", *spec.properties}
+    assert set(spec.properties) <= set(PROPERTIES)
+    for mistake in spec.mistakes:
+        chapter, _, section = mistake.chapter.partition("#")
+        text = (CHAPTERS / f"{chapter}.md").read_text("utf-8")
+        titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        slugs = {re.sub(r"[^\w]+", "-", title.lower()).strip("-") for title in titles}
+        assert section in slugs, mistake.chapter
+        assert len(mistake.sentence) <= 130
+        assert mistake.sentence.endswith(".")
+
+
+@in_each_spec
+def test_the_numbers_can_be_written_for_another_language(spec):
+    told = json.loads(spec.to_json())
+    assert [each["name"] for each in told] == [case.name for case in spec.cases]
+    for each, case in zip(told, spec.cases, strict=True):
+        right = spec.right(case).arrays
+        assert len(each["expected"]) == len(right)
+    right = {case.name: spec.right(case) for case in spec.cases}
+    assert judge_numbers(spec, right).right
+    name, case = spec.mistakes[0].function, spec.cases[-1]
+    wrong = {**right, case.name: spec.outcome(name, case)}
+    assert judge_numbers(spec, right | wrong).spec == spec.name
+
+
+def test_torch_is_not_imported():
+    code = "import sys, tformer.check; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
