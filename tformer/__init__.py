@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from tformer import training as training
     from tformer.data.masking import mask_tokens
     from tformer.generate.beam import beam_search
-    from tformer.generate.greedy import greedy
-    from tformer.generate.prefix import Prefix
-    from tformer.generate.sampling import sample
+    from tformer.generate.given import Prefix
+    from tformer.generate.sampling import greedy, sample
     from tformer.generate.speculative import speculative_sample
     from tformer.models.attention_parts import LatentParts, RotaryParts
     from tformer.models.bert import BERT, BERTConfig
@@ -300,10 +299,9 @@ _NAMES_OF = {
     "training.loop": ["train"],
     "training.checkpoint": ["load_checkpoint", "save_checkpoint"],
     "data.masking": ["mask_tokens"],
-    "generate.greedy": ["greedy"],
     "generate.beam": ["beam_search"],
-    "generate.sampling": ["sample"],
-    "generate.prefix": ["Prefix"],
+    "generate.sampling": ["greedy", "sample"],
+    "generate.given": ["Prefix"],
     "generate.speculative": ["speculative_sample"],
     "pretrained": ["load_pretrained"],
 }

@@ -15,10 +15,10 @@ import tformer
 from engine.copies.standalone import standalone_files
 from engine.pages.reading import Page
 from engine.project import Project
-from tformer.generate.plain import continue_text, translate_greedily
+from tformer import greedy
 
 PROJECT = Project.find(Path(__file__).parents[2])
-LONGEST = {"attention": 150, "heads": 240, "gpt": 420, "transformer": 600}
+LONGEST = {"attention": 150, "heads": 240, "gpt": 490, "transformer": 680}
 
 
 @pytest.fixture(scope="module")
@@ -166,8 +166,8 @@ def test_gpt_gives_the_packages_numbers(copies: dict[str, Path]) -> None:
     ours.load_state_dict(theirs.state_dict())
     ids = torch.randint(31, (3, 9))
     assert_close(ours(ids), theirs(ids), atol=1e-6, rtol=1e-6)
-    written = copy.continue_text(ours, ids, 6)
-    assert torch.equal(written, continue_text(theirs, ids, 6))
+    written = copy.write(copy.continuing(ours, ours.new_cache(15)), ids, 6)
+    assert torch.equal(written, greedy(theirs, ids, max_len=6))
     for mine, other in zip(
         torch.autograd.grad(ours(ids).square().mean(), list(ours.parameters())),
         torch.autograd.grad(theirs(ids).square().mean(), list(theirs.parameters())),
@@ -184,6 +184,7 @@ def test_transformer_gives_the_packages_numbers(copies: dict[str, Path]) -> None
     src = torch.tensor([[3, 4, 5, 6], [7, 8, 0, 0]])
     tgt = torch.randint(1, 29, (2, 7))
     assert_close(ours(src, tgt), theirs(src, tgt), atol=1e-6, rtol=1e-6)
-    options = {"bos_id": 1, "eos_id": 2, "max_len": 8}
-    written = copy.translate_greedily(ours, src, **options)
-    assert torch.equal(written, translate_greedily(theirs, src, **options))
+    score = copy.translating(ours, src, ours.new_cache(8))
+    written = copy.write(score, src.new_ones(2, 1), 8, stops=[2])
+    wanted = greedy(theirs, src, bos_id=1, eos_id=2, max_len=8)
+    assert torch.equal(written, wanted)

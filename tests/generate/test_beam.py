@@ -229,12 +229,6 @@ def test_shapes_and_types():
     assert not beams.scores.requires_grad
 
 
-def test_the_mode_comes_back():
-    model = tiny_gpt(0).train()
-    beam_search(model, torch.tensor([[0]]), num_beams=2, max_len=3)
-    assert all(module.training for module in model.modules())
-
-
 def test_length_divisor():
     assert length_divisor(1, 0.6) == 1.0
     assert length_divisor(7, 1.0) == 2.0
@@ -271,7 +265,7 @@ def test_a_large_penalty_stays_in_float32(alpha):
         ),
         ({"eos_id": 4}, ValueError, r"eos_id \(4\) .*vocab_size = 4"),
         ({"eos_id": [0, 1, 2, 3]}, ValueError, "leaves no token"),
-        ({"bos_id": 1}, ValueError, "bos_id is for a Transformer"),
+        ({"window": 3}, ValueError, r"window \(3\) is not for beam search"),
         ({"given": [[0], [1, 2]]}, ValueError, "prompts of one length"),
     ],
 )

@@ -10,9 +10,10 @@ from torch.testing import assert_close
 from brute_force import decisive, tiny_gpt
 from tformer import CausalLM, CausalLMConfig, Parts, greedy, speculative_sample
 from tformer.generate import speculative
+from tformer.generate.drafts import Reader
+from tformer.generate.given import check_given
 from tformer.generate.sampling import next_logits
 from tformer.generate.speculative import acceptance, after_rejection, speculate
-from tformer.generate.writer import Writer
 from tformer.nn.model_cache import DecoderCache
 
 V = 3
@@ -66,10 +67,11 @@ def texts_of(model, draft, n, ahead, eos_id=None, **options):
         return next_logits(logits, **options).softmax(-1)
 
     def run(choose):
-        both = (
-            Writer(each, PROMPT, max_len=n, eos_id=eos_id) for each in (model, draft)
-        )
-        return speculate(*both, ahead, probabilities, choose)
+        asked = [
+            check_given(x, PROMPT, max_len=n, eos_id=eos_id) for x in (model, draft)
+        ]
+        both = (Reader(x, y, ahead) for x, y in zip((model, draft), asked, strict=True))
+        return speculate(*both, asked[0], ahead, probabilities, choose)
 
     total: dict[tuple[int, ...], float] = {}
     with torch.no_grad():
@@ -143,15 +145,15 @@ def test_the_enumeration_finds_a_cache_that_is_not_cut_back(monkeypatch):
     right = texts_of(model, draft, 3, 2)
     read = {}  # how many tokens of its text each has read: only this is cut back
 
-    def unread(writer, text):
-        start, read[writer] = read.get(writer, 1), text.shape[1]
+    def unread(reader, text):
+        start, read[reader] = read.get(reader, 1), text.shape[1]
         return text[:, start:]
 
-    def truncate(writer, length):
-        read[writer] = min(length, read[writer])
+    def truncate(reader, length):
+        read[reader] = min(length, read.get(reader, 1))
 
-    monkeypatch.setattr(speculative, "unread", unread)
-    monkeypatch.setattr(Writer, "truncate", truncate)
+    monkeypatch.setattr(Reader, "unread", unread)
+    monkeypatch.setattr(Reader, "truncate", truncate)
     for each in (model, draft):
         monkeypatch.setattr(each, "new_cache", lambda _: DecoderCache(1, 40))
     wrong = texts_of(model, draft, 3, 2)
@@ -213,13 +215,14 @@ def expected_forwards(n, ahead, alpha):
 def test_how_many_forwards_it_takes(monkeypatch, ahead, n):
     """With the same p and q everywhere, of which Σ min(p, q) is kept on average."""
     p, q = torch.tensor([[0.7, 0.3], [0.4, 0.6]], dtype=torch.float64)
-    model, draft = models()
+    model, _ = models()
 
     def run(choose):
-        writers = [Writer(each, PROMPT, max_len=n) for each in (model, draft)]
-        for writer, scores in zip(writers, (p.log(), q.log()), strict=True):
-            writer.score_all = lambda new, z=scores: z.expand(new.shape[1] + ahead, -1)
-        return speculate(*writers, ahead, lambda z: z.softmax(-1), choose)
+        asked = check_given(model, PROMPT, max_len=n)
+        readers = [Reader(model, asked, ahead) for _ in range(2)]
+        for reader, scores in zip(readers, (p.log(), q.log()), strict=True):
+            reader.scores = lambda _, z=scores: z.expand(ahead + 1, -1)
+        return speculate(*readers, asked, ahead, lambda z: z.softmax(-1), choose)
 
     with torch.no_grad():
         paths = list(run_every_path(run))

@@ -1,7 +1,9 @@
 """From texts to ids: each row up to its end token, in the order of the texts."""
 
+import pytest
 import torch
 
+from brute_force import decisive
 from tformer import Transformer, TransformerConfig
 from tformer.data.vocabulary import CharacterVocabulary
 from tformer.generate.translate import translate, translate_to_ids
@@ -37,3 +39,18 @@ def test_batches_keep_the_order():
     options = {"max_len": 4, "batch_size": 2, "decode": decode}
     assert translate(MODEL, LETTERS, texts, **options) == texts
     assert asked == [2, 2, 1]
+
+
+def test_translate_goes_from_text_to_text_whatever_the_batch():
+    vocabulary = CharacterVocabulary("abcdefghij")
+    torch.manual_seed(0)
+    model = decisive(Transformer(TransformerConfig.tiny(vocab_size=13)))
+    texts = ["abc", "d", "jihgfedcba", "ee", "fg"]
+    together = translate(model, vocabulary, texts, max_len=7)
+    assert len(together) == len(texts)
+    assert len(set(together)) > 1
+    assert translate(model, vocabulary, texts, max_len=7, batch_size=2) == together
+    assert [translate(model, vocabulary, [t], max_len=7)[0] for t in texts] == together
+    assert translate(model, vocabulary, [], max_len=7) == []
+    with pytest.raises(ValueError, match=r"batch_size \(0\)"):
+        translate(model, vocabulary, texts, max_len=7, batch_size=0)

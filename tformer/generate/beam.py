@@ -4,16 +4,16 @@ B batch · K beams · C candidates · T tokens so far · V vocabulary
 """
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from tformer.checks import check_positive
+from tformer.generate.decode import check_finite, through_first
 from tformer.generate.evaluating import evaluating
-from tformer.generate.writer import Writer
+from tformer.generate.given import Options, check_given
 from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
@@ -48,11 +48,8 @@ def beam_search(
     given: Tensor,
     *,
     num_beams: int,
-    max_len: int,
-    eos_id: int | Sequence[int] | None = None,
-    bos_id: int | None = None,
     length_penalty: float = 0.6,
-    src_key_mask: Tensor | None = None,
+    **options: Unpack[Options],
 ) -> Beams:
     """Search the text with the best log P(Y | X) / ((5 + |Y|) / 6)^α.
 
@@ -66,12 +63,9 @@ def beam_search(
         model: a trained Transformer, GPT or CausalLM.
         given: the sources, ids (B, S); of the others the prompts, of one length.
         num_beams: K.
-        max_len: a text has at most so many tokens, the end token included; one that has
-            not ended by then counts as it is.
-        eos_id: the end token, or several; without one all texts have `max_len` tokens.
-        bos_id: the start token, with which a Transformer's target begins.
         length_penalty: α of `length_divisor`; 0 for none.
-        src_key_mask: bool (B, S), True = a real token; src != pad_id if not given.
+        options: `max_len`, and the other `Options`. A text that has not ended after
+            `max_len` tokens counts as it is.
 
     Returns:
         `Beams`: what follows the start token or the prompt, and its scores.
@@ -82,7 +76,10 @@ def beam_search(
             ends, or `length_penalty` divides by more than float32 holds.
         FloatingPointError: as in `greedy`.
     """
-    check_positive(num_beams=num_beams, max_len=max_len)
+    check_positive(num_beams=num_beams, max_len=options["max_len"])
+    max_len, eos_id = options["max_len"], options.get("eos_id")
+    if options.get("window") is not None:
+        raise ValueError(f"window ({options['window']}) is not for beam search")
     if not math.isfinite(length_penalty):
         raise ValueError(f"length_penalty ({length_penalty}) must be finite")
     exponent = length_penalty * math.log2((5 + max_len) / 6)
@@ -92,29 +89,26 @@ def beam_search(
             f"max_len ({max_len}): 2^±{LARGEST_EXPONENT} is the most in float32"
         )
     with evaluating(model), torch.no_grad():
-        writer = Writer(
-            model,
-            given,
-            max_len=max_len,
-            eos_id=eos_id,
-            bos_id=bos_id,
-            src_key_mask=src_key_mask,
+        score, cache, prompts, lengths, _, stops, fill_id, V = check_given(
+            model, given, **options
         )
-        stops, B = writer.stops, len(writer.begin)
-        V, K = writer.vocab_size, num_beams
-        if bool(writer.late.any()):
+        if len(set(lengths)) > 1:
             raise ValueError("given must hold prompts of one length")
-        if len(set(stops.tolist())) == V:
+        if len(set(stops)) == V:
             raise ValueError(f"eos_id ({eos_id}) leaves no token to write")
 
-        nothing = writer.begin[:, None, :0]  # (B, 1, 0)
-        live = Beams(nothing, torch.zeros(B, 1, device=stops.device))
+        B, K, largest = len(prompts), num_beams, []
+        stop_ids = torch.tensor(stops, dtype=torch.int64, device=prompts.device)
+        first_rows = torch.arange(B, device=prompts.device)[:, None]  # (B, 1)
+        nothing = prompts[:, None, :0]  # (B, 1, 0)
+        live = Beams(nothing, torch.zeros(B, 1, device=prompts.device))
         ended = Beams(
             nothing.new_zeros(B, K, max_len), live.scores.new_full((B, K), -math.inf)
         )
-        newest = writer.begin  # (B, P); at first each source has one beam
+        newest = prompts  # (B, P); at first each source has one beam
         for length in range(1, max_len + 1):
-            logits = writer.score(newest).view(B, -1, V)  # (B, beams, V)
+            logits = score(newest).view(B, -1, V)  # (B, beams, V)
+            largest.append(logits.amax(dim=-1).flatten())
             sums = live.scores[:, :, None] + logits.float().log_softmax(-1)
             # So many that, whichever of them end, K are left that go on.
             C = min(K * (1 + len(stops)), sums[0].numel())
@@ -122,7 +116,7 @@ def beam_search(
             parent, token = index // V, index % V
             ids = torch.cat((_rows(live.ids, parent), token[:, :, None]), dim=2)
 
-            ends = torch.isin(token, stops)  # (B, C)
+            ends = torch.isin(token, stop_ids)  # (B, C)
             divisor = length_divisor(length, length_penalty)
             # What ends counts only if it is among the K best, as in a beam of K.
             complete = ends[:, :K] | (length == max_len)
@@ -139,11 +133,15 @@ def beam_search(
             divisor = max(length_divisor(n, length_penalty) for n in ahead)
             if bool((best[:, 0] / divisor <= ended.scores[:, -1]).all()):
                 break
-            first = torch.arange(B, device=stops.device)[:, None] * sums.shape[1]
-            writer.reorder((first + parent.gather(1, chosen)).flatten())
+            rows = first_rows * sums.shape[1] + parent.gather(1, chosen)  # (B, K)
+            cache.reorder(rows.flatten())
             newest = live.ids[:, :, -1:].flatten(0, 1)  # (B · K, 1)
-        writer.check_finite()
-    return _tidy(ended, stops, writer.fill_id)
+        check_finite(largest)
+
+    needed = through_first(torch.isin(ended.ids, stop_ids))  # (B, K, T)
+    needed &= ended.scores[:, :, None] > -math.inf
+    ids = ended.ids.masked_fill(~needed, fill_id)
+    return Beams(ids[:, :, : int(needed.flatten(0, 1).any(0).sum())], ended.scores)
 
 
 def _rows(ids: Tensor, chosen: Tensor) -> Tensor:
@@ -154,15 +152,6 @@ def _rows(ids: Tensor, chosen: Tensor) -> Tensor:
 def _merge(ended: Beams, ids: Tensor, scores: Tensor) -> Beams:
     """Keep the K best of those that had ended and those that end now."""
     K, max_len = ended.ids.shape[1:]
-    ids = F.pad(ids, (0, max_len - ids.shape[2]))  # _tidy fills it
+    ids = F.pad(ids, (0, max_len - ids.shape[2]))  # filled in the end
     best, chosen = torch.cat((ended.scores, scores), dim=1).topk(K)  # (B, K)
     return Beams(_rows(torch.cat((ended.ids, ids), dim=1), chosen), best)
-
-
-def _tidy(ended: Beams, stops: Tensor, fill_id: int) -> Beams:
-    """Fill what no text has, and cut what no row needs."""
-    is_stop = torch.isin(ended.ids, stops)
-    needed = is_stop.cumsum(2) - is_stop.long() == 0  # up to the first end token
-    needed &= ended.scores[:, :, None] > -math.inf
-    ids = ended.ids.masked_fill(~needed, fill_id)
-    return Beams(ids[:, :, : int(needed.flatten(0, 1).any(0).sum())], ended.scores)

@@ -1,32 +1,27 @@
-"""Sampling: draw the next token at random, from all tokens or the likelier ones.
+"""Greedy decoding takes the likeliest next token; sampling draws it at random.
 
-B batch · V vocabulary
+B batch · S length of a source · P of a prompt · T of what is written · V vocabulary
 """
 
 import math
 from collections.abc import Sequence
+from typing import Unpack
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from tformer.checks import check_positive
+from tformer.generate.decode import likeliest
 from tformer.generate.evaluating import evaluating
-from tformer.generate.prefix import Prefix
-from tformer.generate.writer import Writer
+from tformer.generate.given import Options, check_given
 from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
 
 
-def top_k_filter(logits: Tensor, top_k: int) -> Tensor:
-    """Keep the k largest logits, and make the others -inf (Fan et al. 2018).
-
-    arXiv:1805.04833, section 5.4. Tokens as large as the k-th stay too.
-
-    Args:
-        logits: (B, V).
-        top_k: k, in [1, V].
+def best_k(logits: Tensor, top_k: int) -> tuple[Tensor, Tensor]:
+    """Pick the k largest of logits (B, V), falling, and their ids, both (B, k).
 
     Raises:
         TypeError: `top_k` is not an int.
@@ -37,8 +32,25 @@ def top_k_filter(logits: Tensor, top_k: int) -> Tensor:
         raise ValueError(
             f"top_k ({top_k}) must be at most vocab_size = {logits.shape[-1]}"
         )
-    smallest = logits.topk(top_k).values[..., -1:]  # (B, 1)
-    return logits.masked_fill(logits < smallest, -math.inf)
+    logits, ids = logits.topk(top_k)
+    return logits, ids
+
+
+def top_k_filter(logits: Tensor, top_k: int) -> Tensor:
+    """Keep the k largest logits, and make the others -inf (Fan et al. 2018).
+
+    arXiv:1805.04833, section 5.4. Of equal ones at the k-th place any may stay.
+
+    Args:
+        logits: (B, V).
+        top_k: k, in [1, V].
+
+    Raises:
+        TypeError: `top_k` is not an int.
+        ValueError: it is not in [1, V].
+    """
+    kept, ids = best_k(logits, top_k)
+    return torch.full_like(logits, -math.inf).scatter(-1, ids, kept)
 
 
 def top_p_filter(logits: Tensor, top_p: float) -> Tensor:
@@ -131,21 +143,48 @@ def draw(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
     return (p / waiting.to(p.device)).argmax(dim=-1)
 
 
+def greedy(
+    model: Transformer | GPT | CausalLM,
+    given: Tensor | Sequence[Sequence[int]],
+    **options: Unpack[Options],
+) -> Tensor:
+    """Append the likeliest next token, argmax p(next | so far), until the end token.
+
+    The source is encoded once, and keys and values are kept in a cache. The model is
+    asked in `eval()`, without gradients, and left in the mode in which it came. A row
+    that has ended is filled up with padding, and the loop ends with the last of them.
+
+    Args:
+        model: a trained Transformer, GPT or CausalLM.
+        given: of a Transformer the sources, ids (B, S). Of the others the prompts, ids
+            (B, P), or a list of them where they differ in length.
+        options: `max_len`, and the other `Options`.
+
+    Returns:
+        int64 (B, T), T <= max_len: what follows the start token or the prompt, with the
+        end token, if it came, and after it `pad_id` (`eos_id` if the model has no
+        padding).
+
+    Raises:
+        TypeError: a size or a token is not an int, or the mask is not boolean.
+        ValueError: `max_len` is below 1 or beyond learned positions; an id is outside
+            its vocabulary; the source is empty; an argument is for the other model.
+        FloatingPointError: the model's scores are NaN or infinite.
+    """
+    with evaluating(model), torch.no_grad():
+        return check_given(model, given, **options).write(likeliest)
+
+
 def sample(
     model: Transformer | GPT | CausalLM,
     given: Tensor | Sequence[Sequence[int]],
     *,
-    max_len: int,
-    eos_id: int | Sequence[int] | None = None,
-    bos_id: int | None = None,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
     min_p: float | None = None,
     generator: torch.Generator | None = None,
-    src_key_mask: Tensor | None = None,
-    window: int | None = None,
-    prefix: Prefix | None = None,
+    **options: Unpack[Options],
 ) -> Tensor:
     """Append a next token drawn at random from softmax(logits / temperature).
 
@@ -153,12 +192,8 @@ def sample(
     sees what the one before it has left. Hugging Face has the same order.
 
     Args:
-        model: a trained Transformer, GPT or CausalLM.
-        given: of a Transformer the sources, ids (B, S). Of the others the prompts, ids
-            (B, P), or a list of them where they differ in length.
-        max_len: write at most so many tokens, the end token included.
-        eos_id: the end token, or several; without one every row has `max_len` tokens.
-        bos_id: the start token, with which a Transformer's target begins.
+        model: as in `greedy`.
+        given: as in `greedy`.
         temperature: above 0. Below 1 the likely become likelier; towards 0 it is
             greedy decoding.
         top_k: keep the k likeliest only.
@@ -166,17 +201,13 @@ def sample(
         min_p: keep those at least this times as probable as the likeliest.
         generator: where the randomness comes from: one with the same seed gives the
             same text, for the same batch on the same device.
-        src_key_mask: bool (B, S), True = a real token; src != pad_id if not given.
-        window: where a GPT's positions are used up, or a CausalLM's `max_len`, let it
-            read its newest `window` tokens anew, from position 0, and forget what was
-            before them.
-        prefix: what all prompts begin with, read once; `given` is what follows it.
+        options: `max_len`, and the other `Options`.
 
     Returns:
         int64 (B, T), as `greedy`.
 
     Raises:
-        TypeError: a size or a token is not an int, or the mask is not boolean.
+        TypeError: as in `greedy`.
         ValueError: as in `greedy`; or the temperature or a filter is out of its range.
         FloatingPointError: as in `greedy`.
     """
@@ -187,24 +218,12 @@ def sample(
         )
 
     def choose(logits: Tensor) -> Tensor:
-        logits = next_logits(
-            logits.float(),
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            min_p=min_p,
-        )
-        return draw(logits, generator)
+        logits, ids = logits.float(), None
+        if top_k is not None:  # among k all that follows is faster than among V
+            logits, ids = best_k(logits, top_k)  # (B, k)
+        logits = next_logits(logits, temperature=temperature, top_p=top_p, min_p=min_p)
+        drawn = draw(logits, generator)  # (B,)
+        return drawn if ids is None else ids.gather(-1, drawn[:, None])[:, 0]
 
     with evaluating(model), torch.no_grad():
-        writer = Writer(
-            model,
-            given,
-            max_len=max_len,
-            eos_id=eos_id,
-            bos_id=bos_id,
-            src_key_mask=src_key_mask,
-            window=window,
-            prefix=prefix,
-        )
-        return writer.write(choose)
+        return check_given(model, given, **options).write(choose)

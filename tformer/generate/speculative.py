@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from tformer.checks import check_positive
+from tformer.generate.decode import check_finite
+from tformer.generate.drafts import HeadsDraft, Reader, Trunk
 from tformer.generate.evaluating import evaluating
+from tformer.generate.given import Given, check_given
 from tformer.generate.sampling import draw, next_logits
-from tformer.generate.self_speculation import HeadsDraft, Trunk
-from tformer.generate.writer import Writer
 from tformer.models.causal_lm import CausalLM
 from tformer.models.gpt import GPT
 from tformer.models.multi_token import MultiTokenHeads
@@ -113,27 +114,33 @@ def speculative_sample(
         return int(draw(p.log()[None], generator))
 
     with evaluating(model), evaluating(draft), torch.no_grad():
-        writer: Writer  # it checks what is given, and makes the cache
-        proposer: Writer | HeadsDraft
+        asked = check_given(model, given, max_len=max_len, eos_id=eos_id)
+        if len(asked.prompts) != 1:
+            raise ValueError(f"given must be one prompt, not {len(asked.prompts)}")
         if isinstance(draft, MultiTokenHeads):
-            writer = trunk = Trunk(model, given, max_len=max_len, eos_id=eos_id)
-            proposer = HeadsDraft(draft, trunk)
-        else:
-            writer = Writer(model, given, max_len=max_len, eos_id=eos_id)
-            proposer = Writer(draft, given, max_len=max_len, eos_id=eos_id)
-        if len(writer.begin) != 1:
-            raise ValueError(f"given must be one prompt, not {len(writer.begin)}")
-        if writer.vocab_size != proposer.vocab_size:
-            raise ValueError(
-                f"the draft's vocab_size ({proposer.vocab_size}) must be that of the "
-                f"model ({writer.vocab_size})"
+            trunk = Trunk(model, asked, ahead)
+            return speculate(
+                trunk,
+                HeadsDraft(draft, trunk, ahead),
+                asked,
+                ahead,
+                probabilities,
+                choose,
             )
-        return speculate(writer, proposer, ahead, probabilities, choose)
+        proposes = check_given(draft, given, max_len=max_len)
+        if asked.vocab_size != proposes.vocab_size:
+            raise ValueError(
+                f"the draft's vocab_size ({proposes.vocab_size}) must be that of the "
+                f"model ({asked.vocab_size})"
+            )
+        readers = Reader(model, asked, ahead), Reader(draft, proposes, ahead)
+        return speculate(*readers, asked, ahead, probabilities, choose)
 
 
 def speculate(
-    model: Writer,
-    draft: Writer | HeadsDraft,
+    model: Reader,
+    draft: Reader | HeadsDraft,
+    given: Given,
     ahead: int,
     probabilities: Callable[[Tensor], Tensor],
     choose: Callable[[Tensor], int],
@@ -141,27 +148,26 @@ def speculate(
     """Write until the end: propose, check, cut both caches back.
 
     Args:
-        model: what writes, with nothing read yet.
-        draft: what proposes, with nothing read yet.
+        model: what writes; it has read all of the prompt but the newest token.
+        draft: what proposes; so has it.
+        given: the prompt, and where to end.
         ahead: K.
         probabilities: makes them from logits, both (..., V).
         choose: draws an index from probabilities (V,). All randomness comes from it.
     """
-    text = model.begin  # (1, P), and then what is written
+    text = given.prompts  # (1, P), and then what is written
     P, forwards, checked, accepted = text.shape[1], 0, 0, 0
-    for each in (model, draft):
-        each.spare(ahead)
-        if P > 1:  # scores of the prompt itself are not needed
-            each.score(text[:, :-1])
-    while text.shape[1] < P + model.max_len:
-        L, K = text.shape[1], min(ahead, P + model.max_len - text.shape[1] - 1)
+    while text.shape[1] < P + given.max_len:
+        L, K = text.shape[1], min(ahead, P + given.max_len - text.shape[1] - 1)
+        for each in (model, draft):  # of the text the newest token is not read yet
+            each.truncate(L - 1)
         proposed, q = text, []
         for _ in range(K):
-            q.append(probabilities(draft.score_all(unread(draft, proposed)))[-1])
+            q.append(probabilities(draft.scores(proposed)[-1]))
             proposed = append(proposed, choose(q[-1]))
 
         # One forward: the newest token and K proposals make K + 1 distributions.
-        p = probabilities(model.score_all(unread(model, proposed)))[-K - 1 :]
+        p = probabilities(model.scores(proposed)[-K - 1 :])
         forwards, kept = forwards + 1, 0
         while kept < K and keeps(p[kept], q[kept], int(proposed[0, L + kept]), choose):
             kept += 1
@@ -169,13 +175,12 @@ def speculate(
         rest = after_rejection(p[kept], q[kept]) if kept < K else p[K]
         text = append(proposed[:, : L + kept], choose(rest))
 
-        ends = torch.isin(text[0, L:], model.stops).nonzero()
-        if len(ends):
-            text = text[:, : L + int(ends[0]) + 1]
+        new = text[0, L:].tolist()
+        ends = [i for i, token in enumerate(new, L + 1) if token in given.stops]
+        if ends:
+            text = text[:, : ends[0]]
             break
-        for each in (model, draft):  # of the text the newest token is not read yet
-            each.truncate(text.shape[1] - 1)
-    model.check_finite()
+    check_finite(model.largest)
     return Speculation(text[:, P:], forwards, checked, accepted)
 
 
@@ -183,11 +188,6 @@ def keeps(p: Tensor, q: Tensor, token: int, choose: Callable[[Tensor], int]) -> 
     """Decide by chance whether a proposed token is kept."""
     yes = acceptance(p, q)[token]
     return choose(torch.stack((1 - yes, yes))) == 1
-
-
-def unread(writer: Writer | HeadsDraft, text: Tensor) -> Tensor:
-    """Return what of a text, ids (1, L), a model has not read."""
-    return text[:, writer.length :]
 
 
 def append(text: Tensor, token: int) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tformer.checks import check_positive
 from tformer.data.vocabulary import Vocabulary
-from tformer.generate.greedy import greedy
+from tformer.generate.sampling import greedy
 from tformer.models.transformer import Transformer
 
 
@@ -22,29 +22,9 @@ def translate(
     batch_size: int = 500,
     decode: Callable[..., Tensor] = greedy,
 ) -> list[str]:
-    """Decode texts, from text to text.
-
-    Args:
-        model: the trained Transformer.
-        vocabulary: the one that it was trained with.
-        texts: the sources.
-        max_len: write at most so many tokens for each, the end token included.
-        batch_size: how many are decoded side by side.
-        decode: `greedy`, or what takes the same arguments and returns ids (B, T).
-
-    Returns:
-        The targets, in the order of the sources.
-
-    Raises:
-        ValueError: a text has an unknown character, or a size is below 1.
-    """
+    """Decode texts as `translate_to_ids`, from text to text."""
     rows = translate_to_ids(
-        model,
-        vocabulary,
-        texts,
-        max_len=max_len,
-        batch_size=batch_size,
-        decode=decode,
+        model, vocabulary, texts, max_len=max_len, batch_size=batch_size, decode=decode
     )
     return [vocabulary.decode(row) for row in rows]
 
@@ -58,26 +38,28 @@ def translate_to_ids(
     batch_size: int = 500,
     decode: Callable[..., Tensor] = greedy,
 ) -> list[list[int]]:
-    """Decode texts as `translate` does, and return the ids that the model writes.
+    """Decode texts in batches.
+
+    Args:
+        model: the trained Transformer.
+        vocabulary: the one that it was trained with.
+        texts: the sources.
+        max_len: write at most so many tokens for each, the end token included.
+        batch_size: how many are decoded side by side.
+        decode: `greedy`, or what takes the same arguments and returns ids (B, T).
 
     Returns:
-        A list for each text, up to the end token and with it, if it came.
+        The ids of each target, in the order of the sources, up to the end token and
+        with it, if it came.
+
+    Raises:
+        ValueError: a text has an unknown character, or a size is below 1.
     """
     check_positive(batch_size=batch_size)
-    device = model.src_embedding.weight.device
-    written = []
+    device, end, written = model.src_embedding.weight.device, vocabulary.eos_id, []
     for start in range(0, len(texts), batch_size):
         batch = vocabulary.encode_batch(texts[start : start + batch_size], eos=True)
-        ids = decode(
-            model,
-            batch.to(device),
-            bos_id=vocabulary.bos_id,
-            eos_id=vocabulary.eos_id,
-            max_len=max_len,
-        )
-        for row in ids.tolist():
-            ends = (
-                row.index(vocabulary.eos_id) + 1 if vocabulary.eos_id in row else None
-            )
-            written.append(row[:ends])
+        options = {"bos_id": vocabulary.bos_id, "eos_id": end, "max_len": max_len}
+        for row in decode(model, batch.to(device), **options).tolist():
+            written.append(row[: row.index(end) + 1] if end in row else row)
     return written

@@ -1,7 +1,7 @@
 /**
  * From a trained model's scores to a text, token by token.
  *
- * Twin of tformer/generate/writer.py and greedy.py. The package keeps keys and values in a
+ * Twin of tformer/generate/decode.py. The package keeps keys and values in a
  * cache; here the whole target is read anew at each step, so that the record of each step
  * is whole.
  *

@@ -1,5 +1,7 @@
 """A model's heads as its draft: every text enumerated, every proposal in its place."""
 
+import itertools
+
 import pytest
 import torch
 from torch.testing import assert_close
@@ -16,8 +18,9 @@ from tformer import (
     speculative_sample,
 )
 from tformer.generate import speculative
+from tformer.generate.drafts import HeadsDraft, Trunk
+from tformer.generate.given import check_given
 from tformer.generate.sampling import next_logits
-from tformer.generate.self_speculation import HeadsDraft, Trunk
 from tformer.generate.speculative import speculate
 
 V = 3
@@ -45,12 +48,14 @@ def texts_of(model, heads, n, ahead, eos_id=None, prompt=PROMPT, **options):
     options = {"temperature": 1.0, **options}
 
     def run(choose):
-        trunk = Trunk(model, prompt, max_len=n, eos_id=eos_id)
+        asked = check_given(model, prompt, max_len=n, eos_id=eos_id)
+        trunk = Trunk(model, asked, ahead)
 
         def probabilities(logits):
             return next_logits(logits, **options).softmax(-1)
 
-        return speculate(trunk, HeadsDraft(heads, trunk), ahead, probabilities, choose)
+        draft = HeadsDraft(heads, trunk, ahead)
+        return speculate(trunk, draft, asked, ahead, probabilities, choose)
 
     total: dict[tuple[int, ...], float] = {}
     checked = accepted = 0.0
@@ -141,18 +146,16 @@ def test_a_count_finds_a_proposal_from_the_wrong_place(monkeypatch, fault):
 
         monkeypatch.setattr(Trunk, "state_after", wrong)
     elif fault == "head":  # each begins from the trunk's state
-        right = HeadsDraft.score_all
+        right = HeadsDraft.scores
 
-        def from_the_trunk(self, newest):
-            self._state = self.trunk.state_after(self.length - self._used)
-            return right(self, newest)
+        def from_the_trunk(self, text):
+            self._state = self.trunk.state_after(text.shape[1] - 1 - self._used)
+            return right(self, text)
 
-        monkeypatch.setattr(HeadsDraft, "score_all", from_the_trunk)
+        monkeypatch.setattr(HeadsDraft, "scores", from_the_trunk)
     else:
-        right = HeadsDraft.score_all
-        monkeypatch.setattr(
-            HeadsDraft, "score_all", lambda self, newest: right(self, 0 * newest)
-        )
+        right = HeadsDraft.scores
+        monkeypatch.setattr(HeadsDraft, "scores", lambda self, x: right(self, 0 * x))
     options = {"ahead": 3, "temperature": 0, "max_len": 16}
     ours = speculative_sample(model, heads, [[1, 2, 3]], **options)
     assert torch.equal(ours.ids, greedy(model, [[1, 2, 3]], max_len=16))
@@ -166,15 +169,13 @@ def test_what_is_proposed_is_as_without_a_cache(parts, pieces):
     heads, n, ids = heads_for(model, 3), 3, torch.randint(11, (1, 12))
     with torch.no_grad():
         whole = heads(model, ids)
-        trunk = Trunk(model, ids[:, :1], max_len=20)
-        draft = HeadsDraft(heads, trunk)
-        trunk.spare(n)
-        for piece in ids[:, : sum(pieces)].split(pieces, dim=1):
-            trunk.score_all(piece)
-            L = trunk.length
+        trunk = Trunk(model, check_given(model, ids[:, :1], max_len=20), n)
+        draft = HeadsDraft(heads, trunk, n)
+        for L in itertools.accumulate(pieces):
+            trunk.scores(ids[:, :L])
             draft.truncate(L)
             for k in range(n):
-                ours = draft.score_all(ids[:, L + k : L + k + 1])
+                ours = draft.scores(ids[:, : L + k + 1])
                 assert_close(ours, whole[k][:, L - 1], atol=1e-12, rtol=1e-12)
 
 

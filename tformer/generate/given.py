@@ -1,0 +1,225 @@
+"""What a model is given to write after, checked; a beginning that many texts share.
+
+B batch · S length of a source · P of a prompt or prefix · T of what is written
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Required, TypedDict
+
+import torch
+from torch import Tensor, nn
+
+from tformer.checks import check_positive
+from tformer.generate.decode import (
+    Cache,
+    Choose,
+    Score,
+    continuing,
+    rereading,
+    translating,
+    write,
+)
+from tformer.generate.evaluating import evaluating
+from tformer.models.causal_lm import CausalLM
+from tformer.models.gpt import GPT
+from tformer.models.transformer import Transformer
+from tformer.nn.positions import LearnedPositionalEmbedding
+
+
+class Prefix:
+    """Ids that a model has read, and the cache that any number of texts go on from.
+
+    A causal model computes keys and values of a token from that token and those before
+    it. So they are the same whatever follows, and need not be computed again: `greedy`
+    and `sample` take a prefix, and each of their texts begins with a copy of its cache.
+
+    Args:
+        model: a trained GPT or CausalLM; read again after its weights have changed.
+        ids: what the texts begin with, (P,).
+
+    Raises:
+        ValueError: as the model's forward.
+    """
+
+    def __init__(self, model: GPT | CausalLM, ids: Tensor) -> None:
+        self.model = model
+        ids = torch.as_tensor(ids, device=model.embedding.weight.device)
+        if ids.ndim != 1 or not len(ids):
+            raise ValueError(f"ids must be (P,), and not empty, not {tuple(ids.shape)}")
+        self._cache: Cache = model.new_cache(len(ids))
+        with evaluating(model), torch.no_grad():
+            continuing(model, self._cache)(ids[None])
+
+    @property
+    def length(self) -> int:
+        """P, how many ids were read."""
+        return self._cache.length
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that is kept, in bytes."""
+        return self._cache.nbytes
+
+    def new_cache(self, rows: int, max_len: int) -> Cache:
+        """Copy the cache for each of so many texts, with room for so many tokens."""
+        cache = self._cache.copy(max_len)
+        device = self.model.embedding.weight.device
+        cache.reorder(torch.zeros(rows, dtype=torch.int64, device=device))
+        return cache
+
+
+class Options(TypedDict, total=False):
+    """What every way of decoding takes.
+
+    Args:
+        max_len: write at most so many tokens, the end token included.
+        eos_id: the end token, or several; without one every row has `max_len` tokens.
+        bos_id: the start token, with which a Transformer's target begins.
+        src_key_mask: bool (B, S), True = a real token; src != pad_id if not given.
+        window: where a GPT's positions are used up, or a CausalLM's `max_len`, let it
+            read its newest `window` tokens anew, from position 0, and forget what was
+            before them. Not for beam search.
+        prefix: what all prompts begin with, read once; `given` is what follows it.
+    """
+
+    max_len: Required[int]
+    eos_id: int | Sequence[int] | None
+    bos_id: int | None
+    src_key_mask: Tensor | None
+    window: int | None
+    prefix: Prefix | None
+
+
+class Given(NamedTuple):
+    """What every way of decoding begins with, checked."""
+
+    score: Score
+    cache: Cache  # where `score` keeps what it has read
+    prompts: Tensor  # int64 (B, P); of a Transformer the start tokens
+    lengths: list[int]  # of the prompts
+    max_len: int
+    stops: list[int]
+    fill_id: int  # stands after an end token
+    vocab_size: int
+
+    def write(self, choose: Choose) -> Tensor:
+        """Write until all rows have ended: ids (B, T)."""
+        return write(
+            self.score,
+            self.prompts,
+            self.max_len,
+            choose=choose,
+            stops=self.stops,
+            fill_id=self.fill_id,
+            lengths=self.lengths,
+        )
+
+
+def check_given(
+    model: Transformer | GPT | CausalLM,
+    given: Tensor | Sequence[Sequence[int]],
+    *,
+    max_len: int,
+    eos_id: int | Sequence[int] | None = None,
+    bos_id: int | None = None,
+    src_key_mask: Tensor | None = None,
+    window: int | None = None,
+    prefix: Prefix | None = None,
+) -> Given:
+    """Check what is given to `greedy`, and its options.
+
+    Raises:
+        TypeError: a size or a token is not an int, or a mask not boolean.
+        ValueError: an argument is out of its range, or for the other model.
+    """
+    check_positive(max_len=max_len)
+    # torch.compile puts another module around a model; its parts are asked here.
+    model = getattr(model, "_orig_mod", model)
+    cache: Cache
+    if isinstance(model, Transformer):
+        V = model.tgt_embedding.vocab_size
+        _check_id("bos_id", bos_id, V)
+        if window is not None:
+            raise ValueError(f"window ({window}) is for a GPT")
+        if prefix is not None:
+            raise ValueError("prefix is for a GPT; a Transformer has a source")
+        src = torch.as_tensor(given, device=model.src_embedding.weight.device)
+        if src.ndim != 2:
+            raise ValueError(f"given must be (B, S), not {tuple(src.shape)}")
+        prompts = torch.full_like(src[:, :1], bos_id or 0, dtype=torch.int64)
+        lengths = [1] * len(src)
+        cache = model.new_cache(_room(model.tgt_positions, 1, max_len))
+        score = translating(model, src, cache, src_key_mask)
+    else:
+        V, most = model.config.vocab_size, model.config.max_len
+        for name, value in (("bos_id", bos_id), ("src_key_mask", src_key_mask)):
+            if value is not None:
+                raise ValueError(f"{name} is for a Transformer; a GPT has a prompt")
+        device = model.embedding.weight.device
+        rows = [torch.as_tensor(row, device=device) for row in given]
+        if not rows or any(row.ndim != 1 or not len(row) for row in rows):
+            shapes = [tuple(row.shape) for row in rows]
+            raise ValueError(f"prompts must be (B, P) or a list of (P,), not {shapes}")
+        if window is not None:
+            check_positive(window=window)
+            if window > most:
+                raise ValueError(f"window ({window}) must be at most {most}")
+            if prefix is not None:
+                raise ValueError("a window forgets the prefix: give one of the two")
+            # Of a prompt beyond the positions the window is read: as it would be alone.
+            rows = [row[-window:] if len(row) > most else row for row in rows]
+        prompts = nn.utils.rnn.pad_sequence(rows, batch_first=True)  # (B, P)
+        lengths = [len(row) for row in rows]
+        if prefix is not None:
+            if prefix.model is not model:
+                raise ValueError("prefix was read by another model")
+            room = _room(model.positions, prefix.length + max(lengths), max_len)
+            cache = prefix.new_cache(len(rows), room)
+            score = continuing(model, cache)
+        elif window is None:
+            cache = model.new_cache(_room(model.positions, max(lengths), max_len))
+            score = continuing(model, cache)
+        else:
+            room = min(max(lengths) + max_len - 1, most)
+            cache = model.new_cache(room)
+            score = rereading(model, cache, room, window)
+
+    if eos_id is None:
+        eos_id = []
+    stops = list(eos_id) if isinstance(eos_id, Sequence) else [eos_id]
+    for stop in stops:
+        _check_id("eos_id", stop, V)
+    fill_id = model.config.pad_id
+    if fill_id is None:
+        fill_id = stops[0] if stops else 0
+    return Given(score, cache, prompts, lengths, max_len, stops, fill_id, V)
+
+
+def _check_id(name: str, token: int | None, vocab_size: int) -> None:
+    if token is not None and type(token) is not int:  # nor a bool
+        raise TypeError(f"{name} must be an int, not {type(token).__name__}")
+    if token is None or not 0 <= token < vocab_size:
+        raise ValueError(f"{name} ({token}) must be in [0, vocab_size = {vocab_size})")
+
+
+def _room(positions: nn.Module | None, read: int, max_len: int) -> int:
+    """Return how many tokens are read: the last that is written is not.
+
+    Raises:
+        ValueError: learned positions end before.
+    """
+    room = read + max_len - 1
+    if not isinstance(positions, LearnedPositionalEmbedding):
+        return room
+    limit = positions.max_len
+    if read > limit:
+        raise ValueError(
+            f"given has a prompt of {read} tokens, but the model's "
+            f"learned positions ({limit}) end before: shorten it, or give a window"
+        )
+    if room > limit:
+        raise ValueError(
+            f"max_len ({max_len}) must be at most {max_len + limit - room}, as the "
+            f"model's learned positions ({limit}) end there"
+        )
+    return room
