@@ -76,17 +76,8 @@ class Project:
         """The Markdown files that the site shows."""
         excluded = (self.config.get("exclude_docs") or "").splitlines()
         spec = pathspec.GitIgnoreSpec.from_lines([*_NEVER_SHOWN, *excluded])
-        shown = []
-        for folder, below, files in os.walk(self.docs):
-            inside = Path(folder).relative_to(self.docs)
-            names = [(inside / name).as_posix() for name in files]
-            shown += [name for name in names if not spec.match_file(name)]
-            below[:] = [
-                name
-                for name in below  # some hold thousands of files
-                if not spec.match_file((inside / name).as_posix() + "/")
-            ]
-        return [self.docs / name for name in sorted(shown) if name.endswith(".md")]
+        found = sorted(self.docs.rglob("*.md"))
+        return [x for x in found if not spec.match_file(x.relative_to(self.docs))]
 
     @functools.cached_property
     def pages(self) -> list[Path]:

@@ -106,10 +106,9 @@ def test_the_title_leads_to_the_lines_and_to_the_tests(
     shown = markdown.markdown(
         "\n".join(page.lines), extensions=["pymdownx.highlight", "pymdownx.superfences"]
     )
-    done = linked(
-        shown, embedded(page), "https://x.org/r", lambda each: covering(project, each)
-    )
-    at = f"https://x.org/r/blob/HEAD/tiny/scale.py#L{piece.first}-L{piece.last}"
+    done = linked(shown, page)
+    on_github = f"{project.repo_url}/blob/HEAD"
+    at = f"{on_github}/tiny/scale.py#L{piece.first}-L{piece.last}"
     assert f'<a href="{at}">tiny/scale.py</a>' in done
     assert (
         '/tests/test_scale.py" title="What tests it: tests/test_scale.py">tests</a>'
