@@ -71,38 +71,28 @@ def make_chapter(
         raise ValueError(f"NAME ({name!r}) must be words of a-z, joined by hyphens")
     if path.exists():
         raise ValueError(f"{project.relative(path)} is there already")
-    file = _module_file(project, module)
-    before = _chapter_before(project, after)
-    title = name.replace("-", " ").capitalize()
-    following = _lead_to(project.docs / before.file, f"[{title}]({name}.md)")
-    path.write_text(_text(project, title, file, before, following), "utf-8")
-    navigation = _into_navigation(project, before.file, f"chapters/{name}.md")
-    fresh = Project(project.root)
-    done = [
-        f"{project.relative(path)}: a chapter; write what is marked TODO",
-        f"mkdocs.yml:{navigation}: its place in the navigation",
-        f"{project.relative(project.docs / before.file)}: leads to it",
-    ]
-    if (project.root / "README.md").is_file() and write_readme(fresh):
-        done.append("README.md: its row; `make lists` writes it again")
-    return done
-
-
-def _module_file(project: Project, module: str) -> str:
     file = module if module.endswith(".py") else module.replace(".", "/") + ".py"
     inside = file.startswith(f"{project.package}/")
     if not inside or not (project.root / file).is_file():
         raise ValueError(f"MODULE ({module!r}) must be a file of {project.package}/")
-    return file
-
-
-def _chapter_before(project: Project, after: str | None) -> Chapter:
-    listed = chapters(project)
-    names = [Path(chapter.file).stem for chapter in listed]
-    if not listed or (after and after not in names):
-        known = ", ".join(names) or "none"
-        raise ValueError(f"AFTER ({after!r}) must be a chapter: {known}")
-    return listed[names.index(after)] if after else listed[-1]
+    known = {chapter.stem: chapter for chapter in chapters(project)}
+    before = known.get(after or next(reversed(known), ""))
+    if before is None:
+        names = ", ".join(known) or "none"
+        raise ValueError(f"AFTER ({after!r}) must be a chapter: {names}")
+    title = name.replace("-", " ").capitalize()
+    following = _lead_to(project.docs / before.file, f"[{title}]({name}.md)")
+    path.write_text(_text(project, title, file, before, following), "utf-8")
+    line = _into_navigation(project, before.file, f"chapters/{name}.md")
+    done = [
+        f"{project.relative(path)}: a chapter; write what is marked TODO",
+        f"mkdocs.yml:{line}: its place in the navigation",
+        f"{project.relative(project.docs / before.file)}: leads to it",
+    ]
+    readme = project.root / "README.md"
+    if readme.is_file() and write_readme(Project(project.root)):
+        done.append("README.md: its row; `make lists` writes it again")
+    return done
 
 
 def _lead_to(path: Path, link: str) -> str:

@@ -85,9 +85,8 @@ class Project:
         others = (self.root / name for name in OTHER_PAGES)
         return [*self.site_pages, *(path for path in others if path.is_file())]
 
-    def relative(self, path: Path | str) -> str:
+    def relative(self, path: Path) -> str:
         """Return a path as it reads from the root, or as it is if it lies outside."""
-        path = Path(path)
         inside = path.is_relative_to(self.root)
         return path.relative_to(self.root).as_posix() if inside else str(path)
 
