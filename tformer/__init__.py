@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from tformer.nn.rms_norm import RMSNorm
     from tformer.nn.rolling import RollingCache
     from tformer.nn.rotary import (
-        RotaryPositions,
+        RotaryEmbedding,
         halves_to_pairs,
         pairs_to_halves,
         rotary_frequencies,
@@ -158,8 +158,8 @@ __all__ = [
     "RelativeBias",
     "Residual",
     "RollingCache",
+    "RotaryEmbedding",
     "RotaryParts",
-    "RotaryPositions",
     "SelfAttention",
     "SinusoidalPositionalEncoding",
     "TokenEmbedding",
@@ -226,7 +226,7 @@ _NAMES_OF = {
     "nn.quantized_cache": ["QuantizedCache"],
     "nn.positions": ["LearnedPositionalEmbedding", "SinusoidalPositionalEncoding"],
     "nn.rotary": [
-        "RotaryPositions",
+        "RotaryEmbedding",
         "halves_to_pairs",
         "pairs_to_halves",
         "rotary_frequencies",

@@ -16,7 +16,7 @@ from tformer import (
     LatentAttention,
     LoRALinear,
     MultiHeadAttention,
-    RotaryPositions,
+    RotaryEmbedding,
     SelfAttention,
     Transformer,
     TransformerConfig,
@@ -41,7 +41,7 @@ PARTS = {
 
 
 def latent(**options) -> LatentAttention:
-    rotary = RotaryPositions(rotary_frequencies(4))
+    rotary = RotaryEmbedding(rotary_frequencies(4))
     sizes = {"kv_rank": 7, "head_dim": 6, "value_dim": 5}
     return LatentAttention(D, 3, rotary=rotary, **sizes, **options)
 

@@ -11,20 +11,20 @@ from tformer.models.causal_config import CausalLMConfig, Parts
 from tformer.models.causal_lm import CausalLM
 from tformer.nn.block import PLACEMENTS, Block
 from tformer.nn.rms_norm import RMSNorm
-from tformer.nn.rotary import RotaryPositions, rotary_frequencies
+from tformer.nn.rotary import RotaryEmbedding, rotary_frequencies
 from tformer.nn.self_attention import SelfAttention, with_sinks
 
 B, T, D, H, G, Dh = 2, 5, 14, 6, 2, 4
 PARTS = {
     "plain": {},
-    "rotary": {"rotary": RotaryPositions(rotary_frequencies(Dh), factor=1.3)},
+    "rotary": {"rotary": RotaryEmbedding(rotary_frequencies(Dh), factor=1.3)},
     "qk_norm": {"qk_norm": RMSNorm},
     "window": {"window": 3},
     "sinks": {"sinks": True},
     "softcap": {"softcap": 0.7},
     "scale": {"scale": 0.9},
     "all": {
-        "rotary": RotaryPositions(rotary_frequencies(Dh)),
+        "rotary": RotaryEmbedding(rotary_frequencies(Dh)),
         "qk_norm": tformer.LayerNorm,
         "window": 2,
         "sinks": True,

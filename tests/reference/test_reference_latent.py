@@ -4,13 +4,13 @@ import pytest
 import tformer
 from tformer import reference
 from tformer.nn.latent import LatentAttention
-from tformer.nn.rotary import RotaryPositions, rotary_frequencies
+from tformer.nn.rotary import RotaryEmbedding, rotary_frequencies
 
 B, T, D, H = 2, 5, 14, 3
 
 
 def built(parity, layout="pairs", **options):
-    rotary = RotaryPositions(rotary_frequencies(4), layout=layout)
+    rotary = RotaryEmbedding(rotary_frequencies(4), layout=layout)
     sizes = {"kv_rank": 7, "head_dim": 5, "value_dim": 2}
     return parity.module(LatentAttention(D, H, rotary=rotary, **sizes, **options))
 

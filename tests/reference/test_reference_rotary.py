@@ -20,9 +20,9 @@ def test_frequencies(new_parity, base):
 def test_turning(parity, layout, start, factor):
     array, tensor = parity.numbers(B, H, T, Dh)
     frequencies = tformer.rotary_frequencies(Dh, base=300.0)
-    module = tformer.RotaryPositions(frequencies, factor=factor, layout=layout)
+    module = tformer.RotaryEmbedding(frequencies, factor=factor, layout=layout)
     twin = reference.from_torch(module)
-    assert isinstance(twin, reference.RotaryPositions)
+    assert isinstance(twin, reference.RotaryEmbedding)
     expected = module(tensor, start=start)
     parity.same(
         twin(array, start=start), expected, {"float64": 1e-14}.get(parity.dtype)
@@ -79,16 +79,16 @@ def test_yarn_factor():
         (lambda p, _: p.rotary_frequencies(7), "head_dim (7) must be even"),
         (lambda p, _: p.rotary_frequencies(4, base=1.0), "base (1.0) must be above 1"),
         (
-            lambda p, x: p.RotaryPositions(x(2, 7)),
+            lambda p, x: p.RotaryEmbedding(x(2, 7)),
             "frequencies must be (head_dim / 2,)",
         ),
-        (lambda p, x: p.RotaryPositions(x(0)), "frequencies must be (head_dim / 2,)"),
-        (lambda p, x: p.RotaryPositions(x(7), factor=0), "factor (0) must be above 0"),
-        (lambda p, x: p.RotaryPositions(x(7), layout="half"), "layout ('half') must"),
-        (lambda p, x: p.RotaryPositions(x(7))(x(2, 3, 5, 12)), "x must be (batch, "),
-        (lambda p, x: p.RotaryPositions(x(7))(x(3, 5, 14)), "x must be (batch, "),
+        (lambda p, x: p.RotaryEmbedding(x(0)), "frequencies must be (head_dim / 2,)"),
+        (lambda p, x: p.RotaryEmbedding(x(7), factor=0), "factor (0) must be above 0"),
+        (lambda p, x: p.RotaryEmbedding(x(7), layout="half"), "layout ('half') must"),
+        (lambda p, x: p.RotaryEmbedding(x(7))(x(2, 3, 5, 12)), "x must be (batch, "),
+        (lambda p, x: p.RotaryEmbedding(x(7))(x(3, 5, 14)), "x must be (batch, "),
         (
-            lambda p, x: p.RotaryPositions(x(7))(x(2, 3, 5, 14), start=-1),
+            lambda p, x: p.RotaryEmbedding(x(7))(x(2, 3, 5, 14), start=-1),
             "start (-1) must be at least 0",
         ),
         (lambda p, x: p.pairs_to_halves(x(12), 4), "rows (12) must be divisible by"),

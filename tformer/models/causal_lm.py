@@ -28,7 +28,7 @@ from tformer.nn.positions import (
 )
 from tformer.nn.relative import ALiBi, RelativeBias
 from tformer.nn.rms_norm import RMSNorm
-from tformer.nn.rotary import RotaryPositions, rotary_frequencies
+from tformer.nn.rotary import RotaryEmbedding, rotary_frequencies
 from tformer.nn.self_attention import SelfAttention
 
 SINUSOIDS = 4096  # computed beforehand; the table grows when a longer text comes
@@ -138,17 +138,17 @@ def make_positions(c: CausalLMConfig) -> nn.Module | None:
     return None
 
 
-def make_rotary(c: CausalLMConfig, *, local: bool = False) -> RotaryPositions | None:
+def make_rotary(c: CausalLMConfig, *, local: bool = False) -> RotaryEmbedding | None:
     """Make what turns queries and keys, if anything does; `local`: with a window."""
     r = c.parts.rotary
     if c.parts.positions != "rotary":
         return None
     if local and r.local_base is not None:
-        return RotaryPositions(
+        return RotaryEmbedding(
             rotary_frequencies(c.turned_width, base=r.local_base), layout=r.layout
         )
     scaled, factor = r.scaled(rotary_frequencies(c.turned_width, base=r.base))
-    return RotaryPositions(scaled, factor=factor, layout=r.layout)
+    return RotaryEmbedding(scaled, factor=factor, layout=r.layout)
 
 
 def make_relative(c: CausalLMConfig) -> nn.Module | None:
@@ -168,7 +168,7 @@ def make_norm(c: CausalLMConfig, width: int) -> nn.Module:
 def make_attention(
     c: CausalLMConfig,
     window: int | None,
-    rotary: RotaryPositions | None,
+    rotary: RotaryEmbedding | None,
     relative: nn.Module | None,
 ) -> nn.Module:
     """Make the attention of a layer."""

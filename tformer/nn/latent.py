@@ -14,7 +14,7 @@ from tformer.nn.attention_checks import check_sequences
 from tformer.nn.heads import merge_heads, split_heads
 from tformer.nn.latent_cache import LatentCache
 from tformer.nn.rms_norm import RMSNorm
-from tformer.nn.rotary import RotaryPositions
+from tformer.nn.rotary import RotaryEmbedding
 
 
 class LatentAttention(nn.Module):
@@ -56,7 +56,7 @@ class LatentAttention(nn.Module):
         *,
         kv_rank: int,
         head_dim: int,
-        rotary: RotaryPositions,
+        rotary: RotaryEmbedding,
         value_dim: int | None = None,
         q_rank: int | None = None,
         eps: float = 1e-6,

@@ -36,7 +36,7 @@ class SelfAttention(nn.Module):
         bias: give the four projections a bias.
         dropout: probability in [0, 1) of dropping an attention weight in training.
         rotary: a module that turns queries and keys (B, H, T, Dh) from position
-            `start` on, such as `RotaryPositions`.
+            `start` on, such as `RotaryEmbedding`.
         relative: a module that makes from T and S what is added to the scores, (T, S)
             or broadcastable with four axes to (B, H, T, S); the last query lines up
             with the last key.

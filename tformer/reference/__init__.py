@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from tformer.reference.residual import Residual
     from tformer.reference.rms_norm import RMSNorm, rms_norm
     from tformer.reference.rotary import (
-        RotaryPositions,
+        RotaryEmbedding,
         halves_to_pairs,
         pairs_to_halves,
         rotary_frequencies,
@@ -111,7 +111,7 @@ __all__ = [
     "RMSNorm",
     "RelativeBias",
     "Residual",
-    "RotaryPositions",
+    "RotaryEmbedding",
     "SelfAttention",
     "SinusoidalPositionalEncoding",
     "TokenEmbedding",
@@ -210,7 +210,7 @@ _NAMES_OF = {
     "residual": ["Residual"],
     "rms_norm": ["RMSNorm", "rms_norm"],
     "rotary": [
-        "RotaryPositions",
+        "RotaryEmbedding",
         "halves_to_pairs",
         "pairs_to_halves",
         "rotary_frequencies",

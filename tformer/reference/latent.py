@@ -12,7 +12,7 @@ from tformer.reference.attention import scaled_dot_product_attention
 from tformer.reference.heads import merge_heads, split_heads
 from tformer.reference.linear import Linear
 from tformer.reference.rms_norm import RMSNorm
-from tformer.reference.rotary import RotaryPositions
+from tformer.reference.rotary import RotaryEmbedding
 from tformer.reference.weights import Weights, parts
 
 
@@ -40,7 +40,7 @@ class LatentAttention:
         self,
         weights: Weights,
         num_heads: int,
-        rotary: RotaryPositions,
+        rotary: RotaryEmbedding,
         *,
         eps: float = 1e-6,
         scale: float | None = None,
@@ -74,7 +74,7 @@ class LatentAttention:
         return LatentAttention(
             weights,
             module.num_heads,
-            RotaryPositions.from_torch(module.rotary, {}),
+            RotaryEmbedding.from_torch(module.rotary, {}),
             eps=module.kv_norm.eps,
             scale=module.scale,
             absorbed=bool(module.absorbed),

@@ -67,7 +67,7 @@ def rotate(
     return turned
 
 
-class RotaryPositions:
+class RotaryEmbedding:
     """Turn the query or the key at position p by the angles p · θᵢ.
 
     Args:
@@ -95,11 +95,11 @@ class RotaryPositions:
         self.layout = layout
 
     @staticmethod
-    def from_torch(module: Any, weights: Weights) -> "RotaryPositions":
+    def from_torch(module: Any, weights: Weights) -> "RotaryEmbedding":
         """Make the twin of tformer's module, which has no weights."""
         parts(weights)  # raises if there are some
         frequencies = module.frequencies.cpu().numpy().copy()
-        return RotaryPositions(frequencies, factor=module.factor, layout=module.layout)
+        return RotaryEmbedding(frequencies, factor=module.factor, layout=module.layout)
 
     def __call__(self, x: np.ndarray, *, start: int = 0) -> np.ndarray:
         """Turn x (B, H, T, Dh), whose first position is `start`."""
