@@ -17,7 +17,7 @@ from tformer.fast.attention import fused_attention
 from tformer.fast.linear import FEWEST_POSITIONS
 
 # The modules whose `forward` is known here, and no subclass of them.
-KNOWN = {
+KNOWN_LAYERS = {
     "tformer.nn.decoder.DecoderLayer",
     "tformer.nn.residual.Residual",
     "tformer.nn.norm.LayerNorm",
@@ -51,7 +51,7 @@ def read_one_token(
         if memory is not None:
             around, attention = parts["cross_attn_residual"], parts["cross_attn"]
             given = memory, memory_mask, cache.memory
-            y = _attend_to_memory(attention, _before(around, x), *given)
+            y = _look_at_memory(attention, _before(around, x), *given)
             x = _after(around, x, y)
         around = parts["feed_forward_residual"]
         x = _after(around, x, parts["feed_forward"].forward(_before(around, x)))
@@ -109,7 +109,7 @@ def _attend_to_text(attention: Any, x: Tensor, cache: Any) -> Tensor:
     return _linear(attention, "out_proj", heads.reshape(x.shape))
 
 
-def _attend_to_memory(
+def _look_at_memory(
     attention: Any, x: Tensor, memory: Tensor, mask: Tensor | None, cache: Any
 ) -> Tensor:
     """Attend from x (B, D) to the memory (R, S, D); B / R beams share a row: (B, D)."""
@@ -154,4 +154,4 @@ def _are_plain(layers: Iterable[nn.Module]) -> bool:
 
 @functools.cache
 def _is_known(kind: type) -> bool:
-    return f"{kind.__module__}.{kind.__qualname__}" in KNOWN
+    return f"{kind.__module__}.{kind.__qualname__}" in KNOWN_LAYERS

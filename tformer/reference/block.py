@@ -4,6 +4,7 @@ B batch · T length · D d_model
 """
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class Block:
     @staticmethod
     def from_torch(module: Any, _: Weights) -> "Block":
         """Make the twin of tformer's module, of the twins of what is in it."""
-        from tformer.reference.interop import from_torch
+        from_torch = import_module("tformer.reference.interop").from_torch
 
         children = dict(module.named_children())
         return Block(

@@ -4,6 +4,7 @@ B batch · T length · D d_model · V vocabulary
 """
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class CausalLM:
     @staticmethod
     def from_torch(module: Any, _: Weights) -> "CausalLM":
         """Make the twin of tformer's model, of the twins of what is in it."""
-        from tformer.reference.interop import from_torch
+        from_torch = import_module("tformer.reference.interop").from_torch
 
         there = {name for name, _ in module.named_children()}
         optional = {

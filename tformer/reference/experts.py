@@ -4,6 +4,7 @@ B batch · T length · D d_model · E experts · k experts of a token
 """
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,7 +106,7 @@ class Experts:
     @staticmethod
     def from_torch(module: Any, weights: Weights) -> "Experts":
         """Make the twin of tformer's module, of the twins of what is in it."""
-        from tformer.reference.interop import from_torch
+        from_torch = import_module("tformer.reference.interop").from_torch
 
         names = ("top_k", "scores", "renormalise", "scale")
         return Experts(

@@ -4,6 +4,7 @@ B batch · T tokens · D d_model · H heads · G key/value heads · Dh head_dim
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ class SelfAttention:
     @staticmethod
     def from_torch(module: Any, weights: Weights) -> "SelfAttention":
         """Make the twin of tformer's module, of its weights and of its parts."""
-        from tformer.reference.interop import from_torch
+        from_torch = import_module("tformer.reference.interop").from_torch
 
         qk_norm = None
         if module.q_norm is not None:
