@@ -12,7 +12,8 @@ run/          `compiling` (code that keeps file and line), `running` (blocks in 
               (their SVG), `cache` (what a page left behind), `working` (pages in
               processes of their own)
 copies/       `notebooks`, those of `labs`, `as_markdown`; one-file copies: `closure`
-              (the definitions that some need), `standalone` (the file); `alone` runs notebooks and copies where the package is not
+              (the definitions that some need), `standalone` (the file); `alone` runs
+              notebooks and copies where the package is not
 making        figures, notebooks, downloads and outputs, of the pages that changed
 chapter       a new chapter, with its place in the navigation and the link to it
 looking       who shows a piece of code; one page served, or taken pictures of
