@@ -3,41 +3,39 @@
 I input features · O output features · r rank
 """
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from tformer.reference.linear import Linear
-from tformer.reference.weights import Weights, parts
 
 
+@dataclass(eq=False)
 class LoRALinear:
     """Compute x Wᵀ + b + s (x Aᵀ) Bᵀ: as a linear layer with the matrix W + s B A.
 
-    Hu et al. 2021, arXiv:2106.09685. The twin of `tformer.LoRALinear`, as it computes
-    in `eval()`.
+    Hu et al. 2021, arXiv:2106.09685. The twin of `tformer.LoRALinear` in `eval()`.
 
     Args:
-        weights: "base.weight" W (O, I) and, or not, "base.bias" b (O,); "down" A
-            (r, I), "up" B (O, r) and "scale" s, an array without an axis.
+        base: W (O, I) and b (O,).
+        down: A (r, I).
+        up: B (O, r).
+        scale: s, an array without an axis.
+        original: W before B A was added to it; None if it was not.
+
+    Raises:
+        ValueError: the adapter is merged: W has B A in it already.
     """
 
-    def __init__(self, weights: Weights) -> None:
-        of = parts(weights, "base", "down", "up", "scale")
-        self.base = Linear(of["base"])
-        self.down, self.up = of["down"][""], of["up"][""]
-        self.scale = of["scale"][""]
+    base: Linear
+    down: np.ndarray
+    up: np.ndarray
+    scale: np.ndarray
+    original: np.ndarray | None = None
 
-    @staticmethod
-    def from_torch(module: Any, weights: Weights) -> "LoRALinear":
-        """Make the twin of tformer's module and its weights.
-
-        Raises:
-            ValueError: the adapter is merged: W has B A in it already.
-        """
-        if module.original is not None:
+    def __post_init__(self) -> None:
+        if self.original is not None:
             raise ValueError("module is merged: unmerge it first")
-        return LoRALinear(weights)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Map x (..., I) to (..., O)."""
