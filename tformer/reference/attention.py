@@ -60,10 +60,10 @@ def attention_weights(
     if window is not None and not is_causal:
         raise ValueError(f"window ({window}) needs is_causal")
     (H, T, Dh), S = query.shape[1:], key.shape[2]
-    scale = 1.0 / math.sqrt(Dh) if scale is None else scale
+    scale = 1.0 / math.sqrt(Dh) if scale is None else float(scale)
     wide = np.result_type(query, key, np.float32)  # half precision is for storage
     key = per_query_head(key, H).astype(wide)  # (B, H, S, Dh)
-    scores = (wide.type(scale) * query) @ key.swapaxes(-2, -1)  # (B, H, T, S)
+    scores = (scale * query.astype(wide)) @ key.swapaxes(-2, -1)  # (B, H, T, S)
     if softcap is not None:
         scores = softcap * np.tanh(scores / softcap)
     if bias is not None:
@@ -150,7 +150,7 @@ def attention_in_blocks(
     check_attention(query, key, value, attn_mask, bias, softcap)
     (B, H, T, Dh), (G, S) = query.shape, key.shape[1:3]
     wide = np.result_type(query, key, np.float32)  # half precision is for storage
-    factor = wide.type(1.0 / math.sqrt(Dh) if scale is None else scale)
+    scale = 1.0 / math.sqrt(Dh) if scale is None else float(scale)
     mask, added = (
         x if x is None else np.broadcast_to(x, (B, H, T, S)) for x in (attn_mask, bias)
     )
@@ -165,7 +165,8 @@ def attention_in_blocks(
             t = rows.stop - begin
             s = S - (T - rows.stop) if is_causal else S  # the keys that it may see
             scores = memory[: t * s].reshape(t, s)
-            np.matmul(factor * query[b, h, rows], keys[:, :s], out=scores)
+            queries = scale * query[b, h, rows].astype(wide, copy=False)  # (t, Dh)
+            np.matmul(queries, keys[:, :s], out=scores)
             if softcap is not None:
                 scores = softcap * np.tanh(scores / softcap)
             if added is not None:

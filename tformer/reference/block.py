@@ -24,27 +24,16 @@ class Block:
     x + norm₂(f(norm(x))), "output" x + norm(f(x)); f is attention, then attention to
     the memory, if there is one, then the feed-forward network. The twin of
     `tformer.Block` in `eval()`.
-
-    Args:
-        attention: maps (B, T, D) to (B, T, D).
-        feed_forward: maps (B, T, D) to (B, T, D).
-        attention_norm: of the attention.
-        feed_forward_norm: of the network.
-        cross_attention: maps (B, T, D) and the memory (B, S, D) to (B, T, D).
-        cross_norm: of the attention to the memory.
-        attention_norm2: the second norm of a sandwich.
-        feed_forward_norm2: the second norm of a sandwich.
-        placement: "pre", "post", "sandwich" or "output".
     """
 
-    attention: Part
-    feed_forward: Part
+    attention: Part  # (B, T, D) to (B, T, D)
+    feed_forward: Part  # (B, T, D) to (B, T, D)
     attention_norm: Part
     feed_forward_norm: Part
-    cross_attention: Part | None = None
+    cross_attention: Part | None = None  # of x and the memory (B, S, D)
     cross_norm: Part = unchanged
-    attention_norm2: Part = unchanged
-    feed_forward_norm2: Part = unchanged
+    attention_norm2: Part = unchanged  # of a sandwich
+    feed_forward_norm2: Part = unchanged  # of a sandwich
     placement: str = "pre"
 
     def __call__(

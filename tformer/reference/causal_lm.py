@@ -21,22 +21,13 @@ class CausalLM:
     """Predict each next token of a sequence from the tokens up to it.
 
     The twin of `tformer.CausalLM` in `eval()`, of whole sequences.
-
-    Args:
-        embedding: makes vectors of ids, and logits if there is no `output`.
-        blocks: in their order.
-        config: has `logit_scale`, the factor of the logits, and `parts.logit_cap`, c
-            in c · tanh(logit / c).
-        positions: what is added to the embedded tokens, if anything is.
-        norm: the last norm, if there is one.
-        output: makes logits.
     """
 
-    embedding: TokenEmbedding
+    embedding: TokenEmbedding  # makes logits too, without `output`
     blocks: list[Block]
-    config: Any
-    positions: Map | None = None
-    norm: Map | None = None
+    config: Any  # has `logit_scale` and c, `parts.logit_cap`
+    positions: Map | None = None  # added to the tokens
+    norm: Map | None = None  # the last
     output: Linear | None = None
 
     def __call__(self, ids: np.ndarray) -> np.ndarray:

@@ -61,31 +61,18 @@ def unit_length(x: np.ndarray, eps: float = 1e-6) -> np.ndarray:
 
 @dataclass(eq=False)
 class GatedDeltaRule:
-    """Causal attention with a state that decays and is corrected: the gated delta rule.
+    """Causal attention with a state that decays and is corrected by the delta rule."""
 
-    Args:
-        q_proj: from D to D, and so are the next three.
-        k_proj: of the keys.
-        v_proj: of the values.
-        out_proj: of the outputs.
-        beta_proj: from D to H: how much is corrected.
-        decay_proj: from D to H: how much the state decays.
-        log_rate: (H,).
-        step_bias: (H,).
-        norm: of each head's output (Dh,).
-        num_heads: heads H; divides D, else a ValueError.
-    """
-
-    q_proj: Linear
+    q_proj: Linear  # from D to D, and so are the next three
     k_proj: Linear
     v_proj: Linear
     out_proj: Linear
-    beta_proj: Linear
-    decay_proj: Linear
-    log_rate: np.ndarray
-    step_bias: np.ndarray
-    norm: RMSNorm
-    num_heads: int
+    beta_proj: Linear  # from D to H
+    decay_proj: Linear  # from D to H
+    log_rate: np.ndarray  # (H,)
+    step_bias: np.ndarray  # (H,)
+    norm: RMSNorm  # of each head (Dh,)
+    num_heads: int  # H, which divides D
 
     def __post_init__(self) -> None:
         check_divisible(d_model=len(self.q_proj.weight), num_heads=self.num_heads)

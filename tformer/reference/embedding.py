@@ -16,14 +16,10 @@ class TokenEmbedding:
     """Look up a vector for each token, times √D; its transpose makes logits.
 
     Vaswani et al. 2017, section 3.4. The twin of `tformer.TokenEmbedding`.
-
-    Args:
-        weight: (V, D).
-        scale: multiply by √D, as the paper does; GPT and BERT do not.
     """
 
-    weight: np.ndarray
-    scale: bool = True
+    weight: np.ndarray  # (V, D)
+    scale: bool = True  # by √D, as the paper does; not GPT and BERT
 
     def __call__(self, ids: np.ndarray) -> np.ndarray:
         """Look up ids, integer (B, T), each in [0, V); returns (B, T, D).

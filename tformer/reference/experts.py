@@ -76,20 +76,11 @@ def load_balance_loss(scores: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False)
 class Router:
-    """Score all experts for each token, and choose k: the twin of `tformer.nn`'s.
+    """Score all experts for each token, and choose k: the twin of `tformer.nn`'s."""
 
-    Args:
-        proj: makes of x (..., D) logits (..., E).
-        selection_bias: (E,), for the choice only.
-        top_k: as in `route`, and so are the others.
-        scores: "softmax" or "sigmoid".
-        renormalise: whether the weights of a token sum to 1.
-        scale: their factor.
-    """
-
-    proj: Linear
-    selection_bias: np.ndarray
-    top_k: int = 2
+    proj: Linear  # x (..., D) to logits (..., E)
+    selection_bias: np.ndarray  # (E,), for the choice only
+    top_k: int = 2  # as in `route`, and so are the others
     scores: str = "softmax"
     renormalise: bool = True
     scale: float = 1.0
@@ -111,16 +102,11 @@ class Experts:
     """Let each token use k of E networks: y = Σ wᵢ Eᵢ(x) over the chosen, and shared.
 
     The twin of `tformer.Experts` in `eval()`.
-
-    Args:
-        router: chooses.
-        experts: E maps of (..., D) to (..., D).
-        shared: a further one, which every token uses, if there is one.
     """
 
     router: Router
-    experts: list[Map]
-    shared: Map | None = None
+    experts: list[Map]  # E of them: (..., D) to (..., D)
+    shared: Map | None = None  # a further one for every token
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Map x (B, T, D) to (B, T, D), every position by its own experts."""

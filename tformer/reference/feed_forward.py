@@ -69,18 +69,13 @@ class FeedForward:
 
     Vaswani et al. 2017, equation 2. The twin of `tformer.FeedForward` in `eval()`.
 
-    Args:
-        linear1: W₁, from D to F.
-        linear2: W₂, from F to D.
-        activation: "relu", as in the paper, "gelu", "gelu_tanh" or "relu2".
-
     Raises:
         ValueError: `activation` is unknown.
     """
 
-    linear1: Linear
-    linear2: Linear
-    activation: str = "relu"
+    linear1: Linear  # W₁, from D to F
+    linear2: Linear  # W₂, from F to D
+    activation: str = "relu"  # "relu" in the paper
 
     def __post_init__(self) -> None:
         if self.activation not in ACTIVATIONS:
@@ -101,21 +96,14 @@ class GatedFeedForward:
 
     Shazeer 2020 (arXiv:2002.05202). The twin of `tformer.GatedFeedForward` in `eval()`.
 
-    Args:
-        gate_proj: W₁, from D to F.
-        up_proj: W₃, from D to F.
-        down_proj: W₂, from F to D.
-        gate: act, by the name of the whole: "swiglu", "geglu", "geglu_tanh", "reglu",
-            "glu".
-
     Raises:
         ValueError: `gate` is unknown.
     """
 
-    gate_proj: Linear
-    up_proj: Linear
-    down_proj: Linear
-    gate: str = "swiglu"
+    gate_proj: Linear  # W₁, from D to F
+    up_proj: Linear  # W₃, from D to F
+    down_proj: Linear  # W₂, from F to D
+    gate: str = "swiglu"  # act, by the name of the whole
 
     def __post_init__(self) -> None:
         if self.gate not in GATES:

@@ -36,39 +36,22 @@ class MultiHeadAttention:
     Vaswani et al. 2017, section 3.2.2 (arXiv:1706.03762). The twin of
     `tformer.MultiHeadAttention` in `eval()`.
 
-    Args:
-        q_proj: from D to H · Dh.
-        k_proj: from D to G · Dh.
-        v_proj: from D to G · Dh.
-        out_proj: from H · Dh to D.
-        num_heads: heads H.
-        num_kv_heads: key/value heads G; divides H. H if not given.
-        q_norm: the norm of each query (Dh,).
-        k_norm: the norm of each key.
-        rotary: rotates queries and keys (B, H, T, Dh).
-        relative: makes from T and S what is added to the scores.
-        gate: from D to H · Dh; what the heads bring is multiplied by sigmoid(gate(x)).
-        sinks: (H,), as in `attention_weights`, and so are the others.
-        window: how many keys a query sees.
-        softcap: bound of the scores.
-        scale: factor of the scores.
-
     Raises:
         ValueError: H does not divide the width, or G does not divide H.
     """
 
-    q_proj: Linear
-    k_proj: Linear
-    v_proj: Linear
-    out_proj: Linear
-    num_heads: int
-    num_kv_heads: int | None = None
-    q_norm: Map | None = None
-    k_norm: Map | None = None
-    rotary: Map | None = None
-    relative: Callable[[int, int], np.ndarray] | None = None
-    gate: Map | None = None
-    sinks: np.ndarray | None = None
+    q_proj: Linear  # from D to H · Dh
+    k_proj: Linear  # from D to G · Dh
+    v_proj: Linear  # from D to G · Dh
+    out_proj: Linear  # from H · Dh to D
+    num_heads: int  # heads H
+    num_kv_heads: int | None = None  # G, which divides H; H if not given
+    q_norm: Map | None = None  # of each query (Dh,)
+    k_norm: Map | None = None  # of each key
+    rotary: Map | None = None  # rotates queries and keys (B, H, T, Dh)
+    relative: Callable[[int, int], np.ndarray] | None = None  # T, S to a bias
+    gate: Map | None = None  # W^G, from D to H · Dh: heads · sigmoid(x W^G)
+    sinks: np.ndarray | None = None  # (H,); as in `attention_weights`, the others too
     window: int | None = None
     softcap: float | None = None
     scale: float | None = None

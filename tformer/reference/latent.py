@@ -21,32 +21,19 @@ class LatentAttention:
     """Attend to keys and values that are made of a short vector, the latent.
 
     The twin of `tformer.LatentAttention` in `eval()`, of whole sequences.
-
-    Args:
-        q_proj: from D, or q_rank, to H · (Dh + Dr).
-        kv_down: from D to R + Dr.
-        kv_norm: (R,).
-        kv_up: from R to H · (Dh + Dv).
-        out_proj: from H · Dv to D.
-        num_heads: heads H.
-        rotary: rotates the second part of queries and keys; its width is Dr.
-        scale: factor of the scores, in both forms.
-        q_down: from D to q_rank, if there is one; then `q_norm` too.
-        q_norm: (q_rank,).
-        absorbed: whether to attend to the latents themselves.
     """
 
-    q_proj: Linear
-    kv_down: Linear
-    kv_norm: RMSNorm
-    kv_up: Linear
-    out_proj: Linear
-    num_heads: int
-    rotary: RotaryEmbedding
-    scale: float
-    q_down: Linear | None = None
-    q_norm: RMSNorm | None = None
-    absorbed: bool | None = False
+    q_proj: Linear  # from D, or q_rank, to H · (Dh + Dr)
+    kv_down: Linear  # from D to R + Dr
+    kv_norm: RMSNorm  # (R,)
+    kv_up: Linear  # from R to H · (Dh + Dv)
+    out_proj: Linear  # from H · Dv to D
+    num_heads: int  # heads H
+    rotary: RotaryEmbedding  # of the second part, of width Dr
+    scale: float  # of the scores, in both forms
+    q_down: Linear | None = None  # from D to q_rank
+    q_norm: RMSNorm | None = None  # (q_rank,)
+    absorbed: bool | None = False  # attend to the latents themselves
 
     # `record_weights` puts another function in its place, which keeps the weights.
     attend = staticmethod(scaled_dot_product_attention)

@@ -20,16 +20,12 @@ def linear(
 class Linear:
     """A linear layer with its weights, the twin of `nn.Linear`.
 
-    Args:
-        weight: W (O, I).
-        bias: b (O,), or None.
-
     Raises:
         ValueError: the bias has another length; one of 1 would broadcast.
     """
 
-    weight: np.ndarray
-    bias: np.ndarray | None = None
+    weight: np.ndarray  # W (O, I)
+    bias: np.ndarray | None = None  # b (O,), or None
 
     def __post_init__(self) -> None:
         if self.bias is not None and self.bias.shape != self.weight.shape[:1]:

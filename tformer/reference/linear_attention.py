@@ -53,21 +53,13 @@ def feature_map(x: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False)
 class LinearAttention:
-    """Causal attention whose weights are φ(q)·φ(k) in the place of exp(q·k / √Dh).
+    """Causal attention whose weights are φ(q)·φ(k) in the place of exp(q·k / √Dh)."""
 
-    Args:
-        q_proj: from D to D, and so are the others.
-        k_proj: of the keys.
-        v_proj: of the values.
-        out_proj: of the outputs.
-        num_heads: heads H; divides D, else a ValueError.
-    """
-
-    q_proj: Linear
+    q_proj: Linear  # from D to D, and so are the others
     k_proj: Linear
     v_proj: Linear
     out_proj: Linear
-    num_heads: int
+    num_heads: int  # H, which divides D
 
     def __post_init__(self) -> None:
         check_divisible(d_model=len(self.q_proj.weight), num_heads=self.num_heads)

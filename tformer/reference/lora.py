@@ -16,22 +16,15 @@ class LoRALinear:
 
     Hu et al. 2021, arXiv:2106.09685. The twin of `tformer.LoRALinear` in `eval()`.
 
-    Args:
-        base: W (O, I) and b (O,).
-        down: A (r, I).
-        up: B (O, r).
-        scale: s, an array without an axis.
-        original: W before B A was added to it; None if it was not.
-
     Raises:
         ValueError: the adapter is merged: W has B A in it already.
     """
 
-    base: Linear
-    down: np.ndarray
-    up: np.ndarray
-    scale: np.ndarray
-    original: np.ndarray | None = None
+    base: Linear  # W (O, I) and b (O,)
+    down: np.ndarray  # A (r, I)
+    up: np.ndarray  # B (O, r)
+    scale: np.ndarray  # s, without an axis
+    original: np.ndarray | None = None  # W, while B A is added to it
 
     def __post_init__(self) -> None:
         if self.original is not None:

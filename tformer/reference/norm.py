@@ -56,18 +56,13 @@ def rms_norm(x: np.ndarray, gain: np.ndarray, eps: float = 1e-6) -> np.ndarray:
 class LayerNorm:
     """Layer normalisation with its gain and bias, the twin of `tformer.LayerNorm`.
 
-    Args:
-        weight: (D,).
-        bias: (D,), or None.
-        eps: added to the variance.
-
     Raises:
         ValueError: `eps` is not above 0.
     """
 
-    weight: np.ndarray
-    bias: np.ndarray | None = None
-    eps: float = 1e-5
+    weight: np.ndarray  # (D,)
+    bias: np.ndarray | None = None  # (D,), or None
+    eps: float = 1e-5  # added to the variance
 
     def __post_init__(self) -> None:
         check_eps(self.eps)
@@ -82,18 +77,13 @@ class LayerNorm:
 class RMSNorm:
     """RMS normalisation with its gain, the twin of `tformer.RMSNorm`.
 
-    Args:
-        weight: (D,).
-        eps: added to the mean square.
-        plus_one: multiply by 1 + w in place of w.
-
     Raises:
         ValueError: `eps` is not above 0.
     """
 
-    weight: np.ndarray
-    eps: float = 1e-6
-    plus_one: bool = False
+    weight: np.ndarray  # (D,)
+    eps: float = 1e-6  # added to the mean square
+    plus_one: bool = False  # multiply by 1 + w in place of w
 
     def __post_init__(self) -> None:
         check_eps(self.eps)

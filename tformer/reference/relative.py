@@ -101,18 +101,13 @@ def relative_buckets(
 class RelativeBias:
     """Add a learned number to each score: one for each bucket of distances and head.
 
-    Args:
-        table: (num_buckets, H).
-        max_distance: from about there on, all distances share the last bucket.
-        bidirectional: a key after the query has buckets of its own.
-
     Raises:
         ValueError: `num_buckets` is odd though `bidirectional`, or as `bucket_starts`.
     """
 
-    table: np.ndarray
-    max_distance: int = 128
-    bidirectional: bool = False
+    table: np.ndarray  # (num_buckets, H)
+    max_distance: int = 128  # from about there on all share a bucket
+    bidirectional: bool = False  # later keys have buckets of their own
 
     def __post_init__(self) -> None:
         num_buckets = len(self.table)

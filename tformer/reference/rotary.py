@@ -58,21 +58,15 @@ def rotate(
 class RotaryEmbedding:
     """Rotate the query or the key at position p by the angles p · θᵢ.
 
-    Args:
-        frequencies: θ (R/2,).
-        factor: multiplies what is rotated.
-        layout: "pairs" or "halves", as in `rotate`.
-        head_dim: Dh, of which the first R numbers are rotated; R if not given.
-
     Raises:
         ValueError: `frequencies` has no number, several axes, or R is above `head_dim`;
             `factor` is not above 0, or `layout` is unknown.
     """
 
-    frequencies: np.ndarray
-    factor: float = 1.0
-    layout: str = "pairs"
-    head_dim: int | None = None
+    frequencies: np.ndarray  # θ (R/2,)
+    factor: float = 1.0  # of what is rotated
+    layout: str = "pairs"  # as in `rotate`
+    head_dim: int | None = None  # Dh, of which R are rotated; R if None
 
     def __post_init__(self) -> None:
         check_layout(self.layout)

@@ -46,25 +46,15 @@ class Transformer:
     """Predict each next token of a target from the source and the target so far.
 
     Vaswani et al. 2017, figure 1. The twin of `tformer.Transformer` in `eval()`.
-
-    Args:
-        encoder: reads the source.
-        decoder: reads the target so far, and what the encoder made of the source.
-        src_embedding: makes vectors of the source's ids.
-        tgt_embedding: of the target's; its transpose makes logits without `output`.
-        src_positions: what is added to them.
-        tgt_positions: what is added to them.
-        config: its `pad_id` is the id of padding, or None.
-        output: makes logits.
     """
 
     encoder: Encoder
     decoder: Decoder
     src_embedding: TokenEmbedding
-    tgt_embedding: TokenEmbedding
+    tgt_embedding: TokenEmbedding  # makes logits too, without `output`
     src_positions: Callable[[np.ndarray], np.ndarray]
     tgt_positions: Callable[[np.ndarray], np.ndarray]
-    config: Any
+    config: Any  # its `pad_id` is that of padding, or None
     output: Linear | None = None
 
     def __call__(
