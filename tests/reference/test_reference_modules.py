@@ -234,6 +234,11 @@ def test_the_gate_and_the_norm_after_attention(parity):
     tolerance = {"float32": 1e-5}.get(parity.dtype, 1e-12)
     np.testing.assert_allclose(gated(x), expected, rtol=0, atol=tolerance)
 
+    by_distance, bias = reference.ALiBi(H), parity.numbers(T, T)[0]
+    far = reference.MultiHeadAttention(**{**vars(plain), "relative": by_distance})
+    both = bias + by_distance(T, T)
+    np.testing.assert_array_equal(far(x, bias=bias), plain(x, bias=both))
+
     norm, other = (reference.RMSNorm(parity.numbers(D)[0]) for _ in range(2))
     parts = plain, np.tanh, norm, other
     memory, _ = parity.numbers(B, S, D)
@@ -241,9 +246,11 @@ def test_the_gate_and_the_norm_after_attention(parity):
     y = x + norm(plain(x))
     np.testing.assert_array_equal(output, y + other(np.tanh(y)))
     cross = {"cross_attention": gated, "cross_norm": other}
-    output = reference.Block(*parts, **cross)(x, memory, is_causal=True)
-    y = x + plain(norm(x), is_causal=True)
-    y = y + gated(other(y), memory)
+    own, hidden = parity.mask(T, T)[0], parity.mask(B, 1, 1, S)[0]
+    block = reference.Block(*parts, **cross)
+    output = block(x, memory, own, hidden, is_causal=True)
+    y = x + plain(norm(x), attn_mask=own, is_causal=True)
+    y = y + gated(other(y), memory, attn_mask=hidden)
     np.testing.assert_array_equal(output, y + np.tanh(other(y)))
 
 

@@ -139,7 +139,7 @@ def attention_in_blocks(
     is_causal: bool = False,
     scale: float | None = None,
     softcap: float | None = None,
-    queries_at_a_time: int = 128,
+    queries_at_a_time: int = 96,
 ) -> np.ndarray:
     """Attend as `scaled_dot_product_attention` does, for some queries at a time.
 
@@ -157,6 +157,7 @@ def attention_in_blocks(
     output = np.zeros((B, H, T, value.shape[3]), np.result_type(query, value))
     memory = np.empty(queries_at_a_time * S, wide)  # of the scores, used again
     blind = max(0, T - S) if is_causal else 0  # the first queries, before any key
+    future = ~causal_mask(queries_at_a_time)
     for b, h in np.ndindex(B, H):
         keys = np.ascontiguousarray(key[b, h * G // H].T, wide)  # (Dh, S)
         values = value[b, h * G // H].astype(wide, copy=False)  # (S, Dv)
@@ -174,7 +175,7 @@ def attention_in_blocks(
             if mask is not None:
                 np.copyto(scores, -np.inf, where=~mask[b, h, rows, :s])
             if is_causal:  # of the last t keys, a query sees those up to its own
-                np.copyto(scores[:, s - t :], -np.inf, where=~causal_mask(t))
+                np.copyto(scores[:, s - t :], -np.inf, where=future[:t, :t])
             largest = scores.max(axis=-1, keepdims=True)  # (t, 1)
             scores -= np.where(largest == -np.inf, 0, largest)  # -inf − -inf is NaN
             powers = np.exp(scores, out=scores)
