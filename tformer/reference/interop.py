@@ -4,8 +4,6 @@ from dataclasses import MISSING, fields
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 WITHOUT_TWIN = {"Dropout", "Identity"}  # they do nothing in `eval()`
 TORCHS_OWN = {"torch.nn.modules.transformer", "torch.nn.modules.activation"}
 
@@ -65,9 +63,7 @@ def _converted(value: Any) -> Any:
         tensor = value.detach().cpu()
         if str(tensor.dtype) == "torch.bfloat16":
             tensor = tensor.float()
-        return np.array(
-            tensor.numpy()
-        )  # a copy: training the module leaves the twin be
+        return tensor.numpy().copy()  # which training the module leaves as it is
     if callable(value):
         raise TypeError(f"{value!r} has no twin in tformer.reference")
     return value
