@@ -97,11 +97,15 @@ def test_what_has_no_twin(make, message):
         from_torch(make())
 
 
-def test_a_merged_adapter_is_refused():
+def test_a_merged_adapter_has_the_same_twin():
     module = tformer.LoRALinear(nn.Linear(D, D), 3)
+    nn.init.normal_(module.up)
     module.merge()
-    with pytest.raises(ValueError, match="module is merged: unmerge it first"):
-        from_torch(module)
+    x = torch.randn(2, D)
+    expected = module(x).detach().numpy()
+    np.testing.assert_allclose(
+        reference.from_torch(module)(x.numpy()), expected, 1e-4, 1e-5
+    )
 
 
 def test_what_does_nothing_is_left_out():

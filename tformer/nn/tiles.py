@@ -16,7 +16,6 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from tformer.checks import check_positive
-from tformer.fast.precision import without_autocast
 from tformer.nn.attention_checks import check_scores, check_values
 
 
@@ -203,7 +202,7 @@ class _Tiled(torch.autograd.Function):
     def forward(
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, bias: Any, how: Tiling
     ) -> Tensor:
-        with without_autocast(query.device.type):
+        with torch.autocast(query.device.type, enabled=False):
             output, logsumexp = tiled_forward(query, key, value, how)
         ctx.save_for_backward(query, key, value, output, logsumexp, bias, how.attn_mask)
         ctx.how = how._replace(attn_mask=None, bias=None)
@@ -214,7 +213,7 @@ class _Tiled(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, output, logsumexp, bias, attn_mask = ctx.saved_tensors
         how = ctx.how._replace(attn_mask=attn_mask, bias=bias)
-        with without_autocast(grad.device.type):
+        with torch.autocast(grad.device.type, enabled=False):
             *gradients, d_bias = tiled_backward(
                 grad, query, key, value, output, logsumexp, how
             )

@@ -14,21 +14,14 @@ from tformer.reference.linear import Linear
 class LoRALinear:
     """Compute x Wᵀ + b + s (x Aᵀ) Bᵀ: as a linear layer with the matrix W + s B A.
 
-    Hu et al. 2021, arXiv:2106.09685. The twin of `tformer.LoRALinear` in `eval()`.
-
-    Raises:
-        ValueError: the adapter is merged: W has B A in it already.
+    Hu et al. 2021, arXiv:2106.09685. The twin of `tformer.LoRALinear` in `eval()`,
+    merged or not.
     """
 
     base: Linear  # W (O, I) and b (O,)
     down: np.ndarray  # A (r, I)
     up: np.ndarray  # B (O, r)
     scale: np.ndarray  # s, without an axis
-    original: np.ndarray | None = None  # W, while B A is added to it
-
-    def __post_init__(self) -> None:
-        if self.original is not None:
-            raise ValueError("module is merged: unmerge it first")
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Map x (..., I) to (..., O)."""
