@@ -8,7 +8,7 @@ import pytest
 import torch.distributed as dist
 
 from small_run import forget_settings
-from tformer.runs import own_files
+from tformer.runs import data
 from tformer.runs.folder import RunFolder
 from tformer.runs.settings import RunSettings
 
@@ -43,7 +43,7 @@ class TestPeers:
         assert tformer("translate", runs["reverse"], "abc").code == 0
 
     def test_generate(self, tformer, runs):
-        assert tformer("generate", runs["gpt"], "--tokens", 3).code == 0
+        assert tformer("generate", runs["gpt"], "--max-new-tokens", 3).code == 0
 
     def test_evaluate(self, tformer, runs):
         assert tformer("evaluate", runs["reverse"], "--count", 3).code == 0
@@ -77,14 +77,14 @@ class TestTrain:
     def test_nobody_comes_in_while_the_data_are_read(
         self, tformer, small, runs, tmp_path, monkeypatch
     ):
-        out, write, said = tmp_path / "run", own_files.write_token_stream, []
+        out, write, said = tmp_path / "run", data.write_token_stream, []
 
         def write_and_try(*arguments):
-            monkeypatch.setattr(own_files, "write_token_stream", write)
+            monkeypatch.setattr(data, "write_token_stream", write)
             said.append(tformer("train", "--resume", out))
             return write(*arguments)
 
-        monkeypatch.setattr(own_files, "write_token_stream", write_and_try)
+        monkeypatch.setattr(data, "write_token_stream", write_and_try)
         words = ["text", runs["text"], *small(max_len=17), "-o", out, "--quiet"]
         assert tformer("train", *words).code == 0
         assert said[0].code == 1

@@ -13,7 +13,7 @@ import torch
 from typer.testing import CliRunner
 
 from tformer.cli.app import app
-from tformer.runs.evaluations import save_evaluation, saved_evaluations
+from tformer.runs.evaluation import save_evaluation, saved_evaluations
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
@@ -154,7 +154,7 @@ def test_two_that_write_one_name_wait_for_each_other(tmp_path):
 
 
 def test_one_that_waits_too_long_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("tformer.runs.evaluations.PATIENCE", 0)
+    monkeypatch.setattr("tformer.runs.evaluation.PATIENCE", 0)
     save = functools.partial(
         *(save_evaluation, RunFolder(tmp_path), "same"),
         asked={},

@@ -262,7 +262,7 @@ class TestSizes:
 
 
 def test_names_of_checkpoints_are_numbers(tmp_path):
-    from tformer.runs.state import refusal, saved_states
+    from tformer.runs.checkpoints import refusal, saved_states
 
     for name in ("step-100000000", "step-99999999", "step-٣", "step-1x"):
         (tmp_path / name).mkdir()

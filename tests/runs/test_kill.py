@@ -11,8 +11,8 @@ import pytest
 from safetensors.torch import load_file
 
 from small_run import SMALL, small_settings, train_here, what_counts
+from tformer.runs.checkpoints import saved_states
 from tformer.runs.metrics import read_metrics
-from tformer.runs.state import saved_states
 
 # Processes are forked from a server that has imported all, so they begin at once.
 IMPORTED = (

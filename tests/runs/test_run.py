@@ -24,8 +24,9 @@ from small_run import (
 from small_run import stop_after as stop_run_after
 from tformer import load_checkpoint
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
-from tformer.runs.run import Run, Stopped
+from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
+from tformer.runs.signals import Stopped
 from tformer.tasks import TASKS
 from tformer.training.evaluation import exact_match
 
@@ -264,7 +265,7 @@ def test_a_config_changed_by_hand_is_named(tmp_path):
     for text, message in [
         ("{", "is not JSON, or truncated"),
         ("[]", "does not hold an object"),
-        ('{"task": "copy"}', "files"),
+        ('{"files": []}', "task"),
         (json.dumps({**dataclasses.asdict(small_settings()), "seed": -1}), "seed"),
     ]:
         folder.config.write_text(text)

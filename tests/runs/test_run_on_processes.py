@@ -14,8 +14,8 @@ import pytest
 import tformer
 from ports import reserved_port
 from small_run import SMALL, small_settings, train_here, what_counts
+from tformer.runs.checkpoints import saved_states
 from tformer.runs.metrics import read_metrics
-from tformer.runs.state import saved_states
 
 SIZES = {**SMALL, "dropout": 0.0, "steps": 12}
 OPTIONS = [
@@ -151,7 +151,7 @@ def test_on_three_processes_it_goes_on_bit_for_bit(tmp_path, strategy):
 SLOW = """
 import os, time
 from tformer.cli import main
-from tformer.runs import state
+from tformer.runs import checkpoints as state
 
 write = state.write_json
 

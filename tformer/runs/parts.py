@@ -1,119 +1,95 @@
-"""The parts of a language model that a run may name, and what they are if it does not.
+"""The parts of a language model that a run may name, and the model built with them.
 
 A text is learned by a GPT. If a run names a part, it is learned by a `CausalLM`, whose
 other parts are those of GPT: so one part can be compared with none.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from tformer.checks import check_at_least_0, check_positive
+from tformer.checks import check_at_least_0, check_divisible, check_positive
 from tformer.models.attention_parts import LatentParts
-from tformer.models.causal_config import Parts
+from tformer.models.causal_config import NORMS, POSITIONS, CausalLMConfig, Parts
+from tformer.models.causal_lm import CausalLM
 from tformer.models.expert_parts import ExpertParts
+from tformer.nn.block import PLACEMENTS
+from tformer.nn.feed_forward import ACTIVATIONS
+from tformer.nn.gated import GATES
 
-MODEL = "causal-lm"
-# What each setting of a run is among the parts, and what it is in a GPT.
-OF_GPT: dict[str, Any] = {
-    "positions": "learned",
-    "norm": "layer",
-    "placement": "pre",
-    "feed_forward": "gelu_tanh",
-    "experts": None,
-    "top_k": None,
-    "shared_experts": None,
-    "kv_rank": None,
-    "kv_heads": None,
-    "qk_norm": False,
-    "window": None,
-    "global_every": None,
-    "sinks": False,
-    "softcap": None,
-    "logit_cap": None,
+
+class Part(NamedTuple):
+    """A part: what it is in a GPT, of which kind its value is, and what it does."""
+
+    default: Any
+    kind: type | tuple[str, ...]  # or the names that it may have
+    help: str
+
+
+PARTS = {
+    "positions": Part("learned", POSITIONS, "How a model knows where a token stands."),
+    "norm": Part("layer", NORMS, "The norm; rms_plus_one is Gemma's."),
+    "placement": Part("pre", tuple(PLACEMENTS), "Where the norms stand in a block."),
+    "feed_forward": Part(
+        "gelu_tanh", (*ACTIVATIONS, *GATES), "Its activation, or its gate."
+    ),
+    "experts": Part(
+        None, int, "So many feed-forward networks, of which a token uses a few."
+    ),
+    "top_k": Part(None, int, "How many of the experts a token uses: 2 if not given."),
+    "shared_experts": Part(None, int, "So many more experts, which every token uses."),
+    "kv_rank": Part(
+        None, int, "In place of keys and values one vector of this width (MLA)."
+    ),
+    "kv_heads": Part(None, int, "Key/value heads; divides num-heads."),
+    "qk_norm": Part(False, bool, "Normalise each query and each key."),
+    "window": Part(None, int, "How many tokens a query sees, itself included."),
+    "global_every": Part(None, int, "Of so many layers the last has no window."),
+    "sinks": Part(False, bool, "A learned logit for each head, in the softmax."),
+    "softcap": Part(None, float, "Bound each score of attention, smoothly."),
+    "logit_cap": Part(None, float, "Bound each logit, smoothly."),
 }
-OF_CONFIG = ("kv_heads",)  # a size, which is no part
-# What each setting of the experts is in `ExpertParts`.
-OF_EXPERTS = {
-    "experts": "num_experts",
-    "top_k": "top_k",
-    "shared_experts": "num_shared",
-}
-EPS = 1e-5  # of the norms, as in GPT
 
 
-def with_parts(values: dict[str, Any], given: set[str]) -> dict[str, Any]:
-    """Complete the settings of a run that names a part: its model, its other parts.
-
-    Args:
-        values: the settings so far, by name.
-        given: the names of those that were asked for, and are of no preset.
-
-    Returns:
-        The settings; as they came if no part is named and the model is another.
-    """
-    if given & OF_GPT.keys() and "model" not in given and values.get("model") == "gpt":
-        values = {**values, "model": MODEL}
-    return {**OF_GPT, **values} if values.get("model") == MODEL else values
-
-
-def parts_of(settings: Any) -> Parts:
-    """Make the parts that the settings of a run name.
+def build(config: Mapping[str, Any]) -> CausalLM:
+    """Build a language model from its sizes and its parts.
 
     Raises:
         TypeError: a size is not an int, or a flag not a bool.
-        ValueError: a part is unknown, out of its range, or does nothing.
+        ValueError: a value is unknown or out of its range, or does not go with others.
     """
-    names = OF_GPT.keys() - OF_EXPERTS.keys() - {"kv_rank", *OF_CONFIG}
-    rank = settings.kv_rank
-    return Parts(
-        experts=_experts_of(settings),
-        latent=None if rank is None else LatentParts(kv_rank=rank),
-        **{name: getattr(settings, name) for name in names},
+    return CausalLM(config_of(config))
+
+
+def config_of(config: Mapping[str, Any]) -> CausalLMConfig:
+    """Make the config of such a model, without its memory; errors as of `build`."""
+    sizes = {name: value for name, value in config.items() if name not in PARTS}
+    part = {n: config.get(n, p.default) for n, p in PARTS.items()}
+    experts, shared, rank = (
+        part.pop(n) for n in ("experts", "shared_experts", "kv_rank")
     )
-
-
-def _experts_of(settings: Any) -> ExpertParts | None:
-    given = {
-        name: getattr(settings, name)
-        for name in OF_EXPERTS
-        if getattr(settings, name) is not None
-    }
-    if not given:
-        return None
-    if "experts" not in given:
-        name, value = next(iter(given.items()))
-        raise ValueError(f"{name} ({value}) needs experts")
-    check_positive(experts=given["experts"])
-    check_at_least_0(shared_experts=given.get("shared_experts", 0))
-    return ExpertParts(**{OF_EXPERTS[name]: value for name, value in given.items()})
-
-
-def check_parts(settings: Any) -> None:
-    """Raise unless the parts go with the model, with each other and with the sizes.
-
-    Raises:
-        TypeError: as `parts_of`.
-        ValueError: a part is named and the model is none that has parts, or a part
-            cannot be with these sizes.
-    """
-    s = settings
-    if s.model != MODEL:
-        for name in OF_GPT:
-            value = getattr(s, name)
-            if value is not None and value is not False:
-                raise ValueError(
-                    f"{name} ({value!r}) is for model '{MODEL}', which learns a text"
-                )
-        return
-    parts = parts_of(s)
-    width = s.d_model / s.num_heads
-    if s.kv_rank is not None and s.kv_heads is not None:
-        raise ValueError(f"kv_heads ({s.kv_heads}) is not for kv_rank ({s.kv_rank})")
-    if parts.positions == "rotary" and parts.latent is None and width % 2:
+    heads, top_k = part.pop("kv_heads"), part.pop("top_k")
+    for name, value in (("top_k", top_k), ("shared_experts", shared)):
+        if value is not None and experts is None:
+            raise ValueError(f"{name} ({value}) needs experts")
+    for name, value in (("experts", experts), ("kv_heads", heads), ("kv_rank", rank)):
+        if value is not None:
+            check_positive(**{name: value})
+    check_at_least_0(shared_experts=shared or 0)
+    if rank is not None and heads is not None:
+        raise ValueError(f"kv_heads ({heads}) is not for kv_rank ({rank})")
+    D, H = sizes["d_model"], sizes["num_heads"]
+    if part["positions"] == "rotary" and rank is None and D / H % 2:
         raise ValueError(
             "positions ('rotary') need heads of an even width: d_model "
-            f"({s.d_model}) / num_heads ({s.num_heads}) is {width:g}"
+            f"({D}) / num_heads ({H}) is {D / H:g}"
         )
-    if s.kv_heads is not None and s.num_heads % s.kv_heads:
-        raise ValueError(
-            f"num_heads ({s.num_heads}) must be divisible by kv_heads ({s.kv_heads})"
+    if heads is not None:
+        check_divisible(num_heads=H, kv_heads=heads)
+    chosen = {} if top_k is None else {"top_k": top_k}
+    if experts is not None:
+        part["experts"] = ExpertParts(
+            num_experts=experts, num_shared=shared or 0, **chosen
         )
+    if rank is not None:
+        part["latent"] = LatentParts(kv_rank=rank)
+    return CausalLMConfig(**sizes, num_kv_heads=heads, eps=1e-5, parts=Parts(**part))

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from engine.tables import Kept, KeptError, read_kept
-from tformer.runs import parts
-from tformer.runs.evaluations import saved_evaluations
+from tformer.runs.evaluation import saved_evaluations
 from tformer.runs.folder import RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
+from tformer.runs.parts import PARTS
+from tformer.runs.presets import PARTED
+from tformer.runs.resume import check_unchanged
 from tformer.runs.settings import RunSettings
-from tformer.runs.unchanged import check_unchanged
 
 FILES = "results"
 OF_PARTS = "parts"  # a folder there: of models that were built with parts, many runs
@@ -57,7 +58,7 @@ class Run(Kept):
     @property
     def of_parts(self) -> bool:
         """Whether its model was built with parts, as the command line names them."""
-        return bool(self.get("settings.model") == parts.MODEL)
+        return bool(self.get("settings.model") == PARTED)
 
     @property
     def evaluations(self) -> dict[str, Kept]:
@@ -76,24 +77,19 @@ class Run(Kept):
         Of a model with parts they differ from a GPT's. Its name is left out, as on the
         command line, where a part is named.
         """
-        kept = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in self["settings"].items()
-        }
-        model = {"model": parts.MODEL} if self.of_parts else {}
         try:
-            asked = RunSettings.of(self.task, files=kept["files"], **model)
+            asked = RunSettings.from_json(self["settings"])
         except (KeyError, TypeError, ValueError) as error:
             raise KeptError(f"{self.where}: settings: {error}") from None
-        preset = dataclasses.asdict(asked)
-        if unknown := kept.keys() - preset.keys():
-            raise KeptError(f"{self.where}: there is no setting {min(unknown)}")
+        model = {"model": PARTED} if self.of_parts else {}
+        preset = RunSettings.of(self.task, files=asked.files, **model).flat()
         changed = {
             name: " ".join(value) if isinstance(value, tuple) else value
-            for name, value in kept.items()
-            if name != "seed" and value != preset[name]
+            for name, value in asked.flat().items()
+            # An older version has written fewer settings.
+            if name in self["settings"] and name != "seed" and value != preset[name]
         }
-        return changed if changed.keys() & parts.OF_GPT.keys() else model | changed
+        return changed if changed.keys() & PARTS.keys() else model | changed
 
     @property
     def name(self) -> str:
@@ -102,7 +98,7 @@ class Run(Kept):
         changed = [
             # A number of a part says nothing without the part's name.
             f"{name}-{value:g}"
-            if name in parts.OF_GPT and not isinstance(value, str)
+            if name in PARTS and not isinstance(value, str)
             else str(value)
             for name, value in self.changes.items()
         ]
@@ -140,7 +136,7 @@ def summary(folder: RunFolder) -> dict[str, Any]:
     files = tuple(Path(file).name for file in settings.files)
     lines = read_metrics(folder.metrics) if folder.metrics.exists() else []
     kept = {
-        "settings": dataclasses.asdict(dataclasses.replace(settings, files=files)),
+        "settings": dataclasses.replace(settings, files=files).flat(),
         "result": read_kept_json(folder.result),
         "looks": [line for line in lines if "validation_loss" in line],
     }

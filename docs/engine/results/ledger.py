@@ -8,7 +8,7 @@ from engine.results.columns import mean, spread
 from engine.results.groups import Group
 from engine.tables import MISSING, SPACE, fold, paired, signed
 from engine.tables import table as write_table
-from tformer.runs import parts
+from tformer.runs.parts import PARTS
 
 # What the two models are built with, where it is not what a GPT has by itself.
 BASES: dict[str, dict[str, Any]] = {
@@ -92,7 +92,8 @@ def name_of(base: Mapping[str, Any], changed: Mapping[str, Any]) -> tuple[str, s
     """Say what was put in, and what of the base it stands in for, if anything."""
     if changed == BASES["today"]:
         return "the block of today", "all three"
-    unset = {**parts.OF_GPT, "d_ff": None, "optimizer": "adamw"}
+    unset = {name: part.default for name, part in PARTS.items()}
+    unset |= {"d_ff": None, "optimizer": "adamw"}
     names = [n for n in unset if base.get(n, unset[n]) != changed.get(n, unset[n])]
     put = [called(n, changed.get(n, unset[n])) for n in names]
     instead = [called(n, base.get(n, unset[n])) for n in names]
@@ -111,7 +112,7 @@ def called(setting: str, value: Any) -> str:
 def of_ledger(group: Group) -> bool:
     """Whether runs belong to the ledger: nothing but parts was changed."""
     run = group.first
-    known = {*parts.OF_GPT, *ALSO, "steps", "model"}
+    known = {*PARTS, *ALSO, "steps", "model"}
     return (
         run.task == "text"
         and group.own

@@ -1,23 +1,18 @@
-"""The settings of a run that goes on: they must be those with which it began."""
+"""A run that goes on must be the one that was begun: its settings are held to it."""
 
-import dataclasses
 import json
-from typing import Any
 
+from tformer.runs.checkpoints import read_facts, saved_states
 from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.metrics import read_metrics
+from tformer.runs.parts import PARTS
 from tformer.runs.settings import RunSettings
-from tformer.runs.state import read_facts, saved_states
 from tformer.training.checkpoint import read_manifest
 
-MAY_CHANGE = {
-    # What is written down and measured, and how often.
-    *("save_every", "keep", "evaluate_every", "evaluate_examples", "test_examples"),
-    # How a step is computed: another machine may have less memory, or no compiler.
-    *("accumulate", "compile"),
-    # Where the data lie: a hash in the checkpoint tells whether they are the same.
-    "files",
-}
+# What may change while a run goes on: what is written down and measured, how a step is
+# computed, as machines differ, and where the data lie, of which there is a hash.
+MAY_CHANGE = {"save_every", "keep", "evaluate_every", "evaluate_examples"}
+MAY_CHANGE |= {"test_examples", "accumulate", "compile", "files"}
 
 
 def check_unchanged(folder: RunFolder, settings: RunSettings) -> None:
@@ -39,25 +34,28 @@ def check_unchanged(folder: RunFolder, settings: RunSettings) -> None:
             there was: all would be begun anew, over what is left.
     """
     saved = saved_states(folder.checkpoints)
-    if saved:
-        made, was = saved[-1].name, read_facts(saved[-1]).get("settings")
-    elif folder.model.exists():
-        made, was = folder.model.name, _settings_of_the_model(folder)
-    else:
+    if not saved and not folder.model.exists():
         _check_begun_now(folder, settings)
         return
+    made = saved[-1] if saved else folder.model
+    try:
+        was = (read_facts(made) if saved else read_manifest(made)).get("settings")
+    except (OSError, ValueError) as error:
+        raise RunError(str(error)) from error
     if not isinstance(was, dict):
         return
-    now = json.loads(json.dumps(dataclasses.asdict(settings)))
-    fixed = now.keys() - MAY_CHANGE
-    if settings.schedule == "inverse-sqrt":
-        fixed -= {"steps"}
-    for name in sorted(fixed & was.keys()):
-        if now[name] != was[name]:
+    was |= was["parts"] if isinstance(was.get("parts"), dict) else {}
+    now = json.loads(json.dumps(settings.flat()))
+    free = MAY_CHANGE | ({"steps"} if settings.schedule == "inverse-sqrt" else set())
+    for name in sorted((now.keys() - free) & (was.keys() | PARTS.keys())):
+        before = was.get(name)
+        if before is None and name in PARTS:
+            before = PARTS[name].default
+        if now[name] != before:
             raise RunError(
-                f"{folder.config} has {name} {json.dumps(now[name])}, but "
-                f"{made} was made with {json.dumps(was[name])}: a run goes "
-                "on as it began. Put it back, or begin another run"
+                f"{folder.config} has {name} {json.dumps(now[name])}, but {made.name} "
+                f"was made with {json.dumps(before)}: a run goes on as it began. Put "
+                "it back, or begin another run"
             )
 
 
@@ -74,10 +72,3 @@ def _check_begun_now(folder: RunFolder, settings: RunSettings) -> None:
             f"{folder.path} has made {steps[-1]} steps, and {folder.checkpoints} has "
             f"nothing to go on from: put that back, or begin another run"
         )
-
-
-def _settings_of_the_model(folder: RunFolder) -> Any:
-    try:
-        return read_manifest(folder.model).get("settings")
-    except (OSError, ValueError) as error:
-        raise RunError(str(error)) from error

@@ -2,8 +2,9 @@
 
 import os
 import re
+import shutil
 import warnings
-from itertools import takewhile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tformer.files import (
     wait_for_disk,
     write_json,
 )
-from tformer.runs.folder import RunError, remove, remove_folder
+from tformer.runs.folder import RunError
 from tformer.training.distributed import unwrap
 from tformer.training.finite import not_finite
 from tformer.training.processes import from_all, num_processes, process_rank
@@ -135,7 +136,7 @@ def load_state(
         optimizer: of its parameters.
 
     Returns:
-        What `save_state` was given as facts, and "step".
+        What `read_facts` gives.
 
     Raises:
         RunError: a file is missing, truncated or changed, or of another model. The
@@ -178,11 +179,10 @@ def read_facts(path: Path) -> dict[str, Any]:
 def refusal(path: Path, error: Exception) -> RunError:
     """Say that a checkpoint cannot be loaded and why, and which one could be."""
     message = f"{path} cannot be loaded: {error}"
-    older = list(
-        takewhile(lambda other: other.name != path.name, saved_states(path.parent))
-    )
-    if older:
-        message += f". Remove it to go on from {older[-1].name}, the one before it"
+    names = [state.name for state in saved_states(path.parent)]
+    if path.name in names[1:]:
+        before = names[names.index(path.name) - 1]
+        message += f". Remove it to go on from {before}, the one before it"
     return RunError(message)
 
 
@@ -225,3 +225,20 @@ def _digests(folder: Path, names: list[str]) -> dict[str, str]:
 
 def _files(folder: Path) -> list[Path]:
     return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder under another name first: half of it is never taken for whole."""
+    gone = path.with_name(f".{path.name}.old")
+    remove(gone)
+    os.replace(path, gone)
+    remove(gone)
+
+
+def remove(path: Path) -> None:
+    """Remove a folder, or a file, or a link and not what it points to, if we can."""
+    if path.is_symlink() or not path.is_dir():
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path, ignore_errors=True)
