@@ -7,7 +7,6 @@ import shutil
 import pytest
 import torch.distributed as dist
 
-from small_run import forget_settings
 from tformer.runs import data
 from tformer.runs.folder import RunFolder
 from tformer.runs.settings import RunSettings
@@ -157,11 +156,3 @@ class TestFiles:
         for words in (["info", copied], ["train", "--resume", copied]):
             said = tformer(*words)
             assert (said.code, message in said.err) == (1, True)
-
-    def test_more_layers_than_the_checkpoint_has(self, tformer, copied):
-        config = copied / "config.json"
-        values = json.loads(config.read_text())
-        config.write_text(json.dumps({**values, "num_layers": 10**7}))
-        forget_settings(copied)
-        said = tformer("train", "--resume", copied)
-        assert "too few for num_layers (10000000)" in said.err

@@ -262,7 +262,9 @@ def test_an_unfinished_run_is_asked_by_its_newest_checkpoint(tformer, runs, tmp_
         shutil.copytree(runs[name], run)
         for file in ("model.safetensors", "model.json", "result.json"):
             (run / file).unlink()
-        said = tformer("evaluate", run, runs["text"])
+        newest = f"{run} is not finished: this is its newest checkpoint, step-00000021"
+        with pytest.warns(UserWarning, match=newest):
+            said = tformer("evaluate", run, runs["text"])
         assert said.code == 0
         assert said.out == tformer("evaluate", runs[name], runs["text"]).out
         if name == "gpt":

@@ -30,7 +30,7 @@ def result(task="dates", seed=0, *, rate=0.5, evaluations=None, files=(), **more
     parameters = more.pop("parameters", 4321)
     settings = RunSettings.of(task, seed=seed, files=files, **more)
     kept = {
-        "settings": json.loads(json.dumps(settings.__dict__)),
+        "settings": json.loads(json.dumps(settings.flat())),
         "result": {
             **({"baseline": baseline} if baseline else {}),
             "parameters": parameters,

@@ -87,7 +87,9 @@ class Run(Kept):
             name: " ".join(value) if isinstance(value, tuple) else value
             for name, value in asked.flat().items()
             # An older version has written fewer settings.
-            if name in self["settings"] and name != "seed" and value != preset[name]
+            if (name in self["settings"] or name in PARTS)
+            and name != "seed"
+            and value != preset[name]
         }
         return changed if changed.keys() & PARTS.keys() else model | changed
 
