@@ -364,3 +364,7 @@ def test_errors_of_sizes(raises):
         Experts(D, 0, lambda: nn.Linear(D, D))
     with raises(ValueError, "top_k (5) must be in [1, num_experts = 4]"):
         route(torch.randn(2, 4), 5)
+    with raises(
+        ValueError, f"x must have width {D}, as weight is (6, 5), not (2, 3, 4)"
+    ):
+        small()(torch.randn(2, 3, 4))

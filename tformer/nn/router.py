@@ -140,7 +140,16 @@ class Router(nn.Module):
         """Route each token of x (..., D); `mask` (...) is False where it is padding.
 
         Padding is routed as any token, but does not count as load.
+
+        Raises:
+            ValueError: the width of `x` is not D.
         """
+        shape = tuple(self.proj.weight.shape)  # (E, D)
+        if x.shape[-1:] != shape[1:]:
+            raise ValueError(
+                f"x must have width {shape[1]}, as weight is {shape}, "
+                f"not {tuple(x.shape)}"
+            )
         logits = self.proj(x)  # (..., E)
         routing = route(
             logits,
