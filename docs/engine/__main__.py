@@ -69,11 +69,9 @@ def _run(project: Project, given: argparse.Namespace) -> list[str]:
 
         print(*make_chapter(project, given.name, given.module, given.after), sep="\n")
     elif given.command == "lists":
-        from engine.pages.numbers import write_numbers
         from engine.site.lists import write_links, write_readme
 
         written = [*write_links(project), *["README.md"] * write_readme(project)]
-        written += write_numbers(project)
         print("\n".join(f"{file}: written" for file in written) or "all as it was")
     elif given.command == "results":
         from engine.results import write
