@@ -1,22 +1,14 @@
 """The data of a run: drawn from a task, or read from somebody's own files."""
 
-import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tformer.data.bpe import BytePairVocabulary
 from tformer.data.pairs import SPLITS, Pair, check_pairs, read_pairs, split_pairs
-from tformer.data.saved_vocabulary import (
-    vocabulary_digest,
-    vocabulary_from_json,
-    vocabulary_to_json,
-)
 from tformer.data.text_files import read_pieces, split_by_position
 from tformer.data.token_stream import open_token_stream, write_token_stream
-from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
 from tformer.data.windows import masked_batches, text_batches
-from tformer.files import sha256_of, unchanged, write_json
+from tformer.files import sha256_of, unchanged
 from tformer.runs.batches import (
     RunData,
     hidden_windows,
@@ -26,9 +18,13 @@ from tformer.runs.batches import (
     windows_in_order,
 )
 from tformer.runs.folder import RunError, read_own_json
-from tformer.runs.presets import OWN_FILES
 from tformer.runs.settings import RunSettings
-from tformer.tasks import TASKS
+from tformer.runs.vocabulary import (
+    digest_of,
+    keep_vocabulary,
+    kept_vocabulary,
+    make_vocabulary,
+)
 from tformer.training.processes import process_rank, wait_for_all
 
 
@@ -50,19 +46,6 @@ def run_data(settings: RunSettings, folder: Path) -> RunData:
     if settings.task == "pairs":
         return own_pairs_data(settings, folder)
     return task_data(settings)
-
-
-def run_vocabulary(settings: RunSettings, folder: Path) -> tuple[Vocabulary, int]:
-    """Read the vocabulary of a run that has begun, and how many tokens its model has.
-
-    Raises:
-        RunError: it is missing, or damaged.
-    """
-    if settings.task in OWN_FILES:
-        vocabulary = _kept(folder)
-    else:
-        vocabulary = TASKS[settings.task].vocabulary()
-    return vocabulary, len(vocabulary) + (settings.model == "bert")
 
 
 def text_data(settings: RunSettings, folder: Path) -> RunData:
@@ -92,12 +75,12 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
         elif process_rank() == 0:
             whole = s.vocabulary == "characters"  # all must be known
             pieces = read_pieces(s.files[0]) if whole else _beginning(s.files[0])
-            vocabulary = _make_vocabulary(s, pieces)
-            _keep(vocabulary, folder)
+            vocabulary = make_vocabulary(s, pieces)
+            keep_vocabulary(vocabulary, folder)
             write_token_stream(s.files[0], tokens, vocabulary)
         wait_for_all()
         seen = tokens.stat()
-        vocabulary = _kept(folder)
+        vocabulary = kept_vocabulary(folder)
         digest = read_own_json(header, sha256=str)["sha256"]
         train, rest = split_by_position(open_token_stream(tokens, vocabulary))
         if min(len(train), len(rest)) <= s.max_len:
@@ -107,7 +90,7 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
             )
     except (OSError, ValueError) as error:
         raise RunError(_said(error, folder)) from error
-    digest = _digest_of(vocabulary, digest)
+    digest = digest_of(vocabulary, digest)
 
     def check(whole: bool) -> None:
         try:
@@ -185,9 +168,9 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
             texts = (f"{text}\n" for pair in splits["train"] for text in pair)
             if s.vocabulary == "characters":  # all must be known
                 texts = (text for _, pairs in parts for pair in pairs for text in pair)
-            _keep(_make_vocabulary(s, texts), folder, files=s.files)
+            keep_vocabulary(make_vocabulary(s, texts), folder, files=s.files)
         wait_for_all()
-        vocabulary = _kept(folder, files=s.files)
+        vocabulary = kept_vocabulary(folder, files=s.files)
         for (source_path, target_path), pairs in parts:
             names = {"source_path": source_path, "target_path": target_path}
             check_pairs(vocabulary, pairs, max_len=s.max_len, **names)
@@ -199,7 +182,7 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
     validation = splits["validation"][: s.evaluate_examples]
     test = splits["test"][: s.test_examples]
     drawn = {"train": splits["train"], "validation": validation, "test": test}
-    digest = _digest_of(vocabulary, *digests)
+    digest = digest_of(vocabulary, *digests)
     return pairs_data(s, vocabulary, drawn, max_target_len=s.max_len, digest=digest)
 
 
@@ -226,34 +209,3 @@ def _said(error: OSError | ValueError, folder: Path) -> str:
             return f"{folder} cannot be written to: {error.strerror}"
         return f"{error.filename}: {error.strerror[:1].lower()}{error.strerror[1:]}"
     return str(error)
-
-
-def _digest_of(vocabulary: Vocabulary, *digests: str) -> str:
-    """Make one hash of those of the files and that of the vocabulary."""
-    parts = " ".join((vocabulary_digest(vocabulary), *digests))
-    return hashlib.sha256(parts.encode()).hexdigest()
-
-
-def _make_vocabulary(settings: RunSettings, texts: Iterable[str]) -> Vocabulary:
-    if settings.vocabulary == "bpe":
-        return BytePairVocabulary.train(texts, vocab_size=settings.vocab_size)
-    return CharacterVocabulary.of(texts)
-
-
-def _keep(vocabulary: Vocabulary, folder: Path, *, files: Sequence[str] = ()) -> None:
-    """Write the vocabulary down, and what the files were like when it was made."""
-    path = folder / "data/vocabulary.json"
-    path.parent.mkdir(exist_ok=True)
-    digests = {file: sha256_of(file) for file in files}
-    saved = vocabulary_to_json(vocabulary)
-    write_json(path, {"vocabulary": saved, "sha256_of_files": digests})
-
-
-def _kept(folder: Path, *, files: Sequence[str] = ()) -> Vocabulary:
-    values = read_own_json(
-        folder / "data/vocabulary.json", vocabulary=dict, sha256_of_files=dict
-    )
-    for file in files:  # which may lie elsewhere now
-        if sha256_of(file) not in values["sha256_of_files"].values():
-            raise RunError(f"{file} has changed since the run in {folder} began")
-    return vocabulary_from_json(values["vocabulary"])

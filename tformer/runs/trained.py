@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from tformer.data.vocabulary import Vocabulary
 from tformer.pretrained import load_pretrained, pretrained_names
 from tformer.runs.checkpoints import load_state, saved_states
-from tformer.runs.data import run_vocabulary
 from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.model import ablate, build_model, build_optimizer
 from tformer.runs.resume import check_unchanged
 from tformer.runs.settings import RunSettings
+from tformer.runs.vocabulary import run_vocabulary
 from tformer.training.checkpoint import load_checkpoint
 
 
