@@ -7,6 +7,7 @@ import shutil
 import pytest
 import torch
 
+from tformer.files import SEAL, sealed
 from tformer.models.attention_parts import LatentParts
 from tformer.models.causal_config import Parts
 from tformer.models.causal_lm import CausalLM
@@ -77,9 +78,15 @@ def test_all_commands_take_it(tformer, runs, tmp_path):
 
 
 def test_it_goes_on_bit_for_bit(tformer, runs, tmp_path):
-    """From its checkpoint, half-way: the same model as without a stop."""
+    """From a checkpoint of an older version, half-way: the same model as whole."""
     copy = tmp_path / "run"
     shutil.copytree(runs["today"], copy)
+    flat = RunFolder(copy).settings().flat()  # as older versions wrote settings
+    (copy / "config.json").write_text(json.dumps(flat))
+    for file in copy.glob("checkpoints/*/state.json"):
+        facts = {**json.loads(file.read_text()), "settings": flat}
+        del facts[SEAL]
+        file.write_text(json.dumps(sealed(facts)))
     (copy / "result.json").unlink()
     whole = (copy / "model.safetensors").read_bytes()
     (copy / "model.safetensors").unlink()

@@ -110,8 +110,8 @@ def token_accuracy(model: nn.Module, data: RunData) -> float:
 
 def commands(settings: RunSettings) -> list[str]:
     """Write the commands that make this model again."""
-    preset = dataclasses.asdict(RunSettings.of(settings.task))
-    asked = dataclasses.asdict(settings)
+    preset = RunSettings.of(settings.task).flat()
+    asked = settings.flat()
     options = []
     for name, value in asked.items():
         if value != preset[name]:
