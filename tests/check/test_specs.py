@@ -4,11 +4,12 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from spec_forms import FORMS, REFUSED
+from spec_forms import FORMS, OF_MODELS
 from tformer.check import SPECS, judge, judge_numbers
 from tformer.check.spec import PROPERTIES
 
@@ -17,14 +18,16 @@ MISTAKES = [(spec, mistake) for spec in SPECS.values() for mistake in spec.mista
 in_each_spec = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 
 
-@pytest.mark.parametrize("framework", ["torch", "numpy"])
-@in_each_spec
-def test_the_package_is_right(spec, framework):
-    form = FORMS[spec.name][framework == "numpy"]
-    if form is None:
-        pytest.skip(f"no {framework} form")
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_the_package_is_right(form):
+    spec = SPECS[form.spec]
+    asked = OF_MODELS.get(spec.name, spec.cases)
+    cases = tuple(filter(form.only, asked))
+    properties = spec.properties if form.gradient else ("state", "inputs", "layout")
+    spec = replace(spec, cases=cases, properties=properties)
+    without = {*form.without} & {case.name for case in cases}
     verdict = judge(
-        spec, form, framework, rtol=1e-9, without=REFUSED.get(spec.name, ())
+        spec, form.function, form.framework, rtol=form.rtol, without=without
     )
     assert verdict.right, verdict
 
