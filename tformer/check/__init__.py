@@ -9,6 +9,7 @@ from tformer.check import (
     attention,
     caches,
     decoding,
+    filters,
     heads,
     loss,
     masks,
@@ -19,7 +20,10 @@ from tformer.check.judging import Difference, Verdict, judge, judge_numbers
 from tformer.check.outcomes import Outcome
 from tformer.check.spec import Case, Mistake, Spec
 
-_CONCEPTS = (attention, masks, heads, norms, positions, caches, decoding, loss)
+_CONCEPTS = (
+    *(attention, masks, heads, norms, positions),
+    *(caches, decoding, filters, loss),
+)
 SPECS = {
     spec.name: spec
     for concept in _CONCEPTS

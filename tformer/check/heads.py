@@ -130,7 +130,7 @@ MULTI_HEAD = Spec(
             source @ w_k.T → source @ w_k
             source @ w_v.T → source @ w_v
             joined @ w_o.T → joined @ w_o
-        # rotary#the-norm-comes-after-the-turning
+        # rotary#the-norm-comes-after-the-rotation
         norm_after: Normalise queries and keys first, then rotate them.
             ("norm", "rotation") → ("rotation", "norm")
         # rotary#the-formula
