@@ -140,7 +140,7 @@ def _follow(
     for word, number in script:
         end = begin + number
         if word in ("append", "copy"):  # a copy goes on by itself
-            to = cache if word == "append" else cache.copy(limit + number)
+            to = cache if word == "append" else cache.copy(key.shape[2])
             new = to.append(key[:, :, begin:end], value[:, :, begin:end])
             kept += [deepcopy(new[0]), deepcopy(new[1]), to.length]
             begin = end if word == "append" else begin
