@@ -3,9 +3,10 @@
 And imports: of packages that are optional, and of names when they are first used.
 """
 
+import ast
 import sys
-from collections.abc import Iterable, Mapping
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -105,40 +106,48 @@ def require(module: str) -> Any:
     return import_module(module)
 
 
-def import_when_used(
-    package: str, names_of: Mapping[str, Iterable[str]], modules: Iterable[str] = ()
-) -> None:
-    """Let a package find its public names in its modules, each at its first use.
+def import_when_used(package: str) -> None:
+    """Let a package find its public names when they are first used.
+
+    Which they are, and where they live, stands once, in the package's `__init__.pyi`:
+    `from tformer.nn.heads import MultiHeadAttention as MultiHeadAttention`. A name may
+    have a second one, as people type it: `import RotaryEmbedding as RoPE`.
 
     Args:
         package: its `__name__`.
-        names_of: for each module below the package the names that it gives.
-        modules: of which `import package` is enough, to use `package.module.name`.
     """
-    module_of = {name: module for module in names_of for name in names_of[module]}
-    modules = frozenset(modules)
+    this = sys.modules[package]
+    stub = Path(this.__file__ or "").with_suffix(".pyi")
+    home: dict[str, tuple[str, str]] = {}
+    for node in ast.parse(stub.read_text("utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                home[alias.asname or alias.name] = (node.module or "", alias.name)
 
     class Package(ModuleType):
         def __getattr__(self, name: str) -> Any:
-            if name in module_of:
-                module = import_module(f"{package}.{module_of[name]}")
-                setattr(self, name, getattr(module, name))
-                return getattr(module, name)
-            if name in modules:
-                return import_module(f"{package}.{name}")
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            if name not in home:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            module, original = home[name]
+            found = vars(import_module(module)).get(original)
+            if found is None:  # a folder or a module of the package
+                found = import_module(f"{module}.{original}")
+            setattr(self, name, found)
+            return found
 
         def __setattr__(self, name: str, value: Any) -> None:
             # Python puts a module here once it is imported, and would put rms_norm,
             # the module, where rms_norm, its function, is to be found.
-            if isinstance(value, ModuleType) and module_of.get(name) == name:
+            of_same_name = home.get(name) == (f"{package}.{name}", name)
+            if isinstance(value, ModuleType) and of_same_name:
                 value = getattr(value, name)
             super().__setattr__(name, value)
 
         def __dir__(self) -> list[str]:
-            return sorted({*super().__dir__(), *module_of, *modules})
+            return sorted({*super().__dir__(), *home})
 
         def __reduce__(self) -> tuple[Any, ...]:  # for who pickles whole functions
             return import_module, (package,)
 
-    sys.modules[package].__class__ = Package
+    this.__class__ = Package
+    this.__all__ = sorted(home)

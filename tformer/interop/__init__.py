@@ -5,14 +5,13 @@ whatever the module was that they came from. Nothing is computed here, and no mo
 ours depends on it.
 """
 
-from tformer.interop.exporting import to_torch
-from tformer.interop.importing import from_torch
 from tformer.interop.masks import (
     attn_mask_from_torch,
     attn_mask_to_torch,
     key_mask_from_torch,
     key_mask_to_torch,
 )
+from tformer.interop.torch_modules import from_torch, to_torch
 
 __all__ = [
     "attn_mask_from_torch",

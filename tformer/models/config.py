@@ -23,7 +23,7 @@ _FLAGS = ("norm_first", "bias", "tie_embeddings")
 
 
 def check_model(config: Any) -> None:
-    """Check the fields that the configurations of Transformer, GPT and BERT share.
+    """Check the fields that the configurations of Transformer and BERT share.
 
     Raises:
         TypeError: a size or `pad_id` is not an int, or a flag not a bool.

@@ -17,51 +17,19 @@ def causal_mask(
     query_len: int,
     key_len: int | None = None,
     *,
+    window: int | None = None,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """Let query i see key j where j <= i + (S - T): itself and what came before.
+    """Let query i see key j where p - window < j <= p, with p = i + S - T.
 
-    Vaswani et al. 2017, section 3.2.3 (arXiv:1706.03762). With T != S the *last* query
-    lines up with the last key, as in decoding with a cache, where the keys are the
-    whole past and the queries its newest part. torch's `is_causal` lines up the first.
+    Vaswani et al. 2017, section 3.2.3 (arXiv:1706.03762); the window is that of
+    Mistral 7B (arXiv:2310.06825, section 2). With T != S the *last* query lines up with
+    the last key, as in decoding with a cache. torch's `is_causal` lines up the first.
 
     Args:
         query_len: number of queries T.
         key_len: number of keys S; T if not given.
-        device: where to make the mask.
-
-    Returns:
-        bool (T, S), True where the query may attend to the key.
-
-    Raises:
-        ValueError: a length is below 1.
-
-    Example:
-        >>> causal_mask(2, 3).int().tolist()
-        [[1, 1, 0], [1, 1, 1]]
-    """
-    key_len = query_len if key_len is None else key_len
-    check_positive(query_len=query_len, key_len=key_len)
-    everything = torch.ones(query_len, key_len, dtype=torch.bool, device=device)
-    return everything.tril(key_len - query_len)  # (T, S)
-
-
-def sliding_window_mask(
-    query_len: int,
-    window: int,
-    key_len: int | None = None,
-    *,
-    device: torch.device | str | None = None,
-) -> Tensor:
-    """Let a query see the `window` newest keys of its past, itself included.
-
-    Beltagy et al. 2020, section 3.1 (arXiv:2004.05150), in the causal form of
-    Mistral 7B (arXiv:2310.06825, section 2). The last query lines up with the last key.
-
-    Args:
-        query_len: number of queries T.
-        window: how many keys a query sees at most; 1 is itself alone.
-        key_len: number of keys S; T if not given.
+        window: how many keys a query sees at most, itself included; all if None.
         device: where to make the mask.
 
     Returns:
@@ -70,10 +38,14 @@ def sliding_window_mask(
     Raises:
         ValueError: a length or the window is below 1.
     """
-    check_positive(window=window)
-    causal = causal_mask(query_len, key_len, device=device)  # (T, S)
-    too_old = causal.tril(causal.shape[1] - query_len - window)
-    return causal & ~too_old  # (T, S)
+    S = query_len if key_len is None else key_len
+    check_positive(query_len=query_len, key_len=S)
+    seen = torch.ones(query_len, S, dtype=torch.bool, device=device)
+    seen = seen.tril(S - query_len)  # (T, S): itself and what came before
+    if window is not None:
+        check_positive(window=window)
+        seen = seen.triu(S - query_len - window + 1)
+    return seen
 
 
 def length_mask(lengths: Tensor, max_len: int | None = None) -> Tensor:
@@ -128,16 +100,10 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
             raise TypeError(
                 f"a mask must be torch.bool (True = may attend), not {mask.dtype}"
             )
-        if combined is None:
-            combined = mask
-            continue
         try:
-            combined = combined & mask
-        except RuntimeError:
-            raise ValueError(
-                f"masks of shapes {tuple(combined.shape)} and {tuple(mask.shape)} "
-                "do not broadcast"
-            ) from None
+            combined = mask if combined is None else combined & mask
+        except RuntimeError as error:
+            raise ValueError(f"masks do not broadcast: {error}") from None
     return combined
 
 

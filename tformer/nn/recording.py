@@ -3,21 +3,17 @@
 B batch · H heads · T queries · S keys
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 from torch import Tensor, nn
 
-from tformer.nn.attention import attention_weights, mix_values
-from tformer.nn.attention_checks import check_values
-
 
 class RecordedWeights(Mapping[nn.Module, Tensor]):
-    """The weights (B, H, T, S) of each attention: `weights[model.layers[0].self_attn]`.
+    """The weights (B, H, T, S) of each attention: `weights[model.blocks[0].attention]`.
 
-    A name serves as well: `weights["layers.0.self_attn"]`. Of an attention that ran
+    A name serves as well: `weights["blocks.0.attention"]`. Of an attention that ran
     several times it holds the weights of the last; one that did not run is missing.
     """
 
@@ -42,6 +38,10 @@ class RecordedWeights(Mapping[nn.Module, Tensor]):
     def __len__(self) -> int:
         return len(self._kept)
 
+    def keep(self, attention: nn.Module, weights: Tensor) -> None:
+        """Keep the weights of an attention in place of those before."""
+        self._kept[attention] = weights
+
     def by_name(self) -> dict[str, Tensor]:
         """Return {"encoder.layers.0.self_attn": weights, …}, in the model's order."""
         modules = self._modules.items()
@@ -52,13 +52,13 @@ class RecordedWeights(Mapping[nn.Module, Tensor]):
 def record_weights(model: nn.Module) -> Iterator[RecordedWeights]:
     """Keep the weights of every attention of a model while the block runs.
 
-    Attention is computed by the formula meanwhile, as torch's kernel returns no
-    weights. They are what `attention_weights` returns: before dropout, and with
-    gradients where these are on.
+    torch's kernel returns no weights: each attention computes them by the formula
+    meanwhile, beside the kernel. They are what `attention_weights` returns: before
+    dropout, and with gradients where these are on. What a model computes stays.
 
     Args:
-        model: a `MultiHeadAttention` or `SelfAttention`, or whatever holds some: each
-            module whose class has `attend`.
+        model: a `MultiHeadAttention` or `LatentAttention`, or whatever holds some: each
+            module whose class has `recorders`.
 
     Yields:
         `RecordedWeights`, filled by each forward: by module, or by its name.
@@ -67,39 +67,14 @@ def record_weights(model: nn.Module) -> Iterator[RecordedWeights]:
         # torch.compile puts what it compiles below a name of its own
         name.replace("_orig_mod.", ""): module
         for name, module in model.named_modules(remove_duplicate=False)
-        if hasattr(type(module), "attend")
+        if hasattr(type(module), "recorders")
     }
     weights = RecordedWeights(attentions)
-    before: dict[Any, Any] = {
-        each: vars(each).get("attend") for each in attentions.values()
-    }
-    for each, outer in before.items():
-        keeps = [partial(weights._kept.__setitem__, each)]
-        if outer is not None:  # a block around this one keeps them too
-            keeps += outer.args[0]
-        each.attend = partial(_attend_and_keep, keeps)
+    keepers = {each: partial(weights.keep, each) for each in attentions.values()}
+    for each, keep in keepers.items():
+        each.recorders = (*each.recorders, keep)
     try:
         yield weights
     finally:
-        for each, outer in before.items():
-            del each.attend
-            if outer is not None:
-                each.attend = outer
-
-
-def _attend_and_keep(
-    keeps: Iterable[Callable[[Tensor], None]],
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    *,
-    dropout_p: float = 0.0,
-    **options: Any,
-) -> Tensor:
-    """Do what `scaled_dot_product_attention` does, and hand the weights to `keeps`."""
-    weights = attention_weights(query, key, attn_mask, **options)  # (B, H, T, S)
-    check_values(key, value, dropout_p)
-    for keep in keeps:
-        keep(weights)
-    return mix_values(weights, value, dropout_p).to(query.dtype)
+        for each, keep in keepers.items():  # a block around this one keeps its own
+            each.recorders = tuple(x for x in each.recorders if x is not keep)

@@ -1,0 +1,82 @@
+"""From a config to its model, and from a model to its config, whatever its kind."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from torch import Tensor
+
+from tformer.models.bert import BERT, BERTConfig
+from tformer.models.causal_lm import CausalLM
+from tformer.models.config import TransformerConfig
+from tformer.models.families import family_of
+from tformer.models.transformer import Transformer
+
+Model: TypeAlias = Transformer | BERT | CausalLM
+
+# What older versions called a weight, and what it is called today.
+OLD_NAMES = (
+    (r"^stacks\.", ""),
+    (r"^stack\.(layers\.\d+\.cross_attn)", r"decoder.\1"),
+    (r"^stack\.norm\.", "norm."),
+    (r"^stack\.layers\.", "blocks."),
+    (r"\blayers\.(\d+)\.", r"blocks.\1."),
+    (r"\.self_attn_residual\.norm\.", ".attention_norm."),
+    (r"\.cross_attn_residual\.norm\.", ".cross_attention_norm."),
+    (r"\.feed_forward_residual\.norm\.", ".feed_forward_norm."),
+    (r"\.self_attn\.", ".attention."),
+    (r"\.cross_attn\.", ".cross_attention."),
+)
+
+
+def build_model(config: Mapping[str, Any]) -> Model:
+    """Make the model of a config, with random weights.
+
+    Raises:
+        TypeError: a value is of another kind.
+        ValueError: the `model_type`, or a word, is unknown, or a value out of its range.
+    """
+    kinds = {
+        "transformer": (Transformer, TransformerConfig),
+        "bert": (BERT, BERTConfig),
+    }
+    kind = config.get("model_type")
+    if kind not in ("transformer", "bert") or "hidden_size" in config:
+        return family_of(config).build(config)
+    model, of_config = kinds[kind]
+    names = {field.name for field in dataclasses.fields(of_config)}
+    for name in sorted((config.keys() ^ names) - {"model_type", "tformer_version"}):
+        verb = "lacks" if name in names else "has an unknown"
+        raise ValueError(f"config {verb} {name!r}")
+    return model(of_config(**{name: config[name] for name in names}))
+
+
+def config_of(model: Model) -> dict[str, Any]:
+    """Return what `build_model` makes the model of again.
+
+    Raises:
+        ValueError: it was put together by hand, without a config.
+    """
+    if isinstance(model, CausalLM) and model.config:
+        return dict(model.config)
+    if isinstance(model, Transformer | BERT):
+        kind = type(model).__name__.lower()
+        return {"model_type": kind, **dataclasses.asdict(model.config)}
+    raise ValueError(f"model ({type(model).__name__}) was built without a config")
+
+
+def names_of_today(state: Mapping[str, Tensor], own: set[str]) -> dict[str, Tensor]:
+    """Give weights that an older version has saved the names of today.
+
+    Args:
+        state: weights by name; the names may have a prefix, such as "model.".
+        own: the names of today. A weight is renamed only if it gets one of these.
+    """
+    ours = {}
+    for name, x in state.items():
+        today = name
+        for old, new in OLD_NAMES:
+            today = re.sub(old, new, today)
+        ours[today if name not in own and today in own else name] = x
+    return ours
