@@ -1,0 +1,12 @@
+from tformer.models.bert import BERTConfig as BERTConfig
+from tformer.models.bert import BERT as BERT
+from tformer.models.building import build_model as build_model
+from tformer.models.building import config_of as config_of
+from tformer.models.building import names_of_today as names_of_today
+from tformer.models.causal_lm import CausalLM as CausalLM
+from tformer.models.config import TransformerConfig as TransformerConfig
+from tformer.models.encoder_decoder import EncoderDecoder as EncoderDecoder
+from tformer.models.multi_token import MultiTokenHead as MultiTokenHead
+from tformer.models.multi_token import MultiTokenHeads as MultiTokenHeads
+from tformer.models.multi_token import multi_token_losses as multi_token_losses
+from tformer.models.transformer import Transformer as Transformer
