@@ -112,7 +112,7 @@ def to_torch(module: nn.Module) -> Any:
 
 
 def _joined(part: MultiHeadAttention, xs: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
-    """Lay what makes q, k and v one above the other: (3 · D, …), and which was first."""
+    """Lay what makes q, k, v one above the other: (3 · D, …); and what was first."""
     q, k, v = xs
     copies = part.num_heads // part.num_kv_heads
     each = [

@@ -2,10 +2,8 @@
 
 import dataclasses
 import re
-from collections.abc import Mapping
-from typing import Any, TypeAlias
-
-from torch import Tensor
+from collections.abc import Collection, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 from tformer.models.bert import BERT, BERTConfig
 from tformer.models.causal_lm import CausalLM
@@ -14,11 +12,11 @@ from tformer.models.families import family_of
 from tformer.models.transformer import Transformer
 
 Model: TypeAlias = Transformer | BERT | CausalLM
+T = TypeVar("T")
 
 # What older versions called a weight, and what it is called today.
 OLD_NAMES = (
     (r"^stacks\.", ""),
-    (r"^stack\.(layers\.\d+\.cross_attn)", r"decoder.\1"),
     (r"^stack\.norm\.", "norm."),
     (r"^stack\.layers\.", "blocks."),
     (r"\blayers\.(\d+)\.", r"blocks.\1."),
@@ -35,7 +33,7 @@ def build_model(config: Mapping[str, Any]) -> Model:
 
     Raises:
         TypeError: a value is of another kind.
-        ValueError: the `model_type`, or a word, is unknown, or a value out of its range.
+        ValueError: the `model_type` or a word is unknown, or a value out of range.
     """
     kinds = {
         "transformer": (Transformer, TransformerConfig),
@@ -66,17 +64,22 @@ def config_of(model: Model) -> dict[str, Any]:
     raise ValueError(f"model ({type(model).__name__}) was built without a config")
 
 
-def names_of_today(state: Mapping[str, Tensor], own: set[str]) -> dict[str, Tensor]:
+def names_of_today(state: Mapping[str, T], own: Collection[str]) -> dict[str, T]:
     """Give weights that an older version has saved the names of today.
 
     Args:
-        state: weights by name; the names may have a prefix, such as "model.".
+        state: of a model by name; or of a training, with "model." or
+            "optimizer.state." before the names.
         own: the names of today. A weight is renamed only if it gets one of these.
     """
     ours = {}
     for name, x in state.items():
-        today = name
+        prefix, rest = "", name
+        for before in ("model.", "optimizer.state."):
+            if name.startswith(before):
+                prefix, rest = before, name.removeprefix(before)
         for old, new in OLD_NAMES:
-            today = re.sub(old, new, today)
+            rest = re.sub(old, new, rest)
+        today = prefix + rest
         ours[today if name not in own and today in own else name] = x
     return ours

@@ -122,10 +122,10 @@ class Block(nn.Module):
     def read(
         self, memory: Tensor, x: Tensor, mask: Tensor | None, cache: BlockCache | None
     ) -> Tensor:
-        """Attend from x to the memory: beams of one source are further queries to it."""
+        """Attend from x to the memory: beams of one source are further queries."""
         if self.cross_attention is None or not len(memory) or len(x) % len(memory):
             raise ValueError(
-                f"x has {len(x)} rows, which is not a multiple of memory's {len(memory)}"
+                f"x has {len(x)} rows, not a multiple of memory's {len(memory)}"
             )
         if cache is not None and cache.of_memory is None:
             cache.memory = memory

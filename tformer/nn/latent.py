@@ -22,7 +22,7 @@ class LatentAttention(nn.Module):
     """Attend to keys and values that are made of a short vector, the latent.
 
     DeepSeek-V2, section 2.1 (arXiv:2405.04434); also in DeepSeek-V3 and Kimi K2. For a
-    token x the cache keeps c = RMS(W_c x), R numbers, and one rotated key r, Dr numbers,
+    token x the cache keeps c = RMS(W_c x), R numbers, and a rotated key r, Dr numbers,
     which all heads share. Head h has the key (W_k,h c, r) and the value W_v,h c.
 
     The two forms compute the same. *Naive*: make the keys and values of all heads.

@@ -59,8 +59,8 @@ def batch_loss(model: nn.Module, batch: Batch, *, smoothing: float = 0.0) -> Ten
 
 def pad_id_of(model: nn.Module) -> int | None:
     """Tell which token a model takes for padding, if any."""
-    config: Any = getattr(model, "module", model).config  # DDP wraps the model
-    return None if config.pad_id is None else int(config.pad_id)
+    pad_id: int | None = getattr(model, "module", model).pad_id  # DDP wraps the model
+    return pad_id
 
 
 def train_step(

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tformer.checks import check_probability
-from tformer.fast.loss import smoothed_cross_entropy
+from tformer.training.fused_loss import smoothed_cross_entropy
 
 
 def smoothed_targets(

@@ -20,7 +20,7 @@ from tformer.checks import require
 from tformer.files import beside
 from tformer.training.distributed import unwrap
 from tformer.training.processes import num_processes, process_rank, wait_for_all
-from tformer.training.weights import modern_names
+from tformer.models.building import names_of_today
 
 
 def full_state(
@@ -63,7 +63,7 @@ def load_full_state(
     from torch.distributed.tensor import DTensor, distribute_tensor  # slow to import
 
     ours = _state(model, optimizer)
-    state = modern_names(state, ours)
+    state = names_of_today(state, ours)
     wrong = [_difference(ours, state) if process_rank() == 0 else None]
     if num_processes() > 1:
         dist.broadcast_object_list(wrong, src=0)
@@ -154,7 +154,7 @@ def load_shards(
         if sum(part.sizes.numel() for part in tensor.chunks) != tensor.size.numel():
             raise ValueError(f"{folder} lacks a file: parts of {name} are missing")
     state = _state(model, optimizer)
-    names = modern_names({name: name for name in saved}, state)  # as they are there
+    names = names_of_today({name: name for name in saved}, state)  # as they are there
     of_another = _difference(
         state, {new: saved[old].size for new, old in names.items()}
     )

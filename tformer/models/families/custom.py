@@ -32,7 +32,7 @@ SINUSOIDS = 4096  # computed beforehand; the table grows when a longer sequence 
 
 
 class Part(NamedTuple):
-    """What may be chosen: its value in a GPT, its kind or the known values, its help."""
+    """What may be chosen: its value in a GPT, its kind or known values, its help."""
 
     default: Any
     kind: type | tuple[str, ...]
@@ -90,7 +90,8 @@ DEFAULTS: dict[str, Any] = {
     "eps": 1e-5,
     "bias": True,
     "tie_embeddings": True,
-    "logit_scale": 1.0,
+    "logit_scale": 1.0,  # with µP 1 / m, as score_scale
+    "score_scale": None,  # 1 / √head_dim
     "pad_id": None,
     **{name: part.default for name, part in PARTS.items()},
 }
@@ -217,6 +218,7 @@ def make_attention(
             rotary=rotary,
             eps=c["eps"],
             dropout=dropout,
+            scale=c["score_scale"],
         )
     return MultiHeadAttention(
         D,
@@ -233,14 +235,14 @@ def make_attention(
         sinks=nn.Parameter(torch.zeros(H)) if c["sinks"] else None,
         window=window,
         softcap=c["softcap"],
+        scale=c["score_scale"],
     )
 
 
 def make_feed_forward(c: Mapping[str, Any]) -> nn.Module:
     """Make the feed-forward network of a layer, or its experts."""
     gated = c["feed_forward"] in GATES
-    D, bias = c["d_model"], c["bias"]
-    F = c["d_ff"] or (max(1, 8 * D // 3) if gated else 4 * D)
+    D, F, bias = c["d_model"], inner_width(c), c["bias"]
 
     def network(d_ff: int = F) -> nn.Module:
         if gated:
@@ -258,6 +260,12 @@ def make_feed_forward(c: Mapping[str, Any]) -> nn.Module:
         top_k=c["top_k"] or 2,
         balance_rate=0.001,
     )
+
+
+def inner_width(c: Mapping[str, Any]) -> int:
+    """Return `d_ff`, or what it is if not given: 4 · D, or with a gate 8/3 · D."""
+    gated, D = c["feed_forward"] in GATES, c["d_model"]
+    return int(c["d_ff"] or (max(1, 8 * D // 3) if gated else 4 * D))
 
 
 def rename(state: Mapping[str, Any]) -> dict[str, Any]:

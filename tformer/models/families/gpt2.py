@@ -134,7 +134,7 @@ def build(config: Mapping[str, Any]) -> CausalLM:
 
 
 def rename(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Name Hugging Face's weights as ours: there matrices are (in, out), q, k, v one."""
+    """Name Hugging Face's weights as ours: there matrices are (in, out), qkv one."""
     ours = {}
     for name, x in state.items():
         if name.endswith((".attn.bias", ".attn.masked_bias")):
