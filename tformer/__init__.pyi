@@ -24,7 +24,9 @@ from tformer.nn.block import Block as Block
 from tformer.nn.block import transformer_block as transformer_block
 from tformer.nn.cache import KeyValueCache as KeyValueCache
 from tformer.nn.decoder import Decoder as Decoder
+from tformer.nn.decoder import transformer_decoder as transformer_decoder
 from tformer.nn.encoder import Encoder as Encoder
+from tformer.nn.encoder import transformer_encoder as transformer_encoder
 from tformer.nn.feed_forward import FeedForward as FeedForward
 from tformer.nn.feed_forward import GatedFeedForward as GatedFeedForward
 from tformer.nn.heads import MultiHeadAttention as MultiHeadAttention

@@ -1,6 +1,7 @@
 """A GPT and a BERT of odd sizes, so small that a test of them takes no time."""
 
-from tformer import BERT, GPT, BERTConfig, GPTConfig
+from tformer import BERT, BERTConfig, CausalLM
+from tformer.models.families import custom
 
 V = 61  # tokens
 SIZES = {
@@ -13,8 +14,8 @@ SIZES = {
 }
 
 
-def small_gpt(**changes) -> GPT:
-    return GPT(GPTConfig.tiny(**{**SIZES, **changes}))
+def small_gpt(**changes) -> CausalLM:
+    return custom.build({**SIZES, **changes})
 
 
 def small_bert(**changes) -> BERT:

@@ -22,7 +22,6 @@ from tformer.files import finite_or_null
 from tformer.generate.translate import translate_to_ids
 from tformer.models.bert import BERT
 from tformer.models.causal_lm import CausalLM
-from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
 from tformer.runs.evaluations import check_name, save_evaluation
 from tformer.runs.folder import RunError
@@ -98,7 +97,7 @@ def evaluate(
     trained.model.to(chosen)
     decode = decoder(beams, length_penalty)
     mistakes: list[dict[str, str]] = []
-    if isinstance(trained.model, GPT | CausalLM):
+    if isinstance(trained.model, CausalLM):
         result = _of_text(trained, files or [])
     elif isinstance(trained.model, BERT):
         result = _of_hidden(trained, files or [])
@@ -213,7 +212,7 @@ def _of_pairs(
 
 
 def _of_text(trained: Trained, files: list[Path]) -> dict[str, Any]:
-    ids, context = _ids(trained, files), trained.model.config.max_len
+    ids, context = _ids(trained, files), trained.model.max_len
     batches = windows_in_order(ids, context, len(ids))
     loss = mean_loss(trained.model, _on_device(trained, batches))
     rows = (row for batch in batches for row in batch.targets.tolist())
@@ -228,7 +227,7 @@ def _of_text(trained: Trained, files: list[Path]) -> dict[str, Any]:
 
 def _of_hidden(trained: Trained, files: list[Path]) -> dict[str, Any]:
     """Of a BERT: the loss of tokens that are hidden by chance, always the same ones."""
-    ids, context = _ids(trained, files), trained.model.config.max_len
+    ids, context = _ids(trained, files), trained.model.max_len
     windows = max(1, len(ids) // context)
     batches = hidden_windows(ids, trained.vocabulary, context, windows)
     loss = mean_loss(trained.model, _on_device(trained, batches))
@@ -247,7 +246,7 @@ def _ids(trained: Trained, files: list[Path]) -> list[int]:
         ids = trained.vocabulary.encode(text)
     except ValueError:
         raise unknown_character(trained.vocabulary, files[0], text) from None
-    context = trained.model.config.max_len
+    context = trained.model.max_len
     if len(ids) <= context:
         raise RunError(f"{files[0]} has {len(ids)} tokens: too few for {context}")
     return ids

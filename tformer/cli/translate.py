@@ -115,7 +115,7 @@ def longest_target(trained: Trained) -> int:
     task = trained.task
     if task in TASKS:
         return TASKS[task].max_target_len + 1
-    return int(trained.model.config.max_len)
+    return int(trained.model.max_len)
 
 
 def check_finite(trained: Trained) -> None:

@@ -21,7 +21,6 @@ from tformer.generate.decode import (
 )
 from tformer.generate.evaluating import evaluating
 from tformer.models.causal_lm import CausalLM
-from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
 from tformer.nn.positions import LearnedPositionalEmbedding
 
@@ -34,14 +33,14 @@ class Prefix:
     and `sample` take a prefix, and each of their texts begins with a copy of its cache.
 
     Args:
-        model: a trained GPT or CausalLM; read again after its weights have changed.
+        model: a trained CausalLM; read again after its weights have changed.
         ids: what the texts begin with, (P,).
 
     Raises:
         ValueError: as the model's forward.
     """
 
-    def __init__(self, model: GPT | CausalLM, ids: Tensor) -> None:
+    def __init__(self, model: CausalLM, ids: Tensor) -> None:
         self.model = model
         ids = torch.as_tensor(ids, device=model.embedding.weight.device)
         if ids.ndim != 1 or not len(ids):
@@ -116,7 +115,7 @@ class Given(NamedTuple):
 
 
 def check_given(
-    model: Transformer | GPT | CausalLM,
+    model: Transformer | CausalLM,
     given: Tensor | Sequence[Sequence[int]],
     *,
     max_len: int,
@@ -151,7 +150,7 @@ def check_given(
         cache = model.new_cache(_room(model.tgt_positions, 1, max_len))
         score = translating(model, src, cache, src_key_mask)
     else:
-        V, most = model.config.vocab_size, model.config.max_len
+        V, most = model.vocab_size, model.max_len
         for name, value in (("bos_id", bos_id), ("src_key_mask", src_key_mask)):
             if value is not None:
                 raise ValueError(f"{name} is for a Transformer; a GPT has a prompt")
@@ -189,7 +188,7 @@ def check_given(
     stops = list(eos_id) if isinstance(eos_id, Sequence) else [eos_id]
     for stop in stops:
         _check_id("eos_id", stop, V)
-    fill_id = model.config.pad_id
+    fill_id = model.pad_id
     if fill_id is None:
         fill_id = stops[0] if stops else 0
     return Given(score, cache, prompts, lengths, max_len, stops, fill_id, V)

@@ -16,7 +16,6 @@ from tformer.generate.decode import likeliest
 from tformer.generate.evaluating import evaluating
 from tformer.generate.given import Options, check_given
 from tformer.models.causal_lm import CausalLM
-from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
 
 
@@ -144,7 +143,7 @@ def draw(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
 
 
 def greedy(
-    model: Transformer | GPT | CausalLM,
+    model: Transformer | CausalLM,
     given: Tensor | Sequence[Sequence[int]],
     **options: Unpack[Options],
 ) -> Tensor:
@@ -155,7 +154,7 @@ def greedy(
     that has ended is filled up with padding, and the loop ends with the last of them.
 
     Args:
-        model: a trained Transformer, GPT or CausalLM.
+        model: a trained Transformer or CausalLM.
         given: of a Transformer the sources, ids (B, S). Of the others the prompts, ids
             (B, P), or a list of them where they differ in length.
         options: `max_len`, and the other `Options`.
@@ -176,7 +175,7 @@ def greedy(
 
 
 def sample(
-    model: Transformer | GPT | CausalLM,
+    model: Transformer | CausalLM,
     given: Tensor | Sequence[Sequence[int]],
     *,
     temperature: float = 1.0,

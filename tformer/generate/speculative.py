@@ -16,7 +16,6 @@ from tformer.generate.evaluating import evaluating
 from tformer.generate.given import Given, check_given
 from tformer.generate.sampling import draw, next_logits
 from tformer.models.causal_lm import CausalLM
-from tformer.models.gpt import GPT
 from tformer.models.multi_token import MultiTokenHeads
 
 
@@ -57,8 +56,8 @@ class Speculation(NamedTuple):
 
 
 def speculative_sample(
-    model: GPT | CausalLM,
-    draft: GPT | CausalLM | MultiTokenHeads,
+    model: CausalLM,
+    draft: CausalLM | MultiTokenHeads,
     given: Tensor | Sequence[Sequence[int]],
     *,
     max_len: int,
@@ -79,7 +78,7 @@ def speculative_sample(
     very distribution of `sample`; with one seed it is not the same text.
 
     Args:
-        model: a trained GPT or CausalLM; its text is written.
+        model: a trained CausalLM; its text is written.
         draft: a faster one with the same vocabulary, or heads trained beside the model.
         given: one prompt, ids (1, P) or a list with one.
         max_len: write at most so many tokens, the end token included.

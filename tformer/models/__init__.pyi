@@ -1,5 +1,5 @@
-from tformer.models.bert import BERTConfig as BERTConfig
 from tformer.models.bert import BERT as BERT
+from tformer.models.bert import BERTConfig as BERTConfig
 from tformer.models.building import build_model as build_model
 from tformer.models.building import config_of as config_of
 from tformer.models.building import names_of_today as names_of_today

@@ -11,9 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.models.config import check_model
-from tformer.nn.block import transformer_block
 from tformer.nn.embedding import TokenEmbedding
-from tformer.nn.encoder import Encoder
+from tformer.nn.encoder import transformer_encoder
 from tformer.nn.feed_forward import ACTIVATIONS
 from tformer.nn.masks import check_key_mask
 from tformer.nn.norm import LayerNorm
@@ -103,19 +102,17 @@ class BERT(nn.Module):
         self.dropout = nn.Dropout(c.dropout) if c.dropout else nn.Identity()
         self.vocab_size, self.d_model = c.vocab_size, c.d_model
         self.max_len, self.pad_id = c.max_len, c.pad_id
-        self.encoder = Encoder(
-            transformer_block(
-                c.d_model,
-                c.num_heads,
-                4 * c.d_model if c.d_ff is None else c.d_ff,
-                num_kv_heads=c.num_kv_heads,
-                dropout=c.dropout,
-                ff_dropout=0.0,
-                activation=c.activation,
-                eps=c.eps,
-                bias=c.bias,
-            )
-            for _ in range(c.num_layers)
+        self.encoder = transformer_encoder(
+            c.d_model,
+            c.num_heads,
+            4 * c.d_model if c.d_ff is None else c.d_ff,
+            c.num_layers,
+            num_kv_heads=c.num_kv_heads,
+            dropout=c.dropout,
+            ff_dropout=0.0,
+            activation=c.activation,
+            eps=c.eps,
+            bias=c.bias,
         )
         self.head = nn.Linear(c.d_model, c.d_model, bias=c.bias)
         self.head_norm = LayerNorm(c.d_model, c.eps, bias=c.bias)

@@ -80,6 +80,6 @@ def names_of_today(state: Mapping[str, T], own: Collection[str]) -> dict[str, T]
                 prefix, rest = before, name.removeprefix(before)
         for old, new in OLD_NAMES:
             rest = re.sub(old, new, rest)
-        today = prefix + rest
-        ours[today if name not in own and today in own else name] = x
+        names = (name, prefix + rest, f"{prefix}encoder.{rest}")  # the last: of a BERT
+        ours[next((each for each in names if each in own), name)] = x
     return ours

@@ -37,7 +37,9 @@ class Entry(NamedTuple):
 
 
 def read_model(
-    folder: Path, config: Mapping[str, Any] | None = None, files: list[Path] | None = None
+    folder: Path,
+    config: Mapping[str, Any] | None = None,
+    files: list[Path] | None = None,
 ) -> Model:
     """Build the model of a folder, with its weights, in their dtype, in `eval()`.
 
@@ -58,14 +60,20 @@ def read_model(
     own = dict(model.named_parameters()) | dict(model.named_buffers())
     shapes = {n: torch.empty(e.shape, device="meta") for n, e in entries.items()}
     try:
-        named = names_of_today(shapes, set(own)) if ours else family_of(values).rename(shapes)
+        named = (
+            names_of_today(shapes, set(own))
+            if ours
+            else family_of(values).rename(shapes)
+        )
     except (IndexError, RuntimeError) as error:  # of shapes that cannot be cut
         raise ValueError(f"{folder}: weights of wrong shapes: {error}") from error
     check_names(folder, own, named, tied=not ours)
     for name, entry in entries.items():
         if entry.dtype not in DTYPES:
             known = ", ".join(DTYPES)
-            raise ValueError(f"{entry.file}: {name} is of {entry.dtype}, not one of {known}")
+            raise ValueError(
+                f"{entry.file}: {name} is of {entry.dtype}, not one of {known}"
+            )
     state = {}
     load = require("safetensors.torch").load_file
     for file in dict.fromkeys(entry.file for entry in entries.values()):

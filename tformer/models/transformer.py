@@ -3,19 +3,17 @@
 B batch · S length of the source · T length of the target · D d_model · V vocabulary
 """
 
-from functools import partial
+from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.models.config import TransformerConfig
-from tformer.nn.block import transformer_block
 from tformer.nn.cache import ModelCache
-from tformer.nn.decoder import Decoder
+from tformer.nn.decoder import transformer_decoder
 from tformer.nn.embedding import TokenEmbedding
-from tformer.nn.encoder import Encoder
+from tformer.nn.encoder import transformer_encoder
 from tformer.nn.masks import check_key_mask
-from tformer.nn.norm import LayerNorm
 from tformer.nn.positions import (
     LearnedPositionalEmbedding,
     SinusoidalPositionalEncoding,
@@ -34,27 +32,17 @@ class Transformer(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         c = self.config = config
-        block = partial(
-            transformer_block,
-            c.d_model,
-            c.num_heads,
-            c.d_ff,
-            dropout=c.dropout,
-            num_kv_heads=c.num_kv_heads,
-            activation=c.activation,
-            norm_first=c.norm_first,
-            eps=c.eps,
-            bias=c.bias,
-        )
-        norm = partial(LayerNorm, c.d_model, c.eps, bias=c.bias)
-        self.encoder = Encoder(
-            [block() for _ in range(c.num_encoder_layers)],
-            norm() if c.norm_first else None,
-        )
-        self.decoder = Decoder(
-            [block(cross_attention=True) for _ in range(c.num_decoder_layers)],
-            norm() if c.norm_first else None,
-        )
+        options: dict[str, Any] = {
+            "dropout": c.dropout,
+            "num_kv_heads": c.num_kv_heads,
+            "activation": c.activation,
+            "norm_first": c.norm_first,
+            "eps": c.eps,
+            "bias": c.bias,
+        }
+        sizes = c.d_model, c.num_heads, c.d_ff
+        self.encoder = transformer_encoder(*sizes, c.num_encoder_layers, **options)
+        self.decoder = transformer_decoder(*sizes, c.num_decoder_layers, **options)
         # Glorot's uniform for the matrices, as in torch; the paper does not say.
         # Biases 0, gains 1; the embeddings draw their own.
         for name, parameter in self.named_parameters():

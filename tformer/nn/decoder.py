@@ -4,11 +4,14 @@ B batch · T target length · S source length · D d_model · H heads
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from torch import Tensor, nn
 
-from tformer.nn.block import Block
+from tformer.checks import check_positive
+from tformer.nn.block import Block, transformer_block
 from tformer.nn.cache import ModelCache
+from tformer.nn.encoder import last_norm
 
 
 class Decoder(nn.Module):
@@ -48,3 +51,23 @@ class Decoder(nn.Module):
     def new_cache(self, max_len: int) -> ModelCache:
         """Make an empty cache for targets of so many tokens."""
         return ModelCache(self.blocks, max_len)
+
+
+def transformer_decoder(
+    d_model: int,
+    num_heads: int,
+    d_ff: int,
+    num_layers: int,
+    *,
+    final_norm: bool | None = None,
+    cross_attention: bool = True,
+    **options: Any,
+) -> Decoder:
+    """Build the paper's decoder; the arguments are those of `transformer_encoder`."""
+    check_positive(num_layers=num_layers)
+    sizes = d_model, num_heads, d_ff
+    blocks = [
+        transformer_block(*sizes, cross_attention=cross_attention, **options)
+        for _ in range(num_layers)
+    ]
+    return Decoder(blocks, last_norm(d_model, final_norm, **options))

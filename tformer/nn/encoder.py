@@ -4,10 +4,13 @@ B batch · S source length · D d_model
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from torch import Tensor, nn
 
-from tformer.nn.block import Block
+from tformer.checks import check_positive
+from tformer.nn.block import Block, transformer_block
+from tformer.nn.norm import LayerNorm
 from tformer.nn.packed import pack, unpack
 
 
@@ -58,3 +61,42 @@ class Encoder(nn.Module):
             x = block(x, attn_mask=attn_mask, segments=segments)
         x = x if self.norm is None else self.norm(x)
         return x if key_mask is None else unpack(x, key_mask)
+
+
+def transformer_encoder(
+    d_model: int,
+    num_heads: int,
+    d_ff: int,
+    num_layers: int,
+    *,
+    final_norm: bool | None = None,
+    **options: Any,
+) -> Encoder:
+    """Build the paper's encoder.
+
+    Args:
+        d_model: width D.
+        num_heads: heads H.
+        d_ff: inner width F.
+        num_layers: number of layers N.
+        final_norm: end with a norm; with `norm_first` if not given.
+        **options: of `transformer_block`.
+    """
+    check_positive(num_layers=num_layers)
+    sizes = d_model, num_heads, d_ff
+    blocks = [transformer_block(*sizes, **options) for _ in range(num_layers)]
+    return Encoder(blocks, last_norm(d_model, final_norm, **options))
+
+
+def last_norm(
+    d_model: int,
+    final_norm: bool | None,
+    *,
+    norm_first: bool = False,
+    eps: float = 1e-5,
+    bias: bool = True,
+    **_: Any,
+) -> LayerNorm | None:
+    """Make the norm after a stack of blocks with these options, if it has one."""
+    wanted = norm_first if final_norm is None else final_norm
+    return LayerNorm(d_model, eps, bias=bias) if wanted else None

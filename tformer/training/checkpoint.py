@@ -121,7 +121,9 @@ def save_checkpoint(
     return saved
 
 
-def load_checkpoint(path: str | Path, *, dtype: torch.dtype | None = None) -> Checkpoint:
+def load_checkpoint(
+    path: str | Path, *, dtype: torch.dtype | None = None
+) -> Checkpoint:
     """Load what `save_checkpoint` wrote, after holding it to its hash.
 
     Args:
@@ -151,7 +153,9 @@ def load_checkpoint(path: str | Path, *, dtype: torch.dtype | None = None) -> Ch
         raise ValueError(f"{path}: {error}") from error
     model = read_model(path, config, [weights_path])
     if not unchanged(weights_path, seen):  # another save came since the hash
-        raise ValueError(f"{weights_path} was replaced while it was read: load it again")
+        raise ValueError(
+            f"{weights_path} was replaced while it was read: load it again"
+        )
     return Checkpoint(model if dtype is None else model.to(dtype), vocabulary, manifest)
 
 
@@ -177,7 +181,11 @@ def tensors_of(model: Model) -> dict[str, torch.Tensor]:
     """
     tensors = dict(model.named_parameters()) | dict(model.named_buffers())
     for name, x in tensors.items():
-        if x.is_meta or type(x.data) is not torch.Tensor or x.dtype not in DTYPES.values():
+        if (
+            x.is_meta
+            or type(x.data) is not torch.Tensor
+            or x.dtype not in DTYPES.values()
+        ):
             what = f"{type(x).__name__} of {x.dtype} on {x.device}"
             raise ValueError(f"{name} is a {what}, which cannot be saved")
     return {name: x.detach().contiguous() for name, x in tensors.items()}
@@ -197,12 +205,16 @@ def check_loads_the_same(model: Model, config: Mapping[str, Any]) -> None:
         with torch.random.fork_rng():
             again = build_model(config)
         if type(again) is not type(model):
-            raise ValueError(f"it is another class than tformer's {type(again).__name__}")
+            raise ValueError(
+                f"it is another class than tformer's {type(again).__name__}"
+            )
         first = next(model.parameters())
         again = again.to(first.device, first.dtype)
         again.load_state_dict(model.state_dict())
     except (RuntimeError, TypeError, ValueError) as error:
-        raise ValueError(f"model ({name}) could not be loaded again: {error}") from error
+        raise ValueError(
+            f"model ({name}) could not be loaded again: {error}"
+        ) from error
     ids = torch.arange(6, device=first.device)[None] % min(model.vocab_size, 7)
     inputs = (ids, ids) if hasattr(model, "decode") else (ids,)
     modes = [(each, each.training) for each in model.modules()]
@@ -214,7 +226,9 @@ def check_loads_the_same(model: Model, config: Mapping[str, Any]) -> None:
             each.training = training
     if not torch.equal(wanted, got) and not wanted.isnan().any():
         off = float((wanted - got).abs().max())
-        raise ValueError(f"model ({name}) would be another once loaded: off by {off:.2g}")
+        raise ValueError(
+            f"model ({name}) would be another once loaded: off by {off:.2g}"
+        )
 
 
 def matching_manifest(path: Path, *, settle: bool = False) -> dict[str, Any]:
@@ -241,7 +255,9 @@ def matching_manifest(path: Path, *, settle: bool = False) -> dict[str, Any]:
     size, whole = weights_path.stat().st_size, config[OURS]["bytes"]
     wrong = f"truncated: {size} of {whole} bytes"
     if size >= whole:
-        wrong = f"not the file that {config_path.name} describes: its sha256 is {digest}"
+        wrong = (
+            f"not the file that {config_path.name} describes: its sha256 is {digest}"
+        )
     raise ValueError(f"{weights_path} is {wrong}")
 
 
@@ -263,5 +279,7 @@ def read_manifest_file(path: Path) -> dict[str, Any]:
     values.pop(SEAL)
     for name, kind in TYPES.items():
         if name not in values[OURS] or not isinstance(values[OURS][name], kind):
-            raise ValueError(f"{path}: {OURS} lacks {name!r}, or has it of a wrong type")
+            raise ValueError(
+                f"{path}: {OURS} lacks {name!r}, or has it of a wrong type"
+            )
     return values

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from tformer.checks import require
 from tformer.files import beside
+from tformer.models.building import names_of_today
 from tformer.training.distributed import unwrap
 from tformer.training.processes import num_processes, process_rank, wait_for_all
-from tformer.models.building import names_of_today
 
 
 def full_state(
