@@ -8,7 +8,10 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def check_positive(**sizes: int) -> None:
@@ -63,6 +66,20 @@ def check_divisible(**sizes: int) -> None:
         raise ValueError(
             f"{name} ({value}) must be divisible by {divisor_name} ({divisor})"
         )
+
+
+def check_sequences(d_model: int, **sequences: "Tensor") -> None:
+    """Raise unless every tensor is (B, length, D).
+
+    Raises:
+        ValueError: one has other axes, or another width.
+    """
+    for name, x in sequences.items():
+        if x.ndim != 3 or x.shape[-1] != d_model:
+            raise ValueError(
+                f"{name} must be (batch, length, d_model = {d_model}), "
+                f"not {tuple(x.shape)}"
+            )
 
 
 def check_buckets(num_buckets: int, max_distance: int) -> None:

@@ -52,7 +52,7 @@ def generate(
     tformer generate runs/book --prompt "Once upon" --temperature 0.7 --top-p 0.9
     """
     trained = load_trained(model)
-    check_kind(trained, (GPT, CausalLM), "generate")
+    check_kind(trained, (CausalLM,), "generate")
     vocabulary = trained.vocabulary
     ids = _encoded(vocabulary, "--prompt", clean_text(prompt))
     stops = [

@@ -119,4 +119,4 @@ class CausalLM(nn.Module):
 
     def new_cache(self, max_len: int) -> ModelCache:
         """Make an empty cache for sequences of so many tokens."""
-        return ModelCache(self.blocks, max_len)
+        return ModelCache(block.new_cache(max_len) for block in self.blocks)

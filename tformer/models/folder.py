@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from tformer.checks import require
@@ -57,7 +57,7 @@ def read_model(
     ours = values.pop(OURS, None) is not None
     entries = read_headers(weight_files(folder) if files is None else files)
     model = on_meta(values, len(entries))
-    own = dict(model.named_parameters()) | dict(model.named_buffers())
+    own = saved_of(model)
     shapes = {n: torch.empty(e.shape, device="meta") for n, e in entries.items()}
     try:
         named = (
@@ -81,7 +81,19 @@ def read_model(
     state = names_of_today(state, set(own)) if ours else family_of(values).rename(state)
     state = {name: x.contiguous() for name, x in state.items() if name in own}
     model.load_state_dict(state, strict=False, assign=True)
+    dtype = next(iter(state.values())).dtype
+    for module in model.modules():  # buffers that only tell device and dtype
+        for name, x in module.named_buffers(recurse=False):
+            if x.is_meta and not x.numel():
+                setattr(module, name, torch.empty(0, dtype=dtype))
     return model.eval()
+
+
+def saved_of(model: nn.Module) -> dict[str, Tensor]:
+    """Name what a file holds of a model; a tensor under two names comes once."""
+    persistent = model.state_dict().keys()
+    buffers = {n: x for n, x in model.named_buffers() if n in persistent}
+    return dict(model.named_parameters()) | buffers
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -148,7 +160,7 @@ def on_meta(config: Mapping[str, Any], tensors: int) -> Model:
 def check_names(
     path: Path, own: Mapping[str, Tensor], named: Mapping[str, Tensor], *, tied: bool
 ) -> None:
-    """Raise unless these are the weights of the model: all, no others, of its shapes."""
+    """Raise unless these are all weights of the model, of its shapes, and no others."""
     extra = named.keys() - own.keys()
     if tied and "output.weight" not in own:  # the embedding's, once more
         extra -= {"output.weight"}

@@ -172,7 +172,7 @@ class Transformer(nn.Module):
 
     def new_cache(self, max_len: int) -> ModelCache:
         """Make an empty cache for targets of so many tokens."""
-        return ModelCache(self.decoder.blocks, max_len)
+        return self.decoder.new_cache(max_len)
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token of the target's vocabulary: (B, T, D) to (B, T, V)."""

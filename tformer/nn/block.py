@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from tformer.checks import check_probability
-from tformer.nn.cache import BlockCache
+from tformer.nn.cache import BlockCache, cache_of
 from tformer.nn.feed_forward import FeedForward
 from tformer.nn.heads import MultiHeadAttention
 from tformer.nn.norm import LayerNorm
@@ -95,8 +95,9 @@ class Block(nn.Module):
             raise ValueError("memory must be given with cross-attention, and only then")
         drop, old = self.dropout, None if cache is None else cache.sequence
         attend = self.attention
-        options: dict[str, Any] = {"attn_mask": attn_mask, "is_causal": is_causal}
-        options["cache"] = old
+        options: dict[str, Any] = {"is_causal": is_causal, "cache": old}
+        if attn_mask is not None:
+            options["attn_mask"] = attn_mask
         if segments is not None:
             options["segments"] = segments
         if self.placement == "pre":
@@ -118,6 +119,10 @@ class Block(nn.Module):
             return x + drop(self.feed_forward_norm2(y))
         x = x + drop(self.attention_norm(attend(x, **options)))
         return x + drop(self.feed_forward_norm(self.feed_forward(x)))
+
+    def new_cache(self, max_len: int) -> BlockCache:
+        """Make an empty cache for sequences of so many tokens."""
+        return BlockCache(cache_of(self.attention, max_len))
 
     def read(
         self, memory: Tensor, x: Tensor, mask: Tensor | None, cache: BlockCache | None

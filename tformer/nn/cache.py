@@ -161,13 +161,18 @@ class BlockCache:
         self.memory: Tensor | None = None
         self.of_memory: KeysValues | None = None
 
+    def copy(self, max_len: int) -> "BlockCache":
+        """Make a cache of its own with the same tokens; the memory is shared."""
+        other = BlockCache(self.sequence.copy(max_len))
+        other.memory, other.of_memory = self.memory, self.of_memory
+        return other
+
 
 class ModelCache:
     """The caches of all blocks of a model, which `model.new_cache(max_len)` makes."""
 
-    def __init__(self, blocks: Iterable[nn.Module], max_len: int) -> None:
-        attentions = (block.attention for block in blocks)
-        self.blocks = [BlockCache(cache_of(each, max_len)) for each in attentions]
+    def __init__(self, blocks: Iterable[BlockCache]) -> None:
+        self.blocks = list(blocks)
 
     @property
     def length(self) -> int:
@@ -192,16 +197,8 @@ class ModelCache:
             block.sequence.truncate(length)
 
     def copy(self, max_len: int) -> "ModelCache":
-        """Make a cache of its own with the same tokens, and room for `max_len`.
-
-        What was projected from a memory never changes, and is shared.
-        """
-        other = ModelCache((), max_len)
-        for block in self.blocks:
-            new = BlockCache(block.sequence.copy(max_len))
-            new.memory, new.of_memory = block.memory, block.of_memory
-            other.blocks.append(new)
-        return other
+        """Make a cache of its own with the same tokens, and room for `max_len`."""
+        return ModelCache(block.copy(max_len) for block in self.blocks)
 
 
 def cache_of(attention: nn.Module, max_len: int) -> Cache:

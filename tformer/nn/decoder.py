@@ -50,7 +50,7 @@ class Decoder(nn.Module):
 
     def new_cache(self, max_len: int) -> ModelCache:
         """Make an empty cache for targets of so many tokens."""
-        return ModelCache(self.blocks, max_len)
+        return ModelCache(block.new_cache(max_len) for block in self.blocks)
 
 
 def transformer_decoder(

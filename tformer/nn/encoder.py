@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from tformer.checks import check_positive
 from tformer.nn.block import Block, transformer_block
 from tformer.nn.norm import LayerNorm
-from tformer.nn.packed import pack, unpack
+from tformer.nn.packed import pack_tokens, unpack_tokens
 
 
 class Encoder(nn.Module):
@@ -56,11 +56,11 @@ class Encoder(nn.Module):
         if key_mask is not None:
             if attn_mask is not None or not key_mask.any():
                 raise ValueError("key_mask needs a real token, and no attn_mask beside")
-            x, segments = pack(x, key_mask)  # (1, N, D)
+            x, segments = pack_tokens(x, key_mask)  # (1, N, D)
         for block in self.blocks:
             x = block(x, attn_mask=attn_mask, segments=segments)
         x = x if self.norm is None else self.norm(x)
-        return x if key_mask is None else unpack(x, key_mask)
+        return x if key_mask is None else unpack_tokens(x, key_mask)
 
 
 def transformer_encoder(

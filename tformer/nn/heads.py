@@ -9,7 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tformer.checks import check_divisible, check_positive, check_probability
+from tformer.checks import (
+    check_divisible,
+    check_positive,
+    check_probability,
+    check_sequences,
+)
 from tformer.nn.attention import attention_weights, scaled_dot_product_attention
 from tformer.nn.cache import Cache, KeysValues
 from tformer.nn.packed import attend_to_segments, segment_mask
@@ -147,6 +152,7 @@ class MultiHeadAttention(nn.Module):
             key is not None and cache is not None
         ):
             raise ValueError("value needs key, and a cache is for self-attention alone")
+        check_sequences(self.d_model, query=query)
         start = 0 if cache is None else cache.length
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
         q = q if self.q_norm is None else self.q_norm(q)
@@ -182,6 +188,7 @@ class MultiHeadAttention(nn.Module):
 
     def project(self, key: Tensor, value: Tensor, start: int = 0) -> KeysValues:
         """Make keys and values (B, G, S, Dh) of `key` and `value`, both (B, S, D)."""
+        check_sequences(self.d_model, key=key, value=value)
         k = split_heads(self.k_proj(key), self.num_kv_heads)
         k = k if self.k_norm is None else self.k_norm(k)
         k = k if self.rotary is None else self.rotary(k, start=start)

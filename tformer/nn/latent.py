@@ -10,12 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tformer.checks import check_positive, check_probability
+from tformer.checks import check_positive, check_probability, check_sequences
 from tformer.nn.attention import attention_weights, scaled_dot_product_attention
 from tformer.nn.cache import Cache
 from tformer.nn.heads import merge_heads, split_heads
 from tformer.nn.norm import RMSNorm
-from tformer.nn.rotary import RotaryPositions
+from tformer.nn.rotary import RotaryEmbedding
 
 
 class LatentAttention(nn.Module):
@@ -56,7 +56,7 @@ class LatentAttention(nn.Module):
         *,
         kv_rank: int,
         head_dim: int,
-        rotary: RotaryPositions,
+        rotary: RotaryEmbedding,
         value_dim: int | None = None,
         q_rank: int | None = None,
         eps: float = 1e-6,
@@ -112,6 +112,7 @@ class LatentAttention(nn.Module):
         Returns:
             (B, T, D).
         """
+        check_sequences(self.d_model, x=x)
         start = 0 if cache is None else cache.length
         query = self.queries(x, start)  # (B, H, T, Dh + Dr)
         latent, shared = self.to_keep(x, start)  # (B, 1, T, R), (B, 1, T, Dr)

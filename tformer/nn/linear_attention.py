@@ -10,11 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tformer.checks import check_divisible, check_positive
+from tformer.checks import check_divisible, check_positive, check_sequences
 from tformer.fast.any_length import chunks
 from tformer.fast.linear import Linear
 from tformer.fast.precision import without_autocast
-from tformer.nn.attention_checks import check_sequences
 from tformer.nn.cache import check_truncation
 from tformer.nn.heads import merge_heads, split_heads
 
@@ -168,8 +167,11 @@ class LinearAttention(nn.Module):
         self.v_proj = Linear(d_model, d_model, bias=bias)
         self.out_proj = Linear(d_model, d_model, bias=bias)
 
-    def forward(self, x: Tensor, *, cache: "StateCache | None" = None) -> Tensor:
+    def forward(
+        self, x: Tensor, *, is_causal: bool = True, cache: "StateCache | None" = None
+    ) -> Tensor:
         """Map x (B, T, D) to (B, T, D); with a cache, x is what is new."""
+        del is_causal  # it sees the past only, whatever is asked
         check_sequences(self.d_model, x=x)
         q = feature_map(split_heads(self.q_proj(x), self.num_heads))  # (B, H, T, Dh)
         k = feature_map(split_heads(self.k_proj(x), self.num_heads))

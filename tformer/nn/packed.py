@@ -12,7 +12,7 @@ from torch import Tensor
 from tformer.nn.attention import scaled_dot_product_attention
 
 
-def pack(x: Tensor, key_mask: Tensor) -> tuple[Tensor, list[int]]:
+def pack_tokens(x: Tensor, key_mask: Tensor) -> tuple[Tensor, list[int]]:
     """Lay the real tokens of x (B, S, D) side by side: (1, N, D), and their lengths.
 
     Args:
@@ -22,7 +22,7 @@ def pack(x: Tensor, key_mask: Tensor) -> tuple[Tensor, list[int]]:
     return x[key_mask][None], key_mask.sum(dim=1).tolist()
 
 
-def unpack(packed: Tensor, key_mask: Tensor) -> Tensor:
+def unpack_tokens(packed: Tensor, key_mask: Tensor) -> Tensor:
     """Put (1, N, D) back to (B, S, D); zeros where there was padding."""
     x = packed.new_zeros(*key_mask.shape, packed.shape[2])
     return x.masked_scatter(key_mask[:, :, None], packed)

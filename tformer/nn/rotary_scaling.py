@@ -130,7 +130,7 @@ def yarn_factor(scale: float, mscale: float = 1.0) -> float:
 
     Peng et al. 2023, section 3.4. Both are multiplied, so the scores get its square,
     and the weights become sharper; the number was found by trying. It is the `factor`
-    of `RotaryPositions`. DeepSeek-V2 divides yarn_factor(s, mscale) by
+    of `RotaryEmbedding`. DeepSeek-V2 divides yarn_factor(s, mscale) by
     yarn_factor(s, mscale_all_dim), and multiplies the scores by the square of the
     latter.
 

@@ -29,7 +29,7 @@ from tformer.files import (
     write_json_beside,
 )
 from tformer.models.building import Model, build_model, config_of
-from tformer.models.folder import DTYPES, OURS, read_model
+from tformer.models.folder import DTYPES, OURS, read_model, saved_of
 from tformer.training.old_checkpoints import converted
 
 TYPES = {"sha256": str, "bytes": int, "vocabulary": dict | None}
@@ -179,7 +179,7 @@ def tensors_of(model: Model) -> dict[str, torch.Tensor]:
     Raises:
         ValueError: a tensor cannot be saved.
     """
-    tensors = dict(model.named_parameters()) | dict(model.named_buffers())
+    tensors = saved_of(model)
     for name, x in tensors.items():
         if (
             x.is_meta

@@ -16,9 +16,8 @@ from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.feed_forward import GatedFeedForward
 from tformer.nn.heads import MultiHeadAttention
 from tformer.nn.norm import RMSNorm
-from tformer.nn.rotary import (
-    RotaryEmbedding,
-    rotary_frequencies,
+from tformer.nn.rotary import RotaryEmbedding, rotary_frequencies
+from tformer.nn.rotary_scaling import (
     scale_linear,
     scale_llama3,
     scale_yarn,
