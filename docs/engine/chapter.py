@@ -28,13 +28,24 @@ _HINTS = {
     "References": "the paper, with its number.",
 }
 
-# Keys that a chapter may do without: to be written, or to be removed.
-_KEYS_TO_DECIDE = (
-    "# keywords: TODO words that readers search for and the page lacks: [rope, rotary]",
-    "# paper_link: TODO its address, or no such line for Attention Is All You Need",
-    "# copy: TODO the files to take away; no such line for all, [] for none",
-    "# demo: TODO lines of Python that show the copy at work, or no such line",
-)
+# The keys that begin with # are to be written, or to be removed.
+_HEAD = """---
+kind: chapter
+description: TODO one sentence for search engines, of 30 to 200 characters
+concept: TODO a few words for the table in README
+question: TODO what does it answer?
+builds_on: [{before}]
+goals:
+  - TODO what the reader can do afterwards
+paper: TODO Section 3
+modules: [{modules}]
+# keywords: TODO words that readers search for and the page lacks: [rope, rotary]
+# paper_link: TODO its address, or no such line for Attention Is All You Need
+# copy: TODO the files to take away; no such line for all, [] for none
+# demo: TODO lines of Python that show the copy at work, or no such line
+---
+
+# {title}"""
 
 
 def make_chapter(
@@ -60,38 +71,28 @@ def make_chapter(
         raise ValueError(f"NAME ({name!r}) must be words of a-z, joined by hyphens")
     if path.exists():
         raise ValueError(f"{project.relative(path)} is there already")
-    file = _module_file(project, module)
-    before = _chapter_before(project, after)
-    title = name.replace("-", " ").capitalize()
-    following = _lead_to(project.docs / before.file, f"[{title}]({name}.md)")
-    path.write_text(_text(project, title, file, before, following), "utf-8")
-    navigation = _into_navigation(project, before.file, f"chapters/{name}.md")
-    fresh = Project(project.root)
-    done = [
-        f"{project.relative(path)}: a chapter; write what is marked TODO",
-        f"mkdocs.yml:{navigation}: its place in the navigation",
-        f"{project.relative(project.docs / before.file)}: leads to it",
-    ]
-    if (project.root / "README.md").is_file() and write_readme(fresh):
-        done.append("README.md: its row; `make lists` writes it again")
-    return done
-
-
-def _module_file(project: Project, module: str) -> str:
     file = module if module.endswith(".py") else module.replace(".", "/") + ".py"
     inside = file.startswith(f"{project.package}/")
     if not inside or not (project.root / file).is_file():
         raise ValueError(f"MODULE ({module!r}) must be a file of {project.package}/")
-    return file
-
-
-def _chapter_before(project: Project, after: str | None) -> Chapter:
-    listed = chapters(project)
-    names = [Path(chapter.file).stem for chapter in listed]
-    if not listed or (after and after not in names):
-        known = ", ".join(names) or "none"
-        raise ValueError(f"AFTER ({after!r}) must be a chapter: {known}")
-    return listed[names.index(after)] if after else listed[-1]
+    known = {chapter.stem: chapter for chapter in chapters(project)}
+    before = known.get(after or next(reversed(known), ""))
+    if before is None:
+        names = ", ".join(known) or "none"
+        raise ValueError(f"AFTER ({after!r}) must be a chapter: {names}")
+    title = name.replace("-", " ").capitalize()
+    following = _lead_to(project.docs / before.file, f"[{title}]({name}.md)")
+    path.write_text(_text(project, title, file, before, following), "utf-8")
+    line = _into_navigation(project, before.file, f"chapters/{name}.md")
+    done = [
+        f"{project.relative(path)}: a chapter; write what is marked TODO",
+        f"mkdocs.yml:{line}: its place in the navigation",
+        f"{project.relative(project.docs / before.file)}: leads to it",
+    ]
+    readme = project.root / "README.md"
+    if readme.is_file() and write_readme(Project(project.root)):
+        done.append("README.md: its row; `make lists` writes it again")
+    return done
 
 
 def _lead_to(path: Path, link: str) -> str:
@@ -126,41 +127,30 @@ def _text(
     """Return the page: front matter, and every section with what it is for."""
     folder, _, rest = file.removeprefix(f"{project.package}/").partition("/")
     twin = f"{project.package}/reference/{rest or folder}"
-    files = [file, twin] if (project.root / twin).is_file() and twin != file else [file]
-    parts = list(zip(("PyTorch", "NumPy"), files, strict=False))
-    lines = [
-        "---",
-        "kind: chapter",
-        "description: TODO one sentence for search engines, of 30 to 200 characters",
-        "concept: TODO a few words for the table in README",
-        "question: TODO what does it answer?",
-        f"builds_on: [{before.name}]",
-        "goals:",
-        "  - TODO what the reader can do afterwards",
-        "paper: TODO Section 3",
-        f"modules: [{', '.join(files)}]",
-        *_KEYS_TO_DECIDE,
-        "---",
-        "",
-        f"# {title}",
-    ]
+    has_twin = (project.root / twin).is_file() and twin != file
+    code = _embedded(project, file)
+    if has_twin:
+        numpy = _embedded(project, twin)
+        code = ["", "### NumPy", *numpy, "", "### PyTorch", *code]
+    modules = f"{file}, {twin}" if has_twin else file
+    lines = _HEAD.format(before=before.name, modules=modules, title=title).split("\n")
     for section in SECTIONS:
         lines += ["", f"## {section}", "", f"TODO: {_HINTS[section]}"]
         if section == "Checklist" and following:
             lines += ["", following]
         if section == "The code":
-            for heading, part in reversed(parts):
-                lines += ["", f"### {heading}"] if len(files) > 1 else []
-                for name in _definitions(project.root / part):
-                    lines += ["", f'```python title="{part}"']
-                    lines += [f'--8<-- "{part}:{name}"', "```"]
+            lines += code
     return "\n".join([*lines, ""])
 
 
-def _definitions(path: Path) -> list[str]:
-    """Return what a chapter embeds: the imports, and each public definition."""
-    body = ast.parse(path.read_text("utf-8")).body
-    imports = any(isinstance(node, ast.Import | ast.ImportFrom) for node in body)
+def _embedded(project: Project, file: str) -> list[str]:
+    """Return blocks that embed the imports of a file, and each public definition."""
+    body = ast.parse((project.root / file).read_text("utf-8")).body
     found = [n.name for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
-    public = [name for name in found if not name.startswith("_")]
-    return ["imports", *public] if imports else public
+    names = [name for name in found if not name.startswith("_")]
+    if any(isinstance(node, ast.Import | ast.ImportFrom) for node in body):
+        names.insert(0, "imports")
+    blocks = (
+        ["", f'```python title="{file}"', f'--8<-- "{file}:{x}"', "```"] for x in names
+    )
+    return [line for block in blocks for line in block]

@@ -19,7 +19,6 @@ import difflib
 import functools
 import itertools
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from pymdownx.snippets import (  # type: ignore[import-untyped]
@@ -50,22 +49,15 @@ def find_spans(source: str, names: str) -> list[Span]:
 
 def find_nodes(source: str, name: str) -> list[ast.stmt]:
     """Return the statements that define `name`: a class, and a method in it."""
-    return _path_to(_parsed(source)[0], name, name.split("."))
+    return _path_to(_parsed(source)[0], name)
 
 
-def defined_names(source: str) -> list[str]:
-    """Return every name that a snippet may ask for."""
-    return _defined_names(_parsed(source)[0])
-
-
-def _defined_names(tree: ast.Module) -> list[str]:
-    names = [name for node in tree.body for name in _bound(node)]
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            names += [
-                f"{node.name}.{name}" for each in node.body for name in _bound(each)
-            ]
-    return list(dict.fromkeys(names))
+def names_at(source: str, numbers: set[int]) -> list[str]:
+    """Name the definitions at the top level that stand on these lines."""
+    tree, lines = _parsed(source)
+    names = dict.fromkeys(name for node in tree.body for name in _bound(node))
+    spans = {name: _find(tree, lines, name) for name in names}
+    return [x for x, (a, b) in spans.items() if not numbers.isdisjoint(range(a, b + 1))]
 
 
 @functools.lru_cache(maxsize=64)
@@ -74,28 +66,27 @@ def _parsed(source: str) -> tuple[ast.Module, list[str]]:
 
 
 def _find(tree: ast.Module, lines: list[str], name: str) -> Span:
+    documented = ast.get_docstring(tree) is not None
     if name == "imports":
-        body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
-        nodes = list(itertools.takewhile(_imports, body))
+        nodes = list(itertools.takewhile(_imports, tree.body[documented:]))
         if not nodes:
             raise NoDefinition("the file imports nothing")
         return _span(nodes[0], lines)[0], nodes[-1].end_lineno or 0
     if name == "docstring":
-        if ast.get_docstring(tree) is None:
+        if not documented:
             raise NoDefinition("the file has no docstring")
         return _span(tree.body[0], lines)
-    *parts, last = name.split(".")
-    if last == "class" and parts:
-        node = _path_to(tree, name, parts)[-1]
+    if name.endswith(".class"):
+        node = _path_to(tree, name.removesuffix(".class"))[-1]
         if isinstance(node, ast.ClassDef):
             return _span(node, lines)[0], _end_of_head(node)
-    return _span(_path_to(tree, name, name.split("."))[-1], lines)
+    return _span(_path_to(tree, name)[-1], lines)
 
 
-def _path_to(tree: ast.Module, name: str, parts: list[str]) -> list[ast.stmt]:
+def _path_to(tree: ast.Module, name: str) -> list[ast.stmt]:
     path: list[ast.stmt] = []
     body = tree.body
-    for part in parts:
+    for part in name.split("."):
         found = [node for node in body if part in _bound(node)]
         if not found:
             raise NoDefinition(f"`{name}` is not defined there; {_near(tree, name)}")
@@ -107,7 +98,11 @@ def _path_to(tree: ast.Module, name: str, parts: list[str]) -> list[ast.stmt]:
 
 def _near(tree: ast.Module, name: str) -> str:
     """Name what may have been meant, or else all that is there."""
-    known = _defined_names(tree)
+    known = [each for node in tree.body for each in _bound(node)]
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            known += [f"{node.name}.{x}" for inner in node.body for x in _bound(inner)]
+    known = list(dict.fromkeys(known))
     last = name.rpartition(".")[2]
     near = [each for each in known if each.rpartition(".")[2] == last]
     near += difflib.get_close_matches(name, known, n=3, cutoff=0.6)
@@ -116,26 +111,26 @@ def _near(tree: ast.Module, name: str) -> str:
     return f"what is: {', '.join(known) or 'nothing'}"
 
 
+def _decorators(node: ast.stmt) -> list[ast.expr]:
+    return list(getattr(node, "decorator_list", []))
+
+
 def _is_overload(node: ast.stmt) -> bool:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return any(ast.unparse(each).endswith("overload") for each in decorators)
+    return any(ast.unparse(x).endswith("overload") for x in _decorators(node))
 
 
 def _end_of_head(node: ast.ClassDef) -> int:
     """Return the last line above `forward`, or of `__init__` where there is none."""
-    names = [_bound(each) for each in node.body]
-    for i, each in enumerate(node.body):
-        if i and "forward" in names[i]:
-            return node.body[i - 1].end_lineno or 0
-        if "__init__" in names[i] and ["forward"] not in names:
-            return each.end_lineno or 0
-    return node.end_lineno or 0
+    ends = {name: each.end_lineno for each in node.body for name in _bound(each)}
+    above = itertools.takewhile(lambda each: "forward" not in _bound(each), node.body)
+    parts = list(above) if "forward" in ends else []
+    last = parts[-1].end_lineno if parts else ends.get("__init__")
+    return last or node.end_lineno or 0
 
 
 def _span(node: ast.stmt, lines: list[str]) -> Span:
     """Return the lines of a statement, its decorators and the comments right above."""
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    first = min([node.lineno, *(each.lineno for each in decorators)])
+    first = min([node.lineno, *(each.lineno for each in _decorators(node))])
     while first > 1 and lines[first - 2].lstrip().startswith("#"):
         first -= 1
     return first, node.end_lineno or 0
@@ -186,19 +181,14 @@ class DefinitionPreprocessor(SnippetPreprocessor):  # type: ignore[misc]
         except NoDefinition as error:
             raise NoDefinition(f"{self._path}: {error}") from None
         chosen: list[str] = []
-        for i, (first, last) in enumerate(spans):
-            if i:
-                chosen += _gap(lines, spans[i - 1][1], first)
-            chosen += self.dedent(lines[first - 1 : last])
+        end = len(lines)
+        for first, last in spans:
+            above = first - 1
+            while above > end and not lines[above - 1].strip():
+                above -= 1  # the blank lines between neighbours
+            chosen += [*lines[above : first - 1], *self.dedent(lines[first - 1 : last])]
+            end = last
         return chosen
-
-
-def _gap(lines: list[str], last: int, first: int) -> Iterable[str]:
-    """Return the blank lines above a definition."""
-    above = first - 1
-    while above > max(last, 1) and not lines[above - 1].strip():
-        above -= 1
-    return lines[above : first - 1] or lines[:0]
 
 
 class DefinitionExtension(SnippetExtension):  # type: ignore[misc]

@@ -10,10 +10,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
 from pathlib import Path
 
 from engine.copies.standalone import standalone_files
-from engine.definitions import NoDefinition, defined_names, find_spans
+from engine.definitions import NoDefinition, find_spans, names_at
 from engine.pages.blocks import PageError
 from engine.pages.reading import Page
 from engine.project import Project
@@ -45,6 +46,7 @@ def uses(project: Project, pages: list[Page], asked: str) -> list[str]:
         spans = find_spans(source, name) if name else [(1, source.count("\n") + 1)]
     except NoDefinition as error:
         raise ValueError(f"{file}: {error}") from None
+    code = "\n".join(source.split("\n")[spans[0][0] - 1 : spans[-1][1]])
     found = []
     for page in pages:
         for block in page.blocks:
@@ -56,34 +58,24 @@ def uses(project: Project, pages: list[Page], asked: str) -> list[str]:
             copies = standalone_files(page) if page.is_chapter else []
         except PageError:
             continue  # which the tests of the page tell
-        code = "\n".join(source.split("\n")[spans[0][0] - 1 : spans[-1][1]])
-        found += [
-            f"docs/downloads/{copy.name}"
-            for copy in copies
-            if path in copy.sources and (not name or _head(code) in copy.text)
-        ]
+        for copy in copies:
+            if path in copy.sources and (not name or _head(code) in copy.text):
+                found.append(f"docs/downloads/{copy.name}")
     return found
-
-
-def names_at(source: str, lines: set[int]) -> list[str]:
-    """Name the definitions that stand on these lines."""
-    names = [x for x in defined_names(source) if "." not in x]
-    spans = {name: find_spans(source, name)[0] for name in names}
-    return [x for x, (a, b) in spans.items() if not lines.isdisjoint(range(a, b + 1))]
 
 
 def _head(code: str) -> str:
     """Return the line that begins a definition."""
-    heads = re.findall(r"^(?:def|class|async def) .*|^\w+.* = .*", code, re.MULTILINE)
-    return str(heads[0]) if heads else code
+    head = re.search(r"^(?:def|class|async def) .*|^\w+.* = .*", code, re.MULTILINE)
+    return head[0] if head else code
 
 
-def serve(project: Project, page: Path) -> int:
+def serve(project: Project, page: Path) -> list[str]:
     """Serve one page, and build it again at each edit; a page takes seconds."""
-    print(f"http://127.0.0.1:8000{_address(project, page)}", flush=True)
-    command = [sys.executable, "-m", "mkdocs", "serve", "--livereload"]
-    done = subprocess.run(command, cwd=project.root, env=_only(page), check=False)
-    return done.returncode
+    below = project.page_url(page).partition("://")[2].partition("/")[2]
+    print(f"http://127.0.0.1:8000/{below}", flush=True)
+    code = _mkdocs(project, page, "serve", "--livereload")
+    return [f"{project.relative(page)}: MkDocs ended with {code}"] if code else []
 
 
 def look(project: Project, page: Path) -> list[str]:
@@ -96,45 +88,34 @@ def look(project: Project, page: Path) -> list[str]:
 
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     folder = project.root / ".cache" / "look"
-    site = folder / "site"
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir"]
-    command.append(str(site))
-    done = subprocess.run(command, cwd=project.root, env=_only(page), check=False)
-    if done.returncode:
+    if _mkdocs(project, page, "build", "--quiet", "--site-dir", str(folder / "site")):
         return [f"{project.relative(page)}: MkDocs could not build it"]
-    with _served(site) as address, sync_playwright() as playwright:
+    place = project.page_url(page).removeprefix(project.site_url)
+    with _served(folder / "site") as address, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
             executable_path=browser, args=["--no-sandbox", "--disable-gpu"]
         )
-        place = project.page_url(page).removeprefix(project.site_url)
-        for width in WIDTHS:
-            for scheme in SCHEMES:
-                context = chromium.new_context(
-                    viewport={"width": WIDTHS[width], "height": 900},
-                    color_scheme="dark" if scheme == "dark" else "light",
-                    bypass_csp=True,  # for the style below
+        for (name, width), scheme in product(WIDTHS.items(), SCHEMES):
+            tab = chromium.new_page(
+                viewport={"width": width, "height": 900},
+                color_scheme="dark" if scheme == "dark" else "light",
+                bypass_csp=True,  # for the style below
+            )
+            tab.goto(address + place, wait_until="networkidle")
+            # What is out of sight is not drawn before a reader comes near it.
+            tab.add_style_tag(content=_ALL)
+            tab.evaluate(_LOAD)
+            tab.wait_for_load_state("networkidle")
+            height = tab.evaluate("document.documentElement.scrollHeight")
+            for top, bottom, part in slices(height):
+                picture = folder / f"{page.stem}-{name}-{scheme}{part}.png"
+                tab.screenshot(
+                    path=picture,
+                    full_page=True,
+                    clip={"x": 0, "y": top, "width": width, "height": bottom - top},
                 )
-                tab = context.new_page()
-                tab.goto(address + place, wait_until="networkidle")
-                # What is out of sight is not drawn before a reader comes near it.
-                tab.add_style_tag(content=_ALL)
-                tab.evaluate(_LOAD)
-                tab.wait_for_load_state("networkidle")
-                height = tab.evaluate("document.documentElement.scrollHeight")
-                for top, bottom, part in slices(height):
-                    picture = folder / f"{page.stem}-{width}-{scheme}{part}.png"
-                    tab.screenshot(
-                        path=picture,
-                        full_page=True,
-                        clip={
-                            "x": 0,
-                            "y": top,
-                            "width": WIDTHS[width],
-                            "height": bottom - top,
-                        },
-                    )
-                    print(project.relative(picture), flush=True)
-                context.close()
+                print(project.relative(picture), flush=True)
+            tab.close()
         chromium.close()
     return []
 
@@ -146,21 +127,16 @@ def slices(height: int) -> Iterator[tuple[int, int, str]]:
         yield top, min(height, top + SLICE), part
 
 
-def _only(page: Path) -> dict[str, str]:
-    """Return an environment in which MkDocs builds one page."""
+def _mkdocs(project: Project, page: Path, *arguments: str) -> int:
+    """Run MkDocs on one page alone; return its exit code."""
     docs = str(Path(__file__).parents[1])  # where mkdocs.yml finds the engine
     paths = [docs, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {
-        **os.environ,
-        ONE_PAGE: str(page),
-        "PYTHONPATH": os.pathsep.join(paths),
-        "NO_MKDOCS_2_WARNING": "1",
-    }
-
-
-def _address(project: Project, page: Path) -> str:
-    """Return where MkDocs serves a page: below the path of the site's address."""
-    return "/" + project.page_url(page).partition("://")[2].partition("/")[2]
+    path = os.pathsep.join(paths)
+    own = {ONE_PAGE: str(page), "PYTHONPATH": path, "NO_MKDOCS_2_WARNING": "1"}
+    command = [sys.executable, "-m", "mkdocs", *arguments]
+    environment = {**os.environ, **own}
+    done = subprocess.run(command, cwd=project.root, env=environment, check=False)
+    return done.returncode
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -174,7 +150,5 @@ def _served(folder: Path) -> Iterator[str]:
     handler = functools.partial(_Quiet, directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/"
-        finally:
-            server.shutdown()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()

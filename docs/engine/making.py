@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from engine.pages.blocks import PageError
-from engine.pages.checking import project_problems
+from engine.pages.checking import count_line, project_problems
 from engine.pages.reading import Page
 from engine.project import Project
 from engine.run.cache import Cache, write
@@ -11,30 +11,40 @@ from engine.run.outputs import with_outputs
 
 # The folders in docs/ that hold nothing else, and what they hold.
 MADE = {"figures": ".svg", "notebooks": ".ipynb", "downloads": ".py"}
+Chosen = list[Path] | None  # pages; all of them, where it is None
 
 
-def generate(project: Project, chosen: list[Path] | None = None) -> list[str]:
+def generate(project: Project, chosen: Chosen = None) -> list[str]:
     """Run what is not fresh, write what it gives, and return what is wrong.
 
-    Args:
-        project: whose pages they are.
-        chosen: pages; without it all, and files that no page makes are removed.
+    Where all pages are asked for, files that no page makes any more are removed.
     """
+    from engine.run.working import run_pages
+
     pages, problems = read_pages(project, chosen or project.pages)
     problems += project_problems(project, pages)
     cache = Cache(project)
-    stale = [page for page in pages if not cache.is_fresh(page)]
-    if stale:
-        problems += _run(project, stale, cache)
+    for page, outcome in run_pages(project, _stale(cache, pages)):
+        if page.has_python:
+            name = project.relative(page.path)
+            how = "" if outcome.ran else ", not run again"
+            print(f"made {name}: {outcome.seconds:.1f} s{how}", flush=True)
+        problems += outcome.problems
+        if not outcome.problems:
+            for file, text in outcome.products.items():
+                write(project.root / file, text)
+            cache.store(page, outcome.inputs, outcome.products)
     if len(pages) == len(project.pages):
-        made = (cache.products(page) for page in pages)
-        _remove_orphans(project, set().union(*made))
+        wanted = set().union(*(cache.products(page) for page in pages))
+        for folder, suffix in MADE.items():
+            for path in (project.docs / folder).glob(f"*{suffix}"):
+                if project.relative(path) not in wanted:
+                    path.unlink()
     return problems
 
 
-def check(project: Project, chosen: list[Path] | None = None) -> list[str]:
+def check(project: Project, chosen: Chosen = None) -> list[str]:
     """Run pages, fresh or not, write nothing, and return what is wrong."""
-    from engine.pages.checking import count_line
     from engine.run.working import run_pages
 
     pages, problems = read_pages(project, chosen or project.pages)
@@ -49,7 +59,7 @@ def check(project: Project, chosen: list[Path] | None = None) -> list[str]:
     return problems
 
 
-def list_figures(project: Project, chosen: list[Path] | None = None) -> list[str]:
+def list_figures(project: Project, chosen: Chosen = None) -> list[str]:
     """Say of each figure how large it is, and what it lacks; return what went wrong."""
     from engine.run.working import run_pages
 
@@ -61,7 +71,7 @@ def list_figures(project: Project, chosen: list[Path] | None = None) -> list[str
     return problems
 
 
-def rewrite_outputs(project: Project, chosen: list[Path] | None = None) -> list[str]:
+def rewrite_outputs(project: Project, chosen: Chosen = None) -> list[str]:
     """Run the pages that changed, mend their stale outputs; return what went wrong.
 
     A page with a block that fails stays as it is.
@@ -69,10 +79,7 @@ def rewrite_outputs(project: Project, chosen: list[Path] | None = None) -> list[
     from engine.run.working import run_pages
 
     pages, problems = read_pages(project, chosen or project.pages)
-    cache = Cache(project)
-    for page, outcome in run_pages(
-        project, [page for page in pages if not cache.is_fresh(page)]
-    ):
+    for page, outcome in run_pages(project, _stale(Cache(project), pages)):
         if outcome.failed:
             problems += outcome.problems
             continue
@@ -86,16 +93,16 @@ def rewrite_outputs(project: Project, chosen: list[Path] | None = None) -> list[
     return problems
 
 
-def write_downloads(project: Project, chosen: list[Path] | None = None) -> list[str]:
+def write_downloads(project: Project, chosen: Chosen = None) -> list[str]:
     """Write the one-file code of each chapter, and run no page."""
     from engine.copies.standalone import standalone_files
 
     pages, problems = read_pages(project, chosen or project.pages)
-    written = set()
+    folder, written = project.docs / "downloads", set()
     for page in pages:
         try:
             for file in standalone_files(page) if page.is_chapter else []:
-                path = project.docs / "downloads" / file.name
+                path = folder / file.name
                 write(path, file.text)
                 written.add(path)
                 lines = file.text.count("\n")
@@ -103,20 +110,18 @@ def write_downloads(project: Project, chosen: list[Path] | None = None) -> list[
         except PageError as error:
             problems.append(project.tidy(str(error)))
     if not chosen and not problems:
-        for path in (project.docs / "downloads").glob("*.py"):
-            if path not in written:
-                path.unlink()
+        for path in set(folder.glob("*.py")) - written:
+            path.unlink()
     return problems
 
 
-def run_alone(project: Project, chosen: list[Path] | None = None) -> list[str]:
+def run_alone(project: Project, chosen: Chosen = None) -> list[str]:
     """Run notebooks and downloads where the package is not; return what is wrong."""
     from engine.copies.alone import problem_of
 
     problems = generate(project, chosen)
-    cache = Cache(project)
     for page in read_pages(project, chosen or project.pages)[0]:
-        for name in sorted(cache.products(page)):
+        for name in sorted(Cache(project).products(page)):
             if name.endswith((".ipynb", ".py")):
                 print(f"running {name}", flush=True)
                 problem = problem_of(project.package, project.root / name)
@@ -135,26 +140,5 @@ def read_pages(project: Project, paths: list[Path]) -> tuple[list[Page], list[st
     return pages, problems
 
 
-def _run(project: Project, pages: list[Page], cache: Cache) -> list[str]:
-    from engine.run.working import run_pages
-
-    problems = []
-    for page, outcome in run_pages(project, pages):
-        if page.has_python:
-            name = project.relative(page.path)
-            how = "" if outcome.ran else ", not run again"
-            print(f"made {name}: {outcome.seconds:.1f} s{how}", flush=True)
-        problems += outcome.problems
-        if not outcome.problems:
-            for file, text in outcome.products.items():
-                write(project.root / file, text)
-            cache.store(page, outcome.inputs, outcome.products)
-    return problems
-
-
-def _remove_orphans(project: Project, wanted: set[str]) -> None:
-    """Remove what pages made that are gone, or that make it no more."""
-    for folder, suffix in MADE.items():
-        for path in (project.docs / folder).glob(f"*{suffix}"):
-            if project.relative(path) not in wanted:
-                path.unlink()
+def _stale(cache: Cache, pages: list[Page]) -> list[Page]:
+    return [page for page in pages if not cache.is_fresh(page)]

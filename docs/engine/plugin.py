@@ -29,6 +29,7 @@ from engine.pages.checking import (
     text_problems,
     unseen_code,
 )
+from engine.pages.numbers import number_problems
 from engine.pages.reading import Page, Rendered, render
 from engine.project import Project
 from engine.run.compiling import BlockFailed
@@ -130,6 +131,7 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
         yield self._test("figures", figures)
         if self.page.is_chapter:
             yield self._test("sections", sections)
+            yield self._test("numbers in the text", numbers)
             yield self._test("one file alone", one_file_alone)
 
     @functools.cached_property
@@ -238,6 +240,11 @@ def header_and_text(item: PageItem) -> list[str]:
 def sections(item: PageItem) -> list[str]:
     """Find the parts of a chapter in their order."""
     return section_problems(item.parent.page, item.parent.rendered)
+
+
+def numbers(item: PageItem) -> list[str]:
+    """Find for each number in the prose what holds it."""
+    return number_problems(item.parent.page)
 
 
 def one_file_alone(item: PageItem) -> list[str]:

@@ -76,17 +76,8 @@ class Project:
         """The Markdown files that the site shows."""
         excluded = (self.config.get("exclude_docs") or "").splitlines()
         spec = pathspec.GitIgnoreSpec.from_lines([*_NEVER_SHOWN, *excluded])
-        shown = []
-        for folder, below, files in os.walk(self.docs):
-            inside = Path(folder).relative_to(self.docs)
-            names = [(inside / name).as_posix() for name in files]
-            shown += [name for name in names if not spec.match_file(name)]
-            below[:] = [
-                name
-                for name in below  # some hold thousands of files
-                if not spec.match_file((inside / name).as_posix() + "/")
-            ]
-        return [self.docs / name for name in sorted(shown) if name.endswith(".md")]
+        found = sorted(self.docs.rglob("*.md"))
+        return [x for x in found if not spec.match_file(x.relative_to(self.docs))]
 
     @functools.cached_property
     def pages(self) -> list[Path]:
@@ -94,9 +85,8 @@ class Project:
         others = (self.root / name for name in OTHER_PAGES)
         return [*self.site_pages, *(path for path in others if path.is_file())]
 
-    def relative(self, path: Path | str) -> str:
+    def relative(self, path: Path) -> str:
         """Return a path as it reads from the root, or as it is if it lies outside."""
-        path = Path(path)
         inside = path.is_relative_to(self.root)
         return path.relative_to(self.root).as_posix() if inside else str(path)
 

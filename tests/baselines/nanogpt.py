@@ -23,11 +23,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.files import write_json
-from tformer.runs.evaluations import save_evaluation
+from tformer.runs.batches import windows_in_order
+from tformer.runs.evaluation import describe_machine, save_evaluation
 from tformer.runs.folder import RunFolder
-from tformer.runs.machine import describe_machine
 from tformer.runs.metrics import Metrics
-from tformer.runs.own_files import windows_in_order
 from tformer.runs.settings import RunSettings
 from tformer.runs.trained import load_trained
 

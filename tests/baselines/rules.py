@@ -21,9 +21,8 @@ from dateutil import parser as dateutil_parser
 
 from tformer.data.pairs import read_pairs
 from tformer.files import write_json
-from tformer.runs.evaluations import save_evaluation
+from tformer.runs.evaluation import describe_machine, save_evaluation
 from tformer.runs.folder import RunFolder
-from tformer.runs.machine import describe_machine
 from tformer.runs.settings import RunSettings
 from tformer.tasks import TASKS
 from tformer.tasks.harder_dates import HARDER_SPLITS

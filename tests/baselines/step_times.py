@@ -17,10 +17,10 @@ from pathlib import Path
 
 import torch
 
-from tformer.runs.build import build_model, build_optimizer
 from tformer.runs.data import run_data
-from tformer.runs.evaluations import save_evaluation
+from tformer.runs.evaluation import save_evaluation
 from tformer.runs.folder import RunFolder
+from tformer.runs.model import build_model, build_optimizer
 from tformer.training.loop import train_step
 
 CPU = torch.device("cpu")

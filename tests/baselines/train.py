@@ -16,12 +16,11 @@ from models import BASELINES, greedy
 from tformer.files import write_json
 from tformer.generate.evaluating import evaluating
 from tformer.generate.translate import translate_to_ids
-from tformer.runs.build import build_optimizer, build_schedule
 from tformer.runs.data import run_data
-from tformer.runs.evaluations import save_evaluation
+from tformer.runs.evaluation import describe_machine, save_evaluation
 from tformer.runs.folder import RunFolder
-from tformer.runs.machine import describe_machine
 from tformer.runs.metrics import Metrics
+from tformer.runs.model import build_optimizer, build_schedule
 from tformer.runs.settings import RunSettings
 from tformer.tasks import TASKS
 from tformer.tasks.harder_dates import HARDER_SPLITS

@@ -13,7 +13,7 @@ import torch
 
 from benchmarks.measuring import measure, ratios
 from benchmarks.workload import Workload, key
-from tformer.runs.machine import describe_machine
+from tformer.runs.evaluation import describe_machine
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("torch", "numpy", "transformers", "x-transformers")

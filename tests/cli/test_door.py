@@ -152,7 +152,7 @@ def test_the_traceback_can_be_asked_for(monkeypatch, error):
         ["translate", "dates", "x", "--beams", 10**20],
         ["evaluate", "dates", "--count", 10**20],
         ["generate", "GPT", "--count", 10**20],
-        ["generate", "GPT", "--tokens", 10**20],
+        ["generate", "GPT", "--max-new-tokens", 10**20],
         ["generate", "GPT", "--top-k", -1],
     ],
 )
@@ -182,7 +182,15 @@ def test_more_pieces_than_there_could_be(tformer, small, runs, tmp_path):
 
 
 def test_many_texts_are_written_in_batches(tformer, runs, monkeypatch):
-    words = ["generate", runs["gpt"], "--tokens", 3, "--prompt", "be", "--count"]
+    words = [
+        "generate",
+        runs["gpt"],
+        "--max-new-tokens",
+        3,
+        "--prompt",
+        "be",
+        "--count",
+    ]
     few = tformer(*words, 3).out
     assert tformer(*words, 3).out == few
     monkeypatch.setattr("tformer.cli.generate.SIDE_BY_SIDE", 3)

@@ -38,7 +38,7 @@ SMALL = {
     "train": "--d-model 8 --num-heads 2 --num-layers 1 --batch-size 3 --steps 2 "
     "--examples 20 --evaluate-examples 2 --test-examples 2 --warmup-steps 0 --quiet "
     "--threads 1",
-    "generate": "--tokens 3",
+    "generate": "--max-new-tokens 3",
 }
 FLAGS = {"quiet", "as_json", "bias", "norm_first", "compile", "help"}
 # What goes well, if nothing odd is added to it.
@@ -164,7 +164,7 @@ ODD = [None, True, -1, 0, 1, 2, 1.5, float("nan"), 1e999, 10**22, "", "x", "\ud8
 ODD += [[], {}, [[]], {"x": 1}, ["x"], [5], "☃", "9" * 20]
 ASKED = {
     "reverse": ["translate", "reverse", "abc"],
-    "gpt": ["generate", "gpt", "--tokens", "3"],
+    "gpt": ["generate", "gpt", "--max-new-tokens", "3"],
     "bert": ["attend", "bert", "be", "-o", "a.svg"],
     "bpe": ["evaluate", "bpe", "text.txt"],
     "pairs": ["evaluate", "pairs", "sources.txt", "targets.txt"],

@@ -7,8 +7,7 @@ import shutil
 import pytest
 import torch.distributed as dist
 
-from small_run import forget_settings
-from tformer.runs import own_files
+from tformer.runs import data
 from tformer.runs.folder import RunFolder
 from tformer.runs.settings import RunSettings
 
@@ -43,7 +42,7 @@ class TestPeers:
         assert tformer("translate", runs["reverse"], "abc").code == 0
 
     def test_generate(self, tformer, runs):
-        assert tformer("generate", runs["gpt"], "--tokens", 3).code == 0
+        assert tformer("generate", runs["gpt"], "--max-new-tokens", 3).code == 0
 
     def test_evaluate(self, tformer, runs):
         assert tformer("evaluate", runs["reverse"], "--count", 3).code == 0
@@ -77,14 +76,14 @@ class TestTrain:
     def test_nobody_comes_in_while_the_data_are_read(
         self, tformer, small, runs, tmp_path, monkeypatch
     ):
-        out, write, said = tmp_path / "run", own_files.write_token_stream, []
+        out, write, said = tmp_path / "run", data.write_token_stream, []
 
         def write_and_try(*arguments):
-            monkeypatch.setattr(own_files, "write_token_stream", write)
+            monkeypatch.setattr(data, "write_token_stream", write)
             said.append(tformer("train", "--resume", out))
             return write(*arguments)
 
-        monkeypatch.setattr(own_files, "write_token_stream", write_and_try)
+        monkeypatch.setattr(data, "write_token_stream", write_and_try)
         words = ["text", runs["text"], *small(max_len=17), "-o", out, "--quiet"]
         assert tformer("train", *words).code == 0
         assert said[0].code == 1
@@ -157,11 +156,3 @@ class TestFiles:
         for words in (["info", copied], ["train", "--resume", copied]):
             said = tformer(*words)
             assert (said.code, message in said.err) == (1, True)
-
-    def test_more_layers_than_the_checkpoint_has(self, tformer, copied):
-        config = copied / "config.json"
-        values = json.loads(config.read_text())
-        config.write_text(json.dumps({**values, "num_layers": 10**7}))
-        forget_settings(copied)
-        said = tformer("train", "--resume", copied)
-        assert "too few for num_layers (10000000)" in said.err

@@ -2,12 +2,15 @@
 
 import io
 import json
+import shutil
 import sys
 from unittest.mock import Mock
 
 import pytest
 
 from tformer.generate.translate import translate
+from tformer.runs.folder import RunFolder
+from tformer.runs.settings import RunSettings
 from tformer.training.checkpoint import load_checkpoint
 
 
@@ -144,7 +147,7 @@ def test_evaluate_pairs_prints_bleu_with_its_signature(tformer, runs):
 
 
 def test_generate_goes_on_and_repeats_itself(tformer, runs):
-    words = ["generate", runs["gpt"], "--prompt", "To be", "--tokens", 30]
+    words = ["generate", runs["gpt"], "--prompt", "To be", "--max-new-tokens", 30]
     texts, again = (
         [tformer(*words, "--seed", seed).out for seed in range(4)] for _ in range(2)
     )
@@ -206,11 +209,8 @@ def test_info_tells_the_memory_of_the_cache(tformer, runs):
     line = f"{17 * gpt:,} bytes for 17 tokens {each}"
     assert told(runs["gpt"]) == told(runs["gpt"] / "model.safetensors") == [line]
     today = 2 * 1 * 1 * 4 * 4
-    lines = [  # its window is 6: there is room for 12
-        f"{12 * today:,} bytes for 17 tokens (float32); a further token takes 0",
-        f"{17 * 2 * (4 + 4):,} bytes: a QuantizedCache a layer",
-    ]
-    assert told(runs["today"]) == lines
+    line = f"{12 * today:,} bytes for 17 tokens (float32); a further token takes 0"
+    assert told(runs["today"]) == [line]  # its window is 6: there is room for 12
     line = f"{82 * gpt:,} bytes for a source and a target of 41 tokens each {each}"
     assert told(runs["pairs"]) == [line]
     assert told(runs["bert"]) == []
@@ -256,15 +256,30 @@ def test_mistakes_are_named(tformer, runs, tmp_path, monkeypatch, words, code, m
     assert said.code == code
 
 
-def test_an_unfinished_run_says_how_to_go_on(tformer, runs, tmp_path):
-    run = tmp_path / "run"
-    (run / "checkpoints/step-00000006").mkdir(parents=True)
-    (run / "config.json").write_bytes((runs["reverse"] / "config.json").read_bytes())
+def test_an_unfinished_run_is_asked_by_its_newest_checkpoint(tformer, runs, tmp_path):
+    run, words = tmp_path / "run", ["--prompt", "To be", "--max-new-tokens", 20]
+    for name in ("gpt", "bert"):
+        shutil.copytree(runs[name], run)
+        for file in ("model.safetensors", "model.json", "result.json"):
+            (run / file).unlink()
+        newest = f"{run} is not finished: this is its newest checkpoint, step-00000021"
+        with pytest.warns(UserWarning, match=newest):
+            said = tformer("evaluate", run, runs["text"])
+        assert said.code == 0
+        assert said.out == tformer("evaluate", runs[name], runs["text"]).out
+        if name == "gpt":
+            whole = tformer("generate", runs[name], *words)
+            with pytest.warns(UserWarning, match="newest checkpoint"):
+                assert tformer("generate", run, *words).out == whole.out
+        assert "not finished" in tformer("info", run).out
+        with pytest.warns(UserWarning, match="newest checkpoint"):
+            said = tformer("evaluate", run, runs["text"], "--save", "early")
+        assert (said.code, "is not finished: --save is for" in said.err) == (1, True)
+        shutil.rmtree(run)
+    RunFolder.create(run, RunSettings.of("copy")).unlock()
     said = tformer("translate", run, "abc")
-    assert said.code == 1
-    assert "newest checkpoint is step-00000006" in said.err
-    assert f"tformer train --resume {run}" in said.err
-    assert "not finished" in tformer("info", run).out
+    assert (said.code, said.out) == (1, "")
+    assert "is not finished, and has no checkpoint: go on with" in said.err
 
 
 def test_help_teaches(tformer):

@@ -1,20 +1,22 @@
 """The parts of a language model, named on the command line."""
 
+import dataclasses
 import json
 import shutil
 
 import pytest
 import torch
 
+from tformer.files import SEAL, sealed
 from tformer.models.attention_parts import LatentParts
 from tformer.models.causal_config import Parts
 from tformer.models.causal_lm import CausalLM
 from tformer.models.expert_parts import ExpertParts
 from tformer.models.gpt import GPT
 from tformer.nn.experts import active_parameters
-from tformer.runs.build import build_model
 from tformer.runs.folder import RunFolder
-from tformer.runs.parts import OF_GPT, parts_of
+from tformer.runs.model import build_model
+from tformer.models.families.custom import PARTS
 from tformer.runs.settings import RunSettings
 from tformer.training.checkpoint import load_checkpoint
 
@@ -36,10 +38,7 @@ def test_a_run_with_parts(runs):
     assert (c.num_kv_heads, c.num_heads, c.d_ff, c.eps) == (1, 2, 14, 1e-5)
     config = json.loads((runs["today"] / "config.json").read_text())
     assert config["model"] == "causal-lm"
-    assert config["softcap"] == 20.0
-    assert RunFolder(runs["today"]).settings() == RunSettings.from_json(
-        {**config, "softcap": 20}
-    )
+    assert config["parts"]["softcap"] == 20.0
 
 
 def test_info_shows_the_parts(tformer, runs):
@@ -61,11 +60,11 @@ def test_info_shows_the_parts(tformer, runs):
     }.items():
         assert shown[name] == value, name
     others = tformer("info", runs["gpt"]).out
-    assert not {name.replace("_", "-") for name in OF_GPT} & {*others.split()}
+    assert not {name.replace("_", "-") for name in PARTS} & {*others.split()}
 
 
 def test_all_commands_take_it(tformer, runs, tmp_path):
-    words = ["--prompt", "To be", "--tokens", 40, "--count", 30]
+    words = ["--prompt", "To be", "--max-new-tokens", 40, "--count", 30]
     said = tformer("generate", runs["today"], *words)
     assert said.code == 0
     texts = said.out.partition("--- 1\n")[2].split("\n--- ")
@@ -79,9 +78,15 @@ def test_all_commands_take_it(tformer, runs, tmp_path):
 
 
 def test_it_goes_on_bit_for_bit(tformer, runs, tmp_path):
-    """From its checkpoint, half-way: the same model as without a stop."""
+    """From a checkpoint of an older version, half-way: the same model as whole."""
     copy = tmp_path / "run"
     shutil.copytree(runs["today"], copy)
+    flat = RunFolder(copy).settings().flat()  # as older versions wrote settings
+    (copy / "config.json").write_text(json.dumps(flat))
+    for file in copy.glob("checkpoints/*/state.json"):
+        facts = {**json.loads(file.read_text()), "settings": flat}
+        del facts[SEAL]
+        file.write_text(json.dumps(sealed(facts)))
     (copy / "result.json").unlink()
     whole = (copy / "model.safetensors").read_bytes()
     (copy / "model.safetensors").unlink()
@@ -128,7 +133,9 @@ def test_a_run_with_experts(tformer, small, runs, tmp_path):
         assert line in shown
     said = tformer("info", run / "model.safetensors").out
     assert f"{whole:,} parameters, of which a token uses {active:,}\n" in said
-    assert tformer("generate", run, "--prompt", "To be", "--tokens", 40).code == 0
+    assert (
+        tformer("generate", run, "--prompt", "To be", "--max-new-tokens", 40).code == 0
+    )
     weights = (run / "model.safetensors").read_bytes()
     for name in ("result.json", "model.safetensors", "model.json"):
         (run / name).unlink()
@@ -150,7 +157,9 @@ def test_a_run_with_latent_attention(tformer, small, runs, tmp_path):
     assert ["kv-rank", "5"] in [
         x.split() for x in tformer("info", run).out.splitlines()
     ]
-    assert tformer("generate", run, "--prompt", "To be", "--tokens", 40).code == 0
+    assert (
+        tformer("generate", run, "--prompt", "To be", "--max-new-tokens", 40).code == 0
+    )
     out = tmp_path / "a.svg"
     assert tformer("attend", run, "To be", "-o", out).code == 0
 
@@ -171,7 +180,7 @@ def test_positions_in_the_scores(tformer, small, runs, tmp_path, kind):
     assert type(relative).__name__ == {"alibi": "ALiBi", "t5": "RelativeBias"}[kind]
     if kind == "t5":
         assert relative.table[:16].any(dim=1).all()
-    said = tformer("generate", run, "--prompt", "To be", "--tokens", 40)
+    said = tformer("generate", run, "--prompt", "To be", "--max-new-tokens", 40)
     assert said.code == 0
 
 
@@ -232,59 +241,52 @@ def test_parts_are_of_language_models(tformer, tmp_path):
     assert said.code == 2
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        {"positions": "none"},
-        {"norm": "rms"},
-        {"qk_norm": False},
-        {"window": 5},
-        {"model": "causal-lm"},
-    ],
-)
-def test_the_other_parts_are_those_of_gpt(part):
+@pytest.mark.parametrize("part", [{"positions": "none"}, {"qk_norm": False}])
+def test_who_names_a_part_gets_a_model_of_parts(part):
     settings = RunSettings.of("text", files=("a",), **part)
     assert settings.model == "causal-lm"
-    for name, value in (OF_GPT | part).items():
-        assert getattr(settings, name) == value
+    defaults = {name: part.default for name, part in PARTS.items()}
+    assert settings.flat().items() >= (defaults | part).items()
+    assert RunSettings.of("text", files=("a",)).model == "gpt"
 
 
 def test_as_gpt_it_has_the_parts_of_gpt():
     settings = RunSettings.of("text", files=("a",), model="causal-lm")
-    gpts = Parts(positions="learned", norm="layer", feed_forward="gelu_tanh")
-    assert parts_of(settings) == gpts
     sizes = {"vocab_size": 13, "pad_id": 0}
     gpt = build_model(RunSettings.of("text", files=("a",)), **sizes)
     ours = build_model(settings, **sizes)
+    gpts = Parts(positions="learned", norm="layer", feed_forward="gelu_tanh")
+    assert ours.config.parts == gpts
     assert isinstance(gpt, GPT)
     shapes = [sorted(p.shape for p in model.parameters()) for model in (gpt, ours)]
     assert shapes[0] == shapes[1]
     assert ours.config.eps == gpt.config.eps
 
 
-def test_without_parts_it_is_a_gpt():
-    settings = RunSettings.of("text", files=("a",))
-    assert settings.model == "gpt"
-    assert settings.positions is None
-
-
 def test_an_old_run_still_opens(runs, tmp_path):
-    copy = tmp_path / "run"
-    shutil.copytree(runs["gpt"], copy)
-    config = json.loads((copy / "config.json").read_text())
-    for name in OF_GPT:
-        del config[name]
-    assert RunSettings.from_json(config).model == "gpt"
-    assert isinstance(load_checkpoint(copy / "model.safetensors").model, GPT)
+    """Older settings had the parts beside the others, and none of those since."""
+    for name in ("gpt", "today"):
+        settings = RunFolder(runs[name]).settings()
+        flat = {**dict.fromkeys(PARTS), "qk_norm": False, "sinks": False}
+        old = json.loads(json.dumps({**flat, **settings.flat()}))
+        assert RunSettings.from_json(old) == settings
+        del old["optimizer"]
+        assert RunSettings.from_json(old) == settings
 
 
 def test_types_in_json():
-    settings = RunSettings.of("text", files=("a",), softcap=20.0)
-    values = {name: getattr(settings, name) for name in vars(settings)}
-    assert RunSettings.from_json(values | {"softcap": 20}) == settings
+    settings = RunSettings.of("text", files=("a",), softcap=20)
+    assert settings.parts == {"softcap": 20.0}
+    values = json.loads(json.dumps(dataclasses.asdict(settings)))
+    assert RunSettings.from_json(values) == settings
     for name, wrong in (
         *(("softcap", "20"), ("softcap", True), ("window", 2.5), ("norm", 3)),
         *(("qk_norm", 1), ("sinks", "no")),
     ):
-        with pytest.raises(ValueError, match=f"{name} .* must be of type"):
-            RunSettings.from_json(values | {name: wrong})
+        for odd in (values | {name: wrong}, values | {"parts": {name: wrong}}):
+            with pytest.raises(ValueError, match=f"{name} .* must be of type"):
+                RunSettings.from_json(odd)
+    with pytest.raises(ValueError, match="there is no part 'colour'"):
+        RunSettings.from_json(values | {"parts": {"colour": "red"}})
+    with pytest.raises(ValueError, match=r"parts \(5\) must be an object"):
+        RunSettings.from_json(values | {"parts": 5})

@@ -9,9 +9,17 @@ from PIL import Image
 
 from engine.run import fonts
 from engine.run.style import COLOURS, schemed
-from engine.site import drawing
-from engine.site.cards import opening_figure, plain, tags
-from engine.site.drawing import HEIGHT, WIDTH, Card, as_svg, drawn, lines_of
+from engine.site import cards
+from engine.site.cards import (
+    HEIGHT,
+    WIDTH,
+    Card,
+    as_svg,
+    drawn,
+    lines_of,
+    opening_figure,
+)
+from engine.site.lists import plain
 from small_project import Write, run
 
 pytestmark = pytest.mark.skipif(
@@ -80,10 +88,10 @@ def test_a_card_is_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_lines_are_no_wider_than_their_column() -> None:
     words = "how does a model that sees a set learn the order of all its words"
-    lines = lines_of(words, drawing._SANS, 31, 300)
+    lines = lines_of(words, cards._SANS, 31, 300)
     assert " ".join(lines) == words
     assert len(lines) > 2
-    assert all(drawing._font(drawing._SANS, 31).getlength(x) <= 300 for x in lines)
+    assert all(cards._font(cards._SANS, 31).getlength(x) <= 300 for x in lines)
 
 
 def test_the_first_figure_of_a_page_is_its_opening(write: Write) -> None:
@@ -98,10 +106,3 @@ def test_the_first_figure_of_a_page_is_its_opening(write: Write) -> None:
     (page.project.docs / "figures/b-1.svg").write_text("<svg/>", "utf-8")
     assert opening_figure(page.project, page.text) == "<svg/>"
     assert plain(page.title) == "A b c"
-
-
-def test_what_a_head_says_is_escaped() -> None:
-    said = {"text": "d & e", "url": "u", "image": "i", "kind": "k", "site": "s"}
-    lines = tags(title='a "b" <c>', **said)
-    assert '<meta property="og:title" content="a &quot;b&quot; &lt;c&gt;">' in lines
-    assert '<meta name="twitter:card" content="summary_large_image">' in lines

@@ -6,7 +6,7 @@ import textwrap
 import markdown
 import pytest
 
-from engine.definitions import NoDefinition, defined_names, find_nodes, find_spans
+from engine.definitions import NoDefinition, find_nodes, find_spans, names_at
 from engine.pages.blocks import PageError
 from engine.pages.reading import snippet_options
 from engine.project import Project
@@ -134,11 +134,10 @@ def test_a_file_without_them_says_so(name: str, says: str) -> None:
 
 
 def test_names_and_nodes() -> None:
-    assert defined_names(SOURCE)[:4] == ["SIZE", "a", "b", "LATE"]
-    assert [type(node).__name__ for node in find_nodes(SOURCE, "Square.forward")] == [
-        "ClassDef",
-        "FunctionDef",
-    ]
+    first = SOURCE.split("\n").index("# How large.") + 1
+    assert names_at(SOURCE, {first, first + 3}) == ["SIZE", "a", "b"]
+    nodes = find_nodes(SOURCE, "Square.forward")
+    assert [type(x).__name__ for x in nodes] == ["ClassDef", "FunctionDef"]
 
 
 def test_neighbours_keep_the_blank_lines_of_the_file(write: Write) -> None:

@@ -73,52 +73,34 @@ def test_lists_follow_the_navigation(book: Project) -> None:
     assert list_problems(book) == []
 
 
+SCALE, SHIFT = "docs/chapters/scale.md", "docs/chapters/shift.md"
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
+        ("README.md", "| shifts", "| shift", "README.md:3: `make lists` writes this"),
+        ("README.md", "\n\nThe", "\n| x | y | z |\n\nThe", "README.md:3: `make li"),
+        ("README.md", "| shifts |", "shifts |", "README.md:3: `make lists` writes"),
         (
-            "README.md",
-            "| shifts",
-            "| shift",
-            "README.md:6: `make lists` writes here: |",
+            *(SCALE, "(shift.md)", "(scale.md)"),
+            f"{SCALE}:12: the chapter needs one line `Next: [The shift](shift.md)`",
         ),
         (
-            "README.md",
-            "\n\nThe",
-            "\n| x | y | z |\n\nThe",
-            "README.md:7: `make lists` r",
-        ),
-        ("README.md", "| shifts |", "shifts |", "README.md:6: `make lists` writes"),
-        (
-            "docs/chapters/scale.md",
-            "(shift.md)",
-            "(scale.md)",
-            "docs/chapters/scale.md:12: the chapter needs one line "
-            "`Next: [The shift](shift.md)`",
+            *(SCALE, "Next: [the shift](shift.md), which shifts.", ""),
+            f"{SCALE}:13: the chapter needs one line `Next:",
         ),
         (
-            "docs/chapters/scale.md",
-            "Next: [the shift](shift.md), which shifts.",
-            "",
-            "docs/chapters/scale.md:13: the chapter needs one line `Next:",
+            *(SHIFT, "concept: shifts\n", ""),
+            f"{SHIFT}:1: the front matter says no `concept:`",
         ),
         (
-            "docs/chapters/shift.md",
-            "concept: shifts\n",
-            "",
-            "docs/chapters/shift.md:1: the front matter says no `concept:`",
+            *(SCALE, "[the shift]", "[the shirt]"),
+            f"{SCALE}:12: `make lists` writes here: Next: [The shift](",
         ),
         (
-            "docs/chapters/scale.md",
-            "[the shift]",
-            "[the shirt]",
-            "docs/chapters/scale.md:12: `make lists` writes here: Next: [The shift](",
-        ),
-        (
-            "docs/chapters/scale.md",
-            "builds_on: []",
-            "builds_on: [shift.md]",
-            "docs/chapters/scale.md:1: builds on shift.md, which mkdocs.yml puts after",
+            *(SCALE, "builds_on: []", "builds_on: [shift.md]"),
+            f"{SCALE}:1: builds on shift.md, which mkdocs.yml puts after",
         ),
     ],
 )

@@ -10,35 +10,10 @@ from engine.definitions import NoDefinition
 from engine.pages.reading import Page, render
 from engine.project import ENGINE, Project
 from engine.run import style
-from engine.site.live import models, quoted, with_pieces
-from engine.site.policy import with_policy
+from engine.site.live import models, quoted
 
 ROOT = ENGINE.parents[1]
 LIVE = ROOT / "docs" / "live"
-PAGE = '<head>\n<meta charset="utf-8"></head><body>{}</body>'
-PIECE = '<figure class="live" data-live="masks"></figure>'
-
-
-@pytest.mark.parametrize(
-    ("url", "folder"),
-    [("", "live/"), ("live/", ""), ("chapters/masks/", "../../live/")],
-)
-def test_a_page_with_a_piece_loads_one_module(url: str, folder: str) -> None:
-    html = with_pieces(PAGE.format(PIECE), url)
-    found = re.findall(r'(?:href|src)="([^"]*)"', html.partition("</head>")[0])
-    assert found == [f"{folder}load.js"]
-    assert '<script defer type="module" src=' in html
-
-
-def test_the_policy_lets_the_module_run_and_gets_no_hash_for_it() -> None:
-    html = with_policy(with_pieces(PAGE.format(PIECE), "live/"))
-    assert "script-src 'self';" in html
-    assert "sha256" not in html
-
-
-def test_other_pages_stay_as_they_are() -> None:
-    html = PAGE.format("<p>The attribute data-live names a piece.</p>")
-    assert with_pieces(html, "chapters/masks/") == html
 
 
 @pytest.fixture

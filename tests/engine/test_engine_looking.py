@@ -52,7 +52,8 @@ def test_what_is_not_there_is_told(
     says: str,
 ) -> None:
     monkeypatch.chdir(project.root)
-    assert main(["uses", asked]) == 1
+    with pytest.raises(SystemExit, match="2"):
+        main(["uses", asked])
     assert says in capsys.readouterr().err
     assert main(["uses", "tiny/stored.py"]) == 0
     assert capsys.readouterr().out == "no page shows tiny/stored.py\n"

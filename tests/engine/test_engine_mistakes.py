@@ -14,6 +14,11 @@ UNSEEDED = "import random\n\nprint(random.random())\nprint(scale(values, 2.0))"
 ALT = "![A line that rises from 0.25 to 0.5]"
 FIGURE = "../figures/scale-line.svg"
 MISTAKES: dict[str, tuple[str, str, str]] = {  # what is changed, to what, and what says
+    "a number from nowhere": (
+        "Why divide?",
+        "Why divide by 77.5?",
+        "'77.5' is printed by no block and has no source, in “Why divide by 77.5?”",
+    ),
     "kind misspelt": (
         "question: How?",
         "kind: chaptre",

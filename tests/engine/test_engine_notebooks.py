@@ -166,7 +166,7 @@ def test_only_data_that_the_code_names_is_copied(project: Project) -> None:
     heights = widths.with_name("heights.json")
     heights.write_text("[]", "utf-8")
     assert needed_data(project, [], [beside]) == [heights, widths]
-    assert needed_data(project, ['load("widths")'], [beside]) == [widths]
+    assert needed_data(project, ['load("widths")'], [beside]) == [heights, widths]
     heights.unlink()
     top = project.root / "tiny/__init__.py"
     top.write_text('NAMES = {"data": "widths.json"}\n', "utf-8")

@@ -113,6 +113,22 @@ def test_a_contributors_mistakes_fail_in_the_test_of_the_page(
     assert report.count("differs between runs: seed it, as in") == 1
 
 
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_page_that_ends_the_process_fails(
+    project: Project, write: Write, workers: str
+) -> None:
+    ends = ["os._exit(0)", "sys.exit(0)", 'os.execv("/bin/true", ["true"])']
+    for number, end in enumerate(ends):
+        code = f"```python\nimport os, sys\n{end}\n```\n\n```python\n1 / 0\n```\n"
+        write(code, f"page{number}.md")
+    pages = [f"docs/page{number}.md" for number in range(len(ends))]
+    code, said = call(project, *pages, "-n", workers)
+    assert code == 1, said
+    for page, how in zip(pages, ["os._exit(0)", "0", "os.execv('/bin/t"], strict=True):
+        assert re.search(rf"{page}:3: [\w.]+: {re.escape(how)}", said), said
+    assert "pages: 3, Python blocks: 6 found != 3 run + 0 left out" in said
+
+
 def test_coverage_sees_embedded_source(project: Project, write: Write) -> None:
     page = write("""
         ```python

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pygments.lexers.python
 import pytest
+from pygments.lexers.python import Python2Lexer, PythonLexer
 
-from engine.pages.blocks import Origin, find_fences, number
+from engine.pages.blocks import PYTHON, Origin, PageError, find_fences, number
 from engine.pages.reading import Page
 from engine.project import Project
 from small_project import Write
@@ -75,6 +77,7 @@ def test_pages_are_those_of_the_site_and_two_more(project: Project) -> None:
         "```py",
         "```Python",
         "```python3",
+        "```numpy",
         "```{.python .annotate}",
         "``` { .py title='a.py' }",
         '```python title="a.py" hl_lines="1" linenums="1"',
@@ -91,6 +94,23 @@ def test_every_spelling_of_a_python_fence_is_found(opening: str, prefix: str) ->
     assert fence.is_python
     assert fence.code == "if True:\n\n    x = 1"
     assert (fence.start, fence.end) == (0, 4)
+
+
+def test_every_language_that_pygments_reads_as_python_is_run() -> None:
+    lexers = (x for x in vars(pygments.lexers.python).values() if isinstance(x, type))
+    python = [x for x in lexers if issubclass(x, (PythonLexer, Python2Lexer))]
+    assert {alias for lexer in python for alias in lexer.aliases} <= PYTHON
+
+
+@pytest.mark.parametrize(
+    "info", ["{.text .python}", "{ .text .annotate .py }", "{.sh .numpy}"]
+)
+def test_a_fence_that_is_python_and_something_else_is_an_error(
+    write: Write, info: str
+) -> None:
+    page = write(f"```{info}\nassert False\n```\n")
+    with pytest.raises(PageError, match=r"page.md:1: a \w+ fence is called Python"):
+        _ = page.blocks
 
 
 def test_a_fence_inside_a_fence_is_text() -> None:

@@ -281,3 +281,43 @@ def test_print_options_end_with_the_page(write: Write) -> None:
     default, chosen = first[0].splitlines()
     assert "0.33333333" in default
     assert chosen == "[0.33] tensor([0.33, 0.00])"
+
+
+def test_what_a_subprocess_prints_is_printed(write: Write) -> None:
+    page = write("""
+        ```python
+        import os, subprocess, sys
+        print("before")
+        subprocess.run([sys.executable, "-c", "print('below')"], check=True)
+        if not os.fork():
+            os.write(1, b"forked\\n")
+            os._exit(0)
+        os.wait()
+        print("after")
+        ```
+    """)
+    assert printed(page) == ["before\nbelow\nforked\nafter\n"]
+
+
+@pytest.mark.parametrize(
+    ("wait", "end"),
+    [(0, "thread.join()\n```\n\n```python\n"), (0.2, ""), (0.2, "```\n```python\n1")],
+)
+def test_an_exception_in_a_thread_fails_its_page(
+    write: Write, wait: float, end: str
+) -> None:
+    page = write(f"""\
+```python
+import threading, time
+
+def work():
+    time.sleep({wait})
+    raise RuntimeError("in a thread")
+
+thread = threading.Thread(target=work)
+thread.start()
+{end}
+```
+""")
+    with pytest.raises(BlockFailed, match=r"page.md:6: RuntimeError: in a thread"):
+        run(page)

@@ -1,9 +1,7 @@
 """The same code in NumPy and in PyTorch, in two tabs: all of it runs, in its order."""
 
 import json
-import re
 
-import markdown
 import pytest
 
 from engine.copies.notebooks import Ran, notebook
@@ -58,18 +56,6 @@ def test_both_tabs_run_and_the_last_ones_names_hold(page: Page) -> None:
         "below: torch\n",
     ]
     assert unseen_code(page, render(page)) == []
-
-
-def test_the_second_tab_is_open(page: Page) -> None:
-    options = {"pymdownx.tabbed": {"alternate_style": True}}
-    html = markdown.markdown(
-        "\n".join(page.lines),
-        extensions=["pymdownx.superfences", "pymdownx.tabbed"],
-        extension_configs=options,
-    )
-    inputs = re.findall(r"<input [^>]*>", html)
-    assert ["checked" in each for each in inputs] == [False, True]
-    assert re.findall(r"<label[^>]*>(.*?)</label>", html) == ["NumPy", "PyTorch"]
 
 
 def test_a_notebook_has_one_below_the_other(page: Page) -> None:

@@ -9,8 +9,11 @@ import pytest
 import torch
 
 from engine import results
-from engine.results.groups import OWN, grouped, model, task
-from engine.results.kept import training
+from engine.__main__ import main
+from engine.results.groups import grouped
+from engine.results.kept import OWN, training
+from engine.results.kept import Run as KeptRun
+from engine.tables import KeptError
 from tformer import GPT, GPTConfig
 from tformer.runs.folder import RunFolder
 from tformer.runs.run import Run
@@ -18,7 +21,7 @@ from tformer.runs.settings import RunSettings
 
 DOCS = Path(results.__file__).parents[2]
 KEPT = results.kept_results(DOCS)
-GROUPS = grouped([{**k, "changes": results.changes(k["settings"])} for k in KEPT])
+GROUPS = grouped(KEPT)
 
 
 def test_the_page_is_what_the_command_writes():
@@ -31,8 +34,14 @@ def test_every_preset_was_run_with_three_seeds_at_least():
     for group in GROUPS:
         seeds = {run["settings"]["seed"] for run in group}
         assert len(seeds) == len(group), group[0]["settings"]
-        drawn = task(group) in ("copy", "reverse", "addition", "number-words", "dates")
-        if drawn and model(group[0]) == OWN:
+        drawn = group.first.task in (
+            "copy",
+            "reverse",
+            "addition",
+            "number-words",
+            "dates",
+        )
+        if drawn and group.first.model == OWN:
             assert len(seeds) >= 3, group[0]["settings"]
 
 
@@ -48,8 +57,8 @@ def test_every_preset_was_run_with_three_seeds_at_least():
 )
 def test_the_goals_are_reached(task, least):
     whole = [k for k in KEPT if k["settings"]["task"] == task]
-    whole = [k for k in whole if not results.changes(k["settings"])]
-    whole = [k for k in whole if model(k) == OWN]
+    whole = [k for k in whole if not k.changes]
+    whole = [k for k in whole if k.model == OWN]
     shares = [k["result"]["test_exact_match"] for k in whole]
     assert sum(shares) / len(shares) >= least
     assert all(k["result"]["test_pairs"] >= 2000 for k in whole)
@@ -60,7 +69,7 @@ def test_the_goals_are_reached(task, least):
 def test_shakespeare_is_no_worse_than_nanogpt_says():
     texts = [k for k in KEPT if k["settings"]["task"] == "text"]
     texts = [k for k in texts if k["settings"]["model"] == "gpt"]
-    texts = [k for k in texts if "steps" not in results.changes(k["settings"])]
+    texts = [k for k in texts if "steps" not in k.changes]
     assert len(texts) >= 5
     sizes = {"num_layers": 4, "d_model": 128, "max_len": 64, "batch_size": 12}
     config = GPTConfig.shakespeare_cpu()  # 65 characters, and no other token
@@ -70,7 +79,7 @@ def test_shakespeare_is_no_worse_than_nanogpt_says():
         assert {name: kept["settings"][name] for name in sizes} == sizes
         assert kept["settings"]["steps"] == 2000
         more = kept["result"]["parameters"] - plain
-        if model(kept) == OWN:
+        if kept.model == OWN:
             assert kept["result"]["test_loss"] <= 1.88
             assert more == 3 * kept["settings"]["d_model"]
         else:
@@ -100,7 +109,7 @@ def test_a_number_of_a_run_is_on_the_page(tmp_path):
     kept = json.loads(file.read_text())
     assert kept["result"] == result
     assert [look["step"] for look in kept["looks"]] == [4, 8, 12]
-    assert results.changes(kept["settings"])["d_ff"] == 14
+    assert KeptRun(kept, "").changes["d_ff"] == 14
     lines = [json.loads(line) for line in folder.metrics.read_text().splitlines()]
     losses = [line["loss"] for line in lines if "loss" in line]
     assert kept["training"]["loss"] == pytest.approx(sum(losses) / 12)
@@ -123,6 +132,41 @@ def test_a_number_of_a_run_is_on_the_page(tmp_path):
     assert "| 0.012 | 98,765 |" in page
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("test_loss", "low", r"result.test_loss \('low'\) must be a number"),
+        ("test_pairs", None, "there is no result.test_pairs"),
+        ("machine", {"name": "Z80"}, "result: machine: there is no threads"),
+    ],
+)
+def test_a_field_that_is_wrong_is_named_with_its_file(tmp_path, field, value, said):
+    (tmp_path / "results").mkdir()
+    for name in ("dates-0", "dates-mask-1000-200-0", "dates-1000-200-0"):
+        kept = json.loads((DOCS / f"results/{name}.json").read_text())
+        kept["result"][field] = value
+        if value is None:
+            del kept["result"][field]
+        (tmp_path / f"results/{name}.json").write_text(json.dumps(kept))
+    with pytest.raises(KeptError, match=rf"results/dates.*\.json: {said}"):
+        results.write(tmp_path)
+
+
+@pytest.mark.parametrize("command", ["results", "speed"])
+def test_a_file_that_is_torn_is_named_on_the_command_line(
+    tmp_path, monkeypatch, capsys, command
+):
+    folder = tmp_path / "docs" / command
+    folder.mkdir(parents=True)
+    (folder / "torn.json").write_text('{"rows": [')
+    project = type("Here", (), {"docs": tmp_path / "docs"})
+    monkeypatch.setattr("engine.__main__.Project.find", lambda _: project)
+    with pytest.raises(SystemExit) as end:
+        main([command])
+    assert end.value.code == 2
+    assert f"{command}/torn.json: it is no JSON" in capsys.readouterr().err
+
+
 def test_the_speed_is_that_of_the_steps_alone():
     """The time of a look, and of the beginning, is nobody's training."""
     lines = [
@@ -132,8 +176,7 @@ def test_the_speed_is_that_of_the_steps_alone():
         {"step": 3, "loss": 2.0, "tokens": 999, "cpu_seconds": 60.0},
         {"step": 4, "loss": 1.0, "tokens": 40, "cpu_seconds": 62.0},
     ]
-    steps = [line for line in lines if "loss" in line]
-    told = training(lines, steps)
+    told = training(lines)
     assert told["tokens_per_cpu_second"] == pytest.approx((20 + 40) / (1 + 2))
     assert told["tokens"] == 1069
     assert told["loss"] == pytest.approx(2.5)
@@ -146,8 +189,8 @@ def test_a_picture_is_drawn_from_the_numbers_beside_it():
         k["settings"]["task"]
         for k in KEPT
         if k["result"].get("test_pairs")
-        and model(k) == OWN
-        and not results.changes(k["settings"])
+        and k.model == OWN
+        and not k.changes
         and "new" not in k["settings"]["task"]
     }
     for name in presets - {"pairs"}:
@@ -155,7 +198,7 @@ def test_a_picture_is_drawn_from_the_numbers_beside_it():
 
 
 def test_the_translation_is_better_than_a_published_one():
-    runs = [k for k in KEPT if k["settings"]["task"] == "pairs" and model(k) == OWN]
+    runs = [k for k in KEPT if k["settings"]["task"] == "pairs" and k.model == OWN]
     assert runs
     for kept in runs:
         test = kept["evaluations"]["test-beams-5"]

@@ -5,14 +5,11 @@ import statistics
 
 import pytest
 
-from engine.results import changes, keep, kept_results, ledger, recipe
-from engine.results.groups import command, folder_name, grouped
-from engine.results.kept import run_name
-from engine.results.ledger_rows import differences, nearest, verdict
-from engine.results.ledger_rows import ledger as rows_of
-from engine.results.ledger_words import name_of
-from engine.results.numbers import paired, signed
-from engine.results.page import render
+from engine.results import choice, keep, kept_results, written
+from engine.results.groups import Group, command, folder_name, grouped
+from engine.results.ledger import differences, name_of, nearest, verdict
+from engine.results.ledger import ledger as rows_of
+from engine.tables import paired, signed
 from small_run import small_text_settings, train_here
 from test_results_sections import result
 
@@ -26,10 +23,10 @@ def runs(losses, *, ratio=None, steps=800, seconds=40.0, **more):
     made = []
     for seed, loss in enumerate(losses):
         run = result("text", seed, files=("a.txt",), steps=steps, **more)
-        run["result"] |= {"test_loss": loss, "cpu_seconds": seconds}
+        run.data["result"] |= {"test_loss": loss, "cpu_seconds": seconds}
         if ratio is not None and seed == 0:
             kept = {"asked": {}, "result": {"ratio": ratio}, "mistakes": []}
-            run["evaluations"] = {"step-time": kept}
+            run.data["evaluations"] = {"step-time": kept}
         made.append(run)
     return made
 
@@ -66,7 +63,7 @@ def test_of_too_few_or_too_many_there_is_none(count):
 
 def test_signs():
     assert signed(-0.0471) == "−0.047"
-    assert signed(0.5, 1) == "+0.5"
+    assert signed(0.5) == "+0.500"
     assert signed(-0.0002) == "+0.000"
 
 
@@ -87,7 +84,7 @@ def test_the_interval_decides(apart, said):
 def test_differences_are_taken_seed_by_seed():
     one, two = grouped(BOTH)
     assert differences(two, one) == pytest.approx([-0.5, -0.49, -0.51])
-    assert differences(two[1:], one[:2]) == pytest.approx([-0.49])
+    assert differences(Group(two[1:]), Group(one[:2])) == pytest.approx([-0.49])
 
 
 def test_each_row_is_held_to_its_own_base():
@@ -130,10 +127,10 @@ def test_equal_time():
     kept += runs([9, 9, 9], steps=400, **slow)
     found = {r.name: r for r in rows_of(grouped(kept))}
     row = found["RMSNorm"]
-    assert [run["settings"]["steps"] for run in row.timed] == [640] * 3
+    assert [run.steps for run in row.timed] == [640] * 3
     assert differences(row.timed, row.base_timed) == pytest.approx([0.3] * 3)
     assert len(found) == 3  # runs of equal time are no rows of their own
-    page = render(kept)
+    page = written(kept)
     assert "| RMSNorm | LayerNorm | 2.000<br>(1.900\u00a0to\u00a02.100) |" in page
     assert "−0.100\u00a0±\u00a00.000 | helps |" in page
     assert "| 1.25 | +0.300\u00a0±\u00a00.000 |" in page
@@ -147,13 +144,13 @@ def test_equal_time():
 def test_the_picture_has_the_numbers():
     far = runs([3.0, 3.1, 3.2], **GPT, positions="sinusoidal")
     near = runs([2.01, 2.13, 2.2], **GPT, sinks=True)
-    page = ledger.section(grouped([*BOTH, *near, *far]))
+    page = written([*BOTH, *near, *far])
     assert "Too far to be drawn: the block of today −0.500, sinusoids +1.000" in page
     assert "names = [\n        'sinks',\n    ]\n    means = [0.0133]" in page
     assert "Of these there are fewer" not in page
-    short = ledger.section(grouped([*BOTH, *near[:2], *far]))
+    short = written([*BOTH, *near[:2], *far])
     assert "Of these there are fewer than 3: sinks. A part" in short
-    assert ledger.section(grouped(runs([2.0], **GPT))) == ""
+    assert rows_of(grouped(runs([2.0], **GPT))) == []
 
 
 def test_recipes():
@@ -167,35 +164,35 @@ def test_recipes():
         *runs([1.2], steps=5500, seconds=601.0, **better),  # too long
         *runs([1.75], steps=2000, seconds=120.0),  # the preset
     ]
-    assert [recipe.of_recipe(g) for g in grouped(kept)].count(True) == 5
-    page = recipe.section(grouped(kept)).replace("\u00a0", " ")
+    assert len(choice.recipes(grouped(kept))[0]) == 5
+    page = unfolded(written(kept))
     assert "found has **1.605** after 9.7 minutes. nanoGPT's has 1.910" in page
     assert "2,000 steps, 2.0 minutes and 1.710 after 10,000 steps, 9.5 minutes" in page
     assert "`--positions rotary` `--norm rms`" in page
-    assert "evaluate-every 900 --seed 0" in unfolded(page)
+    assert "evaluate-every 900 --seed 0" in page
     assert "| nanoGPT's recipe | 1.710<br>(1.700 to 1.720) | 10,000 | 9.5 min |" in page
     assert "| `tformer train text` | 1.750 | 2,000 |" in page
     assert "12 × 128" in page
-    assert "tests/baselines/nanogpt.py train a.txt --steps 10000" in render(kept)
-    assert recipe.section(grouped([*BOTH, *runs([1.7], steps=9, baseline=NANO)])) == ""
+    assert "tests/baselines/nanogpt.py train a.txt --steps 10000" in page
+    assert not choice.recipes(grouped([*BOTH, *runs([1.7], steps=9, baseline=NANO)]))[0]
 
 
 def test_a_model_with_parts_has_a_short_command_and_a_name():
     run = runs([2.0], **GPT, kv_heads=1, softcap=50.0)[0]
-    assert changes(run["settings"]) == {
+    assert run.changes == {
         "feed_forward": "gelu",
         "kv_heads": 1,
         "softcap": 50.0,
         "steps": 800,
     }
     name = "text-gelu-kv_heads-1-softcap-50-800-0"
-    assert run_name(run) == folder_name(run) == name
+    assert run.name == folder_name(run) == name
     assert command(run) == (
         "tformer train text a.txt --feed-forward gelu --kv-heads 1 --softcap 50.0 "
         f"--steps 800 --seed 0 --threads 1 --out runs/{name}"
     )
     plain = result("text", files=("a.txt",), model="causal-lm")
-    assert changes(plain["settings"]) == {"model": "causal-lm"}
+    assert plain.changes == {"model": "causal-lm"}
 
 
 def test_runs_with_parts_are_kept_in_a_folder_of_their_own(tmp_path):

@@ -6,20 +6,19 @@ import sys
 
 import pytest
 
-from engine.results import changes
-from engine.results.groups import command, exact, folder_name, grouped
-from engine.results.kept import run_name
-from engine.results.numbers import (
+from engine.results import choice, written
+from engine.results.columns import COLUMNS
+from engine.results.groups import command, folder_name, grouped
+from engine.results.kept import Run
+from engine.tables import (
     interval,
     items,
     listed,
     number,
     span,
-    text_cell,
     wide,
     wilson,
 )
-from engine.results.page import render
 from tformer.runs.settings import RunSettings
 
 MACHINE = {"name": "Z80", "threads": 1, "cores": 2, "torch": "2", "python": "3"}
@@ -31,7 +30,7 @@ def result(task="dates", seed=0, *, rate=0.5, evaluations=None, files=(), **more
     parameters = more.pop("parameters", 4321)
     settings = RunSettings.of(task, seed=seed, files=files, **more)
     kept = {
-        "settings": json.loads(json.dumps(settings.__dict__)),
+        "settings": json.loads(json.dumps(settings.flat())),
         "result": {
             **({"baseline": baseline} if baseline else {}),
             "parameters": parameters,
@@ -47,7 +46,7 @@ def result(task="dates", seed=0, *, rate=0.5, evaluations=None, files=(), **more
     }
     if evaluations:
         kept["evaluations"] = evaluations
-    return {**kept, "changes": changes(kept["settings"])}
+    return Run(kept, "made.json")
 
 
 def asked(rate, **more):
@@ -91,8 +90,8 @@ def test_how_numbers_are_written():
     assert span([2.0, 1.0], ".1f") == f"1.0{space}to{space}2.0"
     assert span([1.0, 1.0], ".1f") == "1.0"
     assert interval(0.5, 400) == f"45.12{space}to{space}54.88"
-    assert text_cell("a|b") == "`a\\|b`"
-    assert text_cell("") == "(nothing)"
+    assert choice._code("a|b") == "`a\\|b`"
+    assert choice._code("") == "(nothing)"
     words = "number words up to 9,999, six languages"
     assert wide(words) == words.replace(" ", space, 2)
     assert wide("copy letters") == f"copy{space}letters"
@@ -115,7 +114,7 @@ def test_a_baseline_is_a_group_and_a_name_of_its_own():
         result(seed=0, baseline="dateutil", parameters=0),
     ]
     assert sorted(map(len, grouped(runs))) == [1, 1, 2]
-    names = [run_name(run) for run in runs]
+    names = [run.name for run in runs]
     assert names == ["dates-40-8-0", "dates-40-8-1", "dates-gru-40-8-0", names[3]]
     assert names[3] == "dates-dateutil-0"
     assert len({folder_name(run) for run in runs}) == 4
@@ -126,7 +125,7 @@ def test_a_run_with_many_settings_has_a_short_name():
     many |= {"evaluate_examples": 1014, "batch_tokens": 4096, "learning_rate": 0.0015}
     many |= {"dropout": 0.25, "smoothing": 0.125, "evaluate_every": 700}
     names = [
-        run_name(result("pairs", files=("a", "b"), seed=3, steps=steps, **many))
+        result("pairs", files=("a", "b"), seed=3, steps=steps, **many).name
         for steps in (2800, 2801)
     ]
     assert len(set(names)) == 2
@@ -136,7 +135,8 @@ def test_a_run_with_many_settings_has_a_short_name():
 
 def test_the_interval_is_over_the_test_and_the_span_over_the_seeds():
     (group,) = grouped([result(seed=0, rate=0.4), result(seed=1, rate=0.6)])
-    mean, over_test, over_seeds = exact(group)
+    names = ("exact match", "95 % interval", "lowest to highest seed")
+    mean, over_test, over_seeds = (COLUMNS[name](group) for name in names)
     assert mean == "50.00\u00a0%"
     assert over_test == interval(0.5, 400)  # not of 800: both seeds had one test
     assert over_seeds == span([40, 60], ".2f")
@@ -195,7 +195,7 @@ def test_every_section_is_there_and_says_what_was_measured():
     }
     draws = {"asked": {}, "result": {"losses": [1.9, 1.7]}, "mistakes": []}
     few = {"steps": 40, "warmup_steps": 8}
-    page = render(
+    page = written(
         [
             result(rate=0.96875, evaluations=splits),
             result(rate=0.9, evaluations=locales, **few),

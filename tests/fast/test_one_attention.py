@@ -18,7 +18,6 @@ from tformer.nn.attention import (
     mix_values,
     scaled_dot_product_attention,
 )
-from tformer.reference import blocks
 
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 2e-5, torch.bfloat16: 0.03}
 
@@ -32,11 +31,12 @@ def in_tiles(size, *inputs, dropout_p=0.0, **options):
     return tiled_attention(*inputs, query_tile=size, key_tile=size + 1, **options)
 
 
-def in_numpy(query, key, value, attn_mask=None, *, dropout_p=0.0, **options):
+def in_numpy(block, query, key, value, attn_mask=None, *, dropout_p=0.0, **options):
     wide = torch.promote_types(query.dtype, torch.float32)
     arrays = [x.detach().to(wide).numpy() for x in (query, key, value)]
     mask = None if attn_mask is None else attn_mask.numpy()
-    output = reference.scaled_dot_product_attention(*arrays, mask, **options)
+    options["queries_at_a_time"] = block
+    output = reference.attention_in_blocks(*arrays, mask, **options)
     return torch.from_numpy(output).to(query.dtype)
 
 
@@ -75,16 +75,13 @@ def forms(attention, block, x, *mask, **options):
         "kernel": scaled_dot_product_attention,
         "fused": fused.fused_attention,
         "in tiles": partial(in_tiles, block),
-        "in NumPy": in_numpy,
+        "in NumPy": partial(in_numpy, block),
         "naive": naive,
     }
     outputs = {}
     for name, attend in functions.items():
         attention.attend = attend
-        with (
-            patch.object(fused, "QUERIES_AT_A_TIME", block),
-            patch.object(blocks, "QUERIES_AT_A_TIME", block),
-        ):
+        with patch.object(fused, "QUERIES_AT_A_TIME", block):
             outputs[name] = attention(x, None, None, *mask, **options)
     del attention.attend
     return outputs

@@ -10,7 +10,7 @@ from torch import nn
 
 from brute_force import decisive, tiny_gpt
 from tformer import Transformer, TransformerConfig, beam_search, greedy, sample
-from tformer.fast.turning import turn_weights
+from tformer.nn.memory_layout import turn_weights
 from tformer.generate.decode import continuing, write
 
 BOS, EOS, PAD = 1, 2, 0

@@ -11,7 +11,7 @@ from tformer import (
     LinearAttention,
     Parts,
     Prefix,
-    RotaryPositions,
+    RotaryEmbedding,
     Transformer,
     TransformerConfig,
     beam_search,
@@ -34,7 +34,7 @@ def causal(attention=None, **parts):
 
 
 def latent():
-    rotary = RotaryPositions(rotary_frequencies(4))
+    rotary = RotaryEmbedding(rotary_frequencies(4))
     return LatentAttention(16, 2, kv_rank=6, head_dim=8, rotary=rotary)
 
 

@@ -1,20 +1,30 @@
 """Speculative decoding: the distribution of every text, enumerated; its cost."""
 
 import functools
+import itertools
 import math
+from unittest.mock import patch
 
 import pytest
 import torch
 from torch.testing import assert_close
 
 from brute_force import decisive, tiny_gpt
-from tformer import CausalLM, CausalLMConfig, Parts, greedy, speculative_sample
+from known_heads import counting, of_the_last_token
+from tformer import (
+    GPT,
+    CausalLM,
+    CausalLMConfig,
+    MultiTokenHeads,
+    Parts,
+    greedy,
+    speculative_sample,
+)
 from tformer.generate import speculative
-from tformer.generate.drafts import Reader
+from tformer.generate.drafts import HeadsDraft, Trunk
 from tformer.generate.given import check_given
 from tformer.generate.sampling import next_logits
-from tformer.generate.speculative import acceptance, after_rejection, speculate
-from tformer.nn.model_cache import DecoderCache
+from tformer.generate.speculative import acceptance, after_rejection
 
 V = 3
 PROMPT = torch.tensor([[2, 0]])
@@ -27,10 +37,28 @@ OPTIONS = {
 }
 
 
-def models(**changes):
-    """Two models that see things differently, in double precision."""
-    sizes = {"vocab_size": V, "num_layers": 1, "d_model": 8, "num_heads": 2, **changes}
-    return tiny_gpt(1, **sizes).double(), tiny_gpt(2, **sizes).double()
+def gpt(seed=1, **changes):
+    sizes = {"vocab_size": V, "num_layers": 1, "d_model": 8, "num_heads": 2}
+    return tiny_gpt(seed, **{**sizes, "max_len": 40, **changes}).double()
+
+
+def causal_lm(seed=1, vocab_size=V, **parts):
+    torch.manual_seed(seed)
+    sizes = {"vocab_size": vocab_size, "d_model": 8, "num_heads": 2, "num_layers": 2}
+    config = CausalLMConfig(**sizes, max_len=30, parts=Parts(**parts))
+    return decisive(CausalLM(config)).double()
+
+
+def heads_for(model, num_ahead=2, **options):
+    torch.manual_seed(3)
+    return MultiTokenHeads(model.config.d_model, num_ahead, **options).double().eval()
+
+
+DRAFTS = {
+    "a model": lambda _: gpt(2),
+    "heads": heads_for,
+    "heads that see no token": lambda model: heads_for(model, see_tokens=False),
+}
 
 
 def run_every_path(run):
@@ -59,29 +87,29 @@ def run_every_path(run):
         yield result, product
 
 
-def texts_of(model, draft, n, ahead, eos_id=None, **options):
-    """Return the exact probability of every text that `speculate` may write."""
-    options = {"temperature": 1.0, **options}
-
-    def probabilities(logits):
-        return next_logits(logits, **options).softmax(-1)
+def every_run(model, draft, prompt=PROMPT, **options):
+    """Yield every `Speculation` that can come, with its exact probability."""
 
     def run(choose):
-        asked = [
-            check_given(x, PROMPT, max_len=n, eos_id=eos_id) for x in (model, draft)
-        ]
-        both = (Reader(x, y, ahead) for x, y in zip((model, draft), asked, strict=True))
-        return speculate(*both, asked[0], ahead, probabilities, choose)
+        with patch.object(speculative, "draw", lambda z, _: choose(z[0].exp())):
+            return speculative_sample(model, draft, prompt, **options)
 
+    return run_every_path(run)
+
+
+def texts_of(model, draft, **options):
+    """Return the exact probability of every text, and how many guesses are kept."""
     total: dict[tuple[int, ...], float] = {}
-    with torch.no_grad():
-        for result, probability in run_every_path(run):
-            text = tuple(result.ids[0].tolist())
-            total[text] = total.get(text, 0.0) + probability
-    return total
+    checked = accepted = 0.0
+    for result, probability in every_run(model, draft, **{"max_len": 3, **options}):
+        text = tuple(result.ids[0].tolist())
+        total[text] = total.get(text, 0.0) + probability
+        checked += result.checked * probability
+        accepted += result.accepted * probability
+    return total, accepted / checked
 
 
-def texts_of_the_model(model, n, eos_id=None, prompt=PROMPT, **options):
+def texts_of_the_model(model, n=3, eos_id=None, prompt=PROMPT, **options):
     """The same by the definition: a product of the model's probabilities, no cache."""
     texts, options = {(): 1.0}, {"temperature": 1.0, **options}
     for _ in range(n):
@@ -103,92 +131,72 @@ def farthest(a, b):
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("draft", DRAFTS.values(), ids=DRAFTS)
 @pytest.mark.parametrize("ahead", [1, 2])
-def test_the_distribution_of_all_texts_is_the_models_own(options, ahead):
-    model, draft = models()
-    ours = texts_of(model, draft, 3, ahead, **options)
-    wanted = texts_of_the_model(model, 3, **options)
+def test_the_distribution_of_all_texts_is_the_models_own(draft, options, ahead):
+    model = gpt()
+    ours, kept = texts_of(model, draft(model), ahead=ahead, **options)
     assert abs(sum(ours.values()) - 1) < 1e-12
-    assert farthest(ours, wanted) < 1e-12
-    # The draft alone writes something else, so that the equality says something.
-    assert farthest(texts_of_the_model(draft, 3, **options), wanted) > 0.01
-
-
-def test_so_it_is_with_an_end_token():
-    model, draft = models()
-    ours = texts_of(model, draft, 3, 2, eos_id=1)
-    assert {len(text) for text in ours} == {1, 2, 3}
-    assert farthest(ours, texts_of_the_model(model, 3, eos_id=1)) < 1e-12
-
-
-FAULTS = {
-    "all are kept": ("acceptance", lambda p, _: torch.ones_like(p)),
-    "drawn from p after a rejection": ("after_rejection", lambda p, _: p),
-    "q / p": ("acceptance", lambda p, q: (q / p).clamp(max=1.0)),
-    "kept if it is the likeliest": (
-        "acceptance",
-        lambda p, _: (p == p.max()).to(p.dtype),
-    ),
-}
-
-
-@pytest.mark.parametrize(("name", "fault"), FAULTS.values(), ids=FAULTS)
-def test_the_enumeration_finds_a_wrong_rule(monkeypatch, name, fault):
-    model, draft = models()
-    monkeypatch.setattr(speculative, name, fault)
-    wrong = texts_of(model, draft, 2, 1)
-    assert farthest(wrong, texts_of_the_model(model, 2)) > 1e-3
-
-
-def test_the_enumeration_finds_a_cache_that_is_not_cut_back(monkeypatch):
-    model, draft = models(max_len=40)
-    right = texts_of(model, draft, 3, 2)
-    read = {}  # how many tokens of its text each has read: only this is cut back
-
-    def unread(reader, text):
-        start, read[reader] = read.get(reader, 1), text.shape[1]
-        return text[:, start:]
-
-    def truncate(reader, length):
-        read[reader] = min(length, read.get(reader, 1))
-
-    monkeypatch.setattr(Reader, "unread", unread)
-    monkeypatch.setattr(Reader, "truncate", truncate)
-    for each in (model, draft):
-        monkeypatch.setattr(each, "new_cache", lambda _: DecoderCache(1, 40))
-    wrong = texts_of(model, draft, 3, 2)
-    assert farthest(wrong, right) > 1e-3
+    assert farthest(ours, texts_of_the_model(model, **options)) < 1e-12
+    assert 0.01 < kept < 0.999  # so that both courses are among those
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [None, {}, {"window": 3}, {"positions": "learned"}],
-    ids=["GPT", "CausalLM", "window", "learned"],
+    ("model", "options"),
+    [
+        (causal_lm(), {}),
+        (causal_lm(window=2), {"prompt": torch.tensor([[2, 0, 1, 1]])}),
+        (causal_lm(), {"prompt": PROMPT[:, :1]}),
+        (gpt(), {"eos_id": 1}),
+    ],
+    ids=["CausalLM", "window", "one token", "end token"],
 )
+@pytest.mark.parametrize("draft", [DRAFTS["a model"], heads_for])
+def test_so_it_is_for_other_models_and_prompts(model, draft, options):
+    ours, kept = texts_of(model, draft(model), ahead=2, **options)
+    assert farthest(ours, texts_of_the_model(model, **options)) < 1e-12
+    assert 0.01 < kept < 0.99
+
+
+@pytest.mark.parametrize("parts", [{}, {"window": 3}, {"positions": "learned"}])
 @pytest.mark.parametrize("ahead", [1, 3, 20])
-def test_at_temperature_0_it_is_greedy(changes, ahead):
-    if changes is not None:
-        sizes = {"vocab_size": 11, "d_model": 16, "num_heads": 2, "num_layers": 2}
-        config = CausalLMConfig(**sizes, max_len=30, parts=Parts(**changes))
-        model, draft = (decisive(CausalLM(config)).double() for _ in range(2))
-    else:
-        model, draft = models(max_len=30)
-    prompt = [[1, 2, 0, 1]]
-    wanted = greedy(model, prompt, max_len=15)
-    ours = speculative_sample(
-        model, draft, prompt, max_len=15, ahead=ahead, temperature=0
-    )
-    assert torch.equal(ours.ids, wanted)
+@pytest.mark.parametrize("heads", [True, False])
+def test_at_temperature_0_it_is_greedy(parts, ahead, heads):
+    model, other = (causal_lm(seed, 11, **parts) for seed in (1, 2))
+    draft, prompt = heads_for(model, ahead) if heads else other, [[1, 2, 0, 1]]
+    options = {"max_len": 15, "ahead": ahead, "temperature": 0}
+    ours = speculative_sample(model, draft, prompt, **options)
+    assert torch.equal(ours.ids, greedy(model, prompt, max_len=15))
     assert ours.forwards + ours.accepted == 15
 
 
+@pytest.mark.parametrize("known", [of_the_last_token, counting, lambda: (gpt(), gpt())])
 @pytest.mark.parametrize("temperature", [0, 1.0])
-def test_a_draft_that_is_the_model_is_always_right(temperature):
-    model, _ = models()
-    options = {"max_len": 9, "temperature": temperature}
-    ours = speculative_sample(model, model, PROMPT, ahead=2, **options)
-    assert (ours.forwards, ours.checked, ours.accepted) == (3, 6, 6)
-    assert ours.ids.shape == (1, 9)
+def test_a_draft_that_knows_is_always_right(known, temperature):
+    """So each proposal is made from the right state, token and head."""
+    model, draft = known()
+    options = {"ahead": 3, "temperature": temperature}
+    ours = speculative_sample(model, draft, [[0, 1, 2]], max_len=16, **options)
+    assert (ours.forwards, ours.checked, ours.accepted) == (4, 12, 12)
+    if known is counting:
+        assert ours.ids[0].tolist() == [(3 + i) % 5 for i in range(16)]
+
+
+@pytest.mark.parametrize("parts", [{}, {"window": 3}])
+@pytest.mark.parametrize("pieces", [[1, 1, 1, 1, 1, 1], [4, 1, 2], [7]])
+def test_what_heads_propose_is_as_without_a_cache(parts, pieces):
+    model = causal_lm(1, 11, **parts)
+    heads, n, ids = heads_for(model, 3), 3, torch.randint(11, (1, 12))
+    with torch.no_grad():
+        whole = heads(model, ids)
+        trunk = Trunk(model, check_given(model, ids[:, :1], max_len=20), n)
+        draft = HeadsDraft(heads, trunk, n)
+        for L in itertools.accumulate(pieces):
+            trunk.scores(ids[:, :L])
+            draft.truncate(L)
+            for k in range(n):
+                ours = draft.scores(ids[:, : L + k + 1])
+                assert_close(ours, whole[k][:, L - 1], atol=1e-12, rtol=1e-12)
 
 
 def test_the_rule_keeps_what_both_want_and_fills_the_rest():
@@ -211,21 +219,23 @@ def expected_forwards(n, ahead, alpha):
     )
 
 
-@pytest.mark.parametrize(("ahead", "n"), [(1, 4), (2, 4), (3, 4)])
-def test_how_many_forwards_it_takes(monkeypatch, ahead, n):
+class Constant(GPT):
+    """Gives the same probabilities whatever it reads."""
+
+    def forward(self, ids, *, cache=None, last_only=False):
+        super().forward(ids, cache=cache)  # fills the cache
+        return self.p.log().expand(1, ids.shape[1], -1)
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 3])
+def test_how_many_forwards_it_takes(ahead):
     """With the same p and q everywhere, of which Σ min(p, q) is kept on average."""
+    model, draft, n = gpt(vocab_size=2), gpt(vocab_size=2), 4
     p, q = torch.tensor([[0.7, 0.3], [0.4, 0.6]], dtype=torch.float64)
-    model, _ = models()
-
-    def run(choose):
-        asked = check_given(model, PROMPT, max_len=n)
-        readers = [Reader(model, asked, ahead) for _ in range(2)]
-        for reader, scores in zip(readers, (p.log(), q.log()), strict=True):
-            reader.scores = lambda _, z=scores: z.expand(ahead + 1, -1)
-        return speculate(*readers, asked, ahead, lambda z: z.softmax(-1), choose)
-
-    with torch.no_grad():
-        paths = list(run_every_path(run))
+    for each, probabilities in ((model, p), (draft, q)):
+        each.__class__, each.p = Constant, probabilities
+    options = {"prompt": PROMPT // 2, "max_len": n, "ahead": ahead}
+    paths = every_run(model, draft, **options)
     forwards = sum(result.forwards * probability for result, probability in paths)
     alpha = torch.minimum(p, q).sum().item()
     assert forwards == pytest.approx(expected_forwards(n, ahead, alpha), abs=1e-12)
@@ -235,44 +245,43 @@ def test_how_many_forwards_it_takes(monkeypatch, ahead, n):
     assert 1 / a_token == pytest.approx(long_run, rel=1e-6)
 
 
-def test_a_seed_gives_the_same_text_and_the_arguments_count():
-    model, draft = models(max_len=40)
+@pytest.mark.parametrize("draft", DRAFTS.values(), ids=DRAFTS)
+def test_a_seed_gives_the_same_text_and_the_arguments_count(draft):
+    model = gpt()
+    draft = draft(model).train()
 
     def write(**options):
         generator = torch.Generator().manual_seed(3)
-        options = {"max_len": 20, "generator": generator, **options}
+        options = {"max_len": 20, "generator": generator, "ahead": 2, **options}
         return speculative_sample(model, draft, PROMPT, **options)
 
     assert torch.equal(write().ids, write().ids)
     assert not torch.equal(write().ids, write(temperature=0.3).ids)
-    assert torch.equal(write(top_k=1).ids, greedy(model, PROMPT, max_len=20))
-    assert torch.equal(write(top_p=1e-6).ids, greedy(model, PROMPT, max_len=20))
-    assert torch.equal(write(min_p=1.0).ids, greedy(model, PROMPT, max_len=20))
+    for narrow in ({"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1.0}):
+        assert torch.equal(write(**narrow).ids, greedy(model, PROMPT, max_len=20))
     assert write(ahead=1).forwards >= 10
-
-
-def test_both_models_keep_their_modes():
-    model, draft = models()
-    model.train()
-    draft.eval()
-    speculative_sample(model, draft, PROMPT, max_len=3)
-    assert model.training
-    assert not draft.training
+    assert draft.training
+    assert not model.training
 
 
 def test_errors(raises):
-    model, draft = models()
+    model = gpt()
+
+    def fails(message, draft=model, prompt=PROMPT, **options):
+        with raises(ValueError, message):
+            speculative_sample(model, draft, prompt, max_len=3, **options)
+
+    heads = heads_for(model)
+    fails("ahead (0) must be at least 1", ahead=0)
+    fails("temperature (-1) must be at least 0 and finite", temperature=-1)
+    fails("given must be one prompt, not 2", prompt=PROMPT.expand(2, -1))
+    fails("given must be one prompt, not 2", heads, PROMPT.expand(2, -1), ahead=2)
     other = tiny_gpt(1, vocab_size=4)
-    with raises(ValueError, "ahead (0) must be at least 1"):
-        speculative_sample(model, draft, PROMPT, max_len=3, ahead=0)
-    with raises(ValueError, "temperature (-1) must be at least 0 and finite"):
-        speculative_sample(model, draft, PROMPT, max_len=3, temperature=-1)
-    with raises(ValueError, "given must be one prompt, not 2"):
-        speculative_sample(model, draft, PROMPT.expand(2, -1), max_len=3)
-    message = "the draft's vocab_size (4) must be that of the model (3)"
-    with raises(ValueError, message):
-        speculative_sample(model, other, PROMPT, max_len=3)
+    fails("the draft's vocab_size (4) must be that of the model (3)", other)
+    fails("ahead (4) must be at most 2: as many as the draft has heads", heads)
+    message = "the heads' d_model (6) must be that of the model (8)"
+    fails(message, MultiTokenHeads(6, 2), ahead=2)
     with torch.no_grad():
         model.embedding.weight.fill_(math.nan)
     with pytest.raises(FloatingPointError):
-        speculative_sample(model, draft, PROMPT, max_len=3)
+        speculative_sample(model, gpt(2), PROMPT, max_len=3)

@@ -14,7 +14,7 @@ from tformer import (
     TransformerConfig,
 )
 from tformer.interop import from_torch, to_torch
-from tformer.runs.ablations import ablate
+from tformer.runs.model import ablate
 
 D, H, F = 12, 3, 7
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import material
 
 from engine.project import Project
-from engine.site.live import models, quoted, with_pieces
+from engine.site.live import models, quoted
 from engine.site.policy import with_policy
 
 ROOT = Path(__file__).parents[2]
@@ -74,9 +74,11 @@ class LiveSite:
         own = (ROOT / "docs/assets/css").glob("*.css")
         styles += [f"/assets/css/{path.name}" for path in sorted(own)]
         links = "\n".join(f'    <link rel="stylesheet" href="{x}">' for x in styles)
+        if ' data-live="' in body:  # as docs/theme/partials/about.html does
+            links += '<script defer type="module" src="../live/load.js"></script>'
         html = PAGE.format(styles=links, scheme=scheme, body=body)
         name = f"/page-{len(self.pages)}/"
-        html = with_policy(with_pieces(html, name[1:]))
+        html = with_policy(html)
         if eval_:
             html = html.replace("script-src 'self'", "script-src 'self' 'unsafe-eval'")
         self.pages[name] = html

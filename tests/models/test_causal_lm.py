@@ -346,7 +346,7 @@ def test_experts(ids):
     assert more == 3 * (network + 5 * 20 + 5)  # one more of 2, and the router
     model(ids)
     assert not any(b.feed_forward.router.selection_bias.any() for b in model.blocks)
-    model.train()(ids)
+    model.train()(ids).sum().backward()
     for block in model.blocks:
         assert block.feed_forward.router.selection_bias.abs().max() == 0.001
     shared = small({"experts": ExpertParts(num_experts=3, num_shared=2)}, d_ff=13)

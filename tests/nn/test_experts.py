@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
+from torch.utils.checkpoint import checkpoint
 
 from tformer.nn.experts import Experts, active_parameters, record_routing
 from tformer.nn.feed_forward import FeedForward
@@ -244,11 +245,38 @@ class TestBalanceRate:
         router.balance(torch.tensor([[0], [1], [2], [3]]))  # as it should be: no step
         assert router.selection_bias.tolist() == [-0.25, 0.25, -0.25, 0.25]
 
+    def test_padding_does_not_count(self):
+        x, mask = torch.randn(B, T, D), torch.arange(T) < torch.tensor([[2], [T]])
+        alone, padded, counted = (small(balance_rate=0.1) for _ in range(3))
+        for module in (padded, counted):
+            module.load_state_dict(alone.state_dict())
+        x[~mask] = x[0, 0].clone()  # so that padding would load some experts
+        alone(x[mask]).sum().backward()
+        padded(x, mask).sum().backward()
+        counted(x).sum().backward()
+        wanted = alone.router.selection_bias
+        assert torch.equal(padded.router.selection_bias, wanted)
+        assert not torch.equal(counted.router.selection_bias, wanted)
+
+    @pytest.mark.parametrize("reentrant", [False, True])
+    def test_under_checkpointing(self, reentrant):
+        """Computed once more in the backward pass, it chooses the same, moves once."""
+        x = torch.randn(B, T, D, requires_grad=True)
+        plain = small(balance_rate=5.0)  # one step would change every choice
+        again = copy.deepcopy(plain)
+        plain(x).square().sum().backward()
+        checkpoint(again, x, use_reentrant=reentrant).square().sum().backward()
+        for ours, theirs in zip(again.parameters(), plain.parameters(), strict=True):
+            assert torch.equal(ours, theirs)
+            if theirs.requires_grad:
+                assert_close(ours.grad, theirs.grad)
+        assert plain.router.selection_bias.abs().max() == 5
+
     def test_only_in_training_and_only_with_a_rate(self):
         x = torch.randn(B, T, D)
         for rate, training in itertools.product((0.0, 0.1), (False, True)):
             module = small(balance_rate=rate).train(training)
-            module(x)
+            module(x).sum().backward()
             assert module.router.selection_bias.any() == (training and rate > 0)
 
     def test_it_balances(self):
@@ -259,7 +287,7 @@ class TestBalanceRate:
             module.router.proj.weight[3] = 0.5
         first = expert_counts(module.router(x).chosen, E)
         for _ in range(200):
-            module.router(x)
+            module.router(x).scores.sum().backward()
         module.eval()
         last = expert_counts(module.router(x).chosen, E)
         assert first.max() > 2 * 500 / E
@@ -267,7 +295,8 @@ class TestBalanceRate:
 
     def test_it_is_kept_and_has_no_gradient(self):
         module = small(balance_rate=0.1)
-        module(torch.randn(B, T, D))
+        module(torch.randn(B, T, D)).sum().backward()
+        assert module.router.selection_bias.any()
         other = small()
         other.load_state_dict(module.state_dict())
         assert torch.equal(other.router.selection_bias, module.router.selection_bias)
@@ -302,7 +331,8 @@ def test_active_parameters():
 def test_a_copy_is_its_own():
     module = small(balance_rate=0.1)
     other = copy.deepcopy(module)
-    module(torch.randn(B, T, D))
+    module(torch.randn(B, T, D)).sum().backward()
+    assert module.router.selection_bias.any()
     assert not other.router.selection_bias.any()
 
 

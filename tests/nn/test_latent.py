@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from pieces import in_pieces, splits
-from tformer import RotaryPositions, greedy, record_weights, rotary_frequencies
+from tformer import RotaryEmbedding, greedy, record_weights, rotary_frequencies
 from tformer.models.causal_config import CausalLMConfig
 from tformer.models.causal_lm import CausalLM
 from tformer.nn.block import Block
@@ -31,7 +31,7 @@ both_forms = pytest.mark.parametrize("absorbed", [False, True])
 
 
 def built(randomised, layout="pairs", factor=1.0, **options):
-    rotary = RotaryPositions(rotary_frequencies(Dr), layout=layout, factor=factor)
+    rotary = RotaryEmbedding(rotary_frequencies(Dr), layout=layout, factor=factor)
     options = {"kv_rank": R, "head_dim": Dh, "value_dim": Dv, **options}
     return randomised(LatentAttention(D, H, rotary=rotary, **options)).eval()
 
@@ -94,7 +94,7 @@ def test_every_split(options, absorbed, randomised):
 @pytest.mark.parametrize("heads", [1, 3, 8])
 @torch.no_grad()
 def test_a_token_keeps_so_many_numbers_whatever_the_heads(heads):
-    rotary = RotaryPositions(rotary_frequencies(Dr))
+    rotary = RotaryEmbedding(rotary_frequencies(Dr))
     module = LatentAttention(D, heads, kv_rank=R, head_dim=Dh, rotary=rotary)
     cache = module.new_cache(11)
     assert cache.nbytes == 0

@@ -16,7 +16,7 @@ from tformer import (
     LatentAttention,
     LoRALinear,
     MultiHeadAttention,
-    RotaryPositions,
+    RotaryEmbedding,
     SelfAttention,
     Transformer,
     TransformerConfig,
@@ -24,6 +24,7 @@ from tformer import (
     load_lora,
     lora_state,
     merge_lora,
+    quantize_linears,
     remove_lora,
     rotary_frequencies,
     unmerge_lora,
@@ -41,7 +42,7 @@ PARTS = {
 
 
 def latent(**options) -> LatentAttention:
-    rotary = RotaryPositions(rotary_frequencies(4))
+    rotary = RotaryEmbedding(rotary_frequencies(4))
     sizes = {"kv_rank": 7, "head_dim": 6, "value_dim": 5}
     return LatentAttention(D, 3, rotary=rotary, **sizes, **options)
 
@@ -258,10 +259,78 @@ def test_a_state_of_other_adapters_is_refused():
         ValueError, match=r"down is \(3, 12\) in the state, not \(2, 12"
     ):
         load_lora(model, lora_state(wide))
-    state = lora_state(model)
-    merge_lora(model)
-    with pytest.raises(ValueError, match="merged: unmerge_lora first"):
-        load_lora(model, state)
+
+
+class TestInAnyOrder:
+    """Merged or not, loaded, quantised: the same sum, or a message."""
+
+    x = numbers(5, 12)
+
+    def model(self, seed: int = 0) -> nn.Module:
+        torch.manual_seed(seed)
+        model = nn.Sequential(nn.Linear(12, 7), nn.Linear(7, 12)).double()
+        add_lora(model, 2, targets=["0", "1"])
+        return trained(model)
+
+    @pytest.mark.parametrize("merged", [False, True])
+    @pytest.mark.parametrize("into_merged", [False, True])
+    @pytest.mark.parametrize("assign", [False, True])
+    def test_a_state_says_the_same_however_it_was_taken(
+        self, merged, into_merged, assign
+    ):
+        model, other = self.model(), self.model(seed=1)
+        right = model(self.x)
+        for each, of in ((model, merged), (other, into_merged)):
+            if of:
+                merge_lora(each)
+        assert not torch.allclose(other(self.x), right)
+        other.load_state_dict(copy.deepcopy(model.state_dict()), assign=assign)
+        assert_close(other(self.x), right, **EXACT)
+        for layer in other:
+            layer.up.data *= 1.5
+        load_lora(other, lora_state(model))
+        assert_close(other(self.x), right, **EXACT)
+
+    def test_a_copy_that_is_merged_loads_by_itself(self):
+        model = self.model()
+        merge_lora(model)
+        other, right = copy.deepcopy(model), model(self.x)
+        other.load_state_dict(self.model(seed=1).state_dict())
+        assert torch.equal(model(self.x), right)
+        assert_close(other(self.x), self.model(seed=1)(self.x), **EXACT)
+
+    def test_merged_follows_the_dtype(self):
+        model = self.model()
+        merge_lora(model)
+        right = model(self.x)
+        assert_close(model.float()(self.x.float()), right.float())
+
+    def test_quantised_then_merged(self, raises):
+        model = self.model()
+        quantize_linears(model)
+        beside = model(self.x)
+        merge_lora(model)
+        assert_close(model(self.x), beside, **EXACT)
+        message = "0 is merged and quantised: unmerge_lora first"
+        with raises(ValueError, message):
+            remove_lora(model)
+        unmerge_lora(model)
+        assert torch.equal(model(self.x), beside)
+
+    def test_merged_then_quantised_is_refused(self, raises):
+        model = self.model()
+        merge_lora(model)
+        message = "0 is merged: remove_lora or unmerge_lora first"
+        with raises(ValueError, message):
+            quantize_linears(model)
+        assert isinstance(model[1].base, nn.Linear)
+
+    def test_adapters_of_adapters_are_refused(self, raises):
+        model = self.model()
+        for targets in (["base"], ["0"]):
+            message = "name all targets at once, or remove_lora first"
+            with raises(ValueError, f"the model has adapters, such as 0: {message}"):
+                add_lora(model, 2, targets=targets)
 
 
 def test_dropout_is_of_the_adapters_path_alone():
@@ -288,11 +357,14 @@ def test_a_matrix_with_two_names_is_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"rank": 13, "targets": ["linear1", "q_proj"]}, r"must be in \[1, 12\]"),
         ({"rank": 2, "targets": ["q"]}, "targets: 'q' names no nn.Linear of the model"),
         ({"rank": 0}, r"rank \(0\) must be in \[1, 12\]"),
         ({"rank": 13}, r"rank \(13\) must be in \[1, 12\]"),
     ],
 )
 def test_errors(options, message):
+    model = small_gpt()
     with pytest.raises(ValueError, match=message):
-        add_lora(small_gpt(), **options)
+        add_lora(model, **options)
+    assert all(p.requires_grad for p in model.parameters())  # nothing was changed

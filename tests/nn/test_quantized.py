@@ -91,6 +91,15 @@ def test_a_whole_model_is_changed_but_for_embedding_and_norms():
     assert greedy(model, [[1, 2]], max_len=3).shape == (1, 3)
 
 
+def test_a_model_that_cannot_be_quantised_is_left_as_it_was(raises):
+    model = small_gpt(d_model=18, d_ff=20)
+    before = [type(m) for m in model.modules()]
+    message = "feed_forward.linear2: width (20) must be divisible by group_size (6)"
+    with raises(ValueError, f"stack.layers.0.{message}"):
+        quantize_linears(model, group_size=6)
+    assert [type(m) for m in model.modules()] == before
+
+
 class TestQuantizedCache:
     B, G, DH = 2, 3, 8
 

@@ -97,7 +97,7 @@ class TestALiBi:
                     assert bias[0, h, i, j].item() == pytest.approx(-slope * apart)
 
     def test_dtype_goes_with_the_model(self):
-        """In bfloat16 the slopes stay in float32, as they are."""
+        """In bfloat16 the slopes stay in float64, as they are."""
         exact = -alibi_slopes(12)[:, None] * torch.arange(999, -1, -1)
         for dtype, kept in (
             (torch.float32, torch.float32),
@@ -110,6 +110,16 @@ class TestALiBi:
             rounding = 0 if kept == torch.float64 else 1e-6
             assert_close(bias[0, :, 0].double(), exact, atol=0, rtol=rounding)
             assert len(bias[0, 0, 0].unique()) == 1000  # distances in bfloat16: fewer
+
+    def test_slopes_that_were_set_stay(self):
+        """Whatever the module is converted to afterwards."""
+        alibi, slopes = ALiBi(2), torch.tensor([0.3, 7.0])
+        alibi.slopes = slopes
+        for dtype in (torch.float64, torch.float32, torch.bfloat16):
+            bias = alibi.to(dtype)(1, 3)[0, :, 0]
+            assert_close(
+                bias.double(), -slopes[:, None].double() * torch.tensor([2, 1, 0])
+            )
         assert ALiBi(12).to("meta")(2, 3).is_meta
 
     def test_has_nothing_to_save(self):

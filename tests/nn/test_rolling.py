@@ -5,7 +5,7 @@ import torch
 from torch.testing import assert_close
 
 from pieces import in_pieces, splits
-from tformer import RotaryPositions, beam_search, greedy, rotary_frequencies
+from tformer import RotaryEmbedding, beam_search, greedy, rotary_frequencies
 from tformer.models.causal_config import CausalLMConfig, Parts
 from tformer.models.causal_lm import CausalLM
 from tformer.nn.cache import KeyValueCache
@@ -75,7 +75,7 @@ class Distances(torch.nn.Module):
 
 
 def attention(window, **parts):
-    parts = {"rotary": RotaryPositions(rotary_frequencies(Dh)), **parts}
+    parts = {"rotary": RotaryEmbedding(rotary_frequencies(Dh)), **parts}
     options = {"num_kv_heads": 2, "head_dim": Dh, "window": window}
     return SelfAttention(11, 6, **options, **parts).eval()
 

@@ -8,30 +8,35 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from tformer import (
-    KeyValueCache,
-    RotaryPositions,
+    RotaryEmbedding,
     attention_weights,
     halves_to_pairs,
     pairs_to_halves,
     rotary_frequencies,
-    scaled_dot_product_attention,
 )
 from tformer.nn.rotary import rotate
 
 B, H, T, Dh, D = 2, 3, 5, 14, 11
 LAYOUTS = ["pairs", "halves"]
+sizes = st.integers(1, 5)
+
+
+def make(width=Dh, **options):
+    return RotaryEmbedding(rotary_frequencies(width), **options)
 
 
 def draw(*shape):
     return torch.randn(shape, dtype=torch.float64)
 
 
-def as_complex(x, start=0, base=10_000.0):
-    """The other form of the same: a + ib times e^(i p θ), in the layout "pairs"."""
-    position = torch.arange(start, start + x.shape[-2], dtype=torch.float64)
-    theta = base ** (-torch.arange(x.shape[-1] // 2).double() * 2 / x.shape[-1])
-    turn = torch.polar(torch.ones(1).double(), position[:, None] * theta)
-    return torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (-1, 2))) * turn)
+def formula(x, cosine, sine, layout):
+    """Equation 34, number by number."""
+    half, y = x.shape[-1] // 2, torch.empty_like(x)
+    for i in range(half):
+        j, k = (2 * i, 2 * i + 1) if layout == "pairs" else (i, i + half)
+        y[..., j] = x[..., j] * cosine[:, i] - x[..., k] * sine[:, i]
+        y[..., k] = x[..., j] * sine[:, i] + x[..., k] * cosine[:, i]
+    return y
 
 
 def hugging_face(x, start=0, base=10_000.0):
@@ -40,8 +45,8 @@ def hugging_face(x, start=0, base=10_000.0):
     angle = torch.outer(torch.arange(start, start + x.shape[-2]).double(), inverse)
     angle = torch.cat((angle, angle), dim=-1)
     half = x.shape[-1] // 2
-    turned = torch.cat((-x[..., half:], x[..., :half]), dim=-1)
-    return x * angle.cos() + turned * angle.sin()
+    rotated = torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+    return x * angle.cos() + rotated * angle.sin()
 
 
 class TestFrequencies:
@@ -53,11 +58,6 @@ class TestFrequencies:
         wanted = [base ** (-2 * i / (2 * half)) for i in range(half)]
         assert theta.tolist() == pytest.approx(wanted, rel=1e-12)
 
-    def test_known_numbers(self):
-        assert rotary_frequencies(4).tolist() == pytest.approx([1, 0.01])
-        theta = rotary_frequencies(128, base=500_000.0)
-        assert theta[-1].item() == pytest.approx(500_000 ** (-126 / 128))
-
     def test_errors(self, raises):
         with raises(ValueError, "head_dim (7) must be even: two numbers make a pair"):
             rotary_frequencies(7)
@@ -68,109 +68,74 @@ class TestFrequencies:
 
 
 class TestForms:
-    @pytest.mark.parametrize("start", [0, 1, 12_345])
-    def test_pairs_are_complex_numbers(self, start):
-        x = draw(B, H, T, Dh)
-        turned = RotaryPositions(rotary_frequencies(Dh))(x, start=start)
-        assert turned.shape == (B, H, T, Dh)
-        wanted = as_complex(x, start).flatten(-2)
-        assert_close(turned, wanted, atol=1e-11 if start > 9 else 1e-14, rtol=0)
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    @pytest.mark.parametrize(("start", "factor"), [(0, 1.25), (7, 1.0), (12_345, 1.0)])
+    def test_the_module(self, layout, start, factor):
+        """At each position its own angle, p · b^(−2i/Dh)."""
+        x, base = draw(B, H, T, Dh), 500.0
+        frequencies = rotary_frequencies(Dh, base=base)
+        rotary = RotaryEmbedding(frequencies, factor=factor, layout=layout)
+        power = torch.arange(Dh // 2).double() * 2 / Dh
+        angle = torch.arange(start, start + T).double()[:, None] / base**power
+        wanted = factor * formula(x, angle.cos(), angle.sin(), layout)
+        assert_close(rotary(x, start), wanted, atol=1e-11, rtol=0)
+        assert torch.equal(rotary(x, start=start), rotary(x, start))
 
-    @pytest.mark.parametrize("start", [0, 7])
-    @pytest.mark.parametrize("base", [10_000.0, 500_000.0])
-    def test_halves_are_hugging_faces(self, start, base):
-        x = draw(B, H, T, Dh)
-        turn = RotaryPositions(rotary_frequencies(Dh, base=base), layout="halves")
-        wanted = hugging_face(x, start, base)
-        assert_close(turn(x, start=start), wanted, atol=1e-14, rtol=0)
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    @given(sizes, sizes, sizes, sizes, st.booleans(), st.integers(0, 3))
+    def test_the_formula(self, layout, batch, heads, length, pairs, split, before):
+        """Also of heads that were split off, and of a part of a wider tensor."""
+        width = 2 * pairs
+        if split:
+            x = draw(batch, length, heads * width + before)[..., before:]
+            x = x.unflatten(-1, (heads, width)).transpose(1, 2)
+        else:
+            x = draw(batch, heads, length, width + before)[..., before:]
+        x.requires_grad_()
+        angle = draw(length, pairs)
+        ours = rotate(x, angle.cos(), angle.sin(), layout=layout)
+        wanted = formula(x, angle.cos(), angle.sin(), layout)
+        assert_close(ours, wanted, atol=1e-14, rtol=0)
+        seed = draw(batch, heads, length, width)
+        gradients = [torch.autograd.grad(y, x, seed)[0] for y in (ours, wanted)]
+        assert_close(*gradients, atol=1e-14, rtol=0)
 
-    def test_a_quarter_of_a_turn(self):
-        x = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
-        cosine, sine = torch.tensor([[0.0, 1.0]]), torch.tensor([[1.0, 0.0]])
-        assert rotate(x, cosine, sine).tolist() == [[-2, 1, 3, 4]]
-        assert rotate(x, cosine, sine, layout="halves").tolist() == [[-3, 2, 1, 4]]
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_the_second_gradient(self, layout):
+        x, angle = draw(1, 1, 2, 4).requires_grad_(), draw(2, 2)
+        assert torch.autograd.gradgradcheck(
+            lambda x: rotate(x, angle.cos(), angle.sin(), layout=layout).pow(2), x
+        )
 
-    def test_the_first_position_stays(self):
-        x = draw(B, H, 1, Dh)
-        turn = RotaryPositions(rotary_frequencies(Dh))
-        assert torch.equal(turn(x), x)
-        assert not torch.allclose(turn(x, start=1), x)
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_compiled(self, layout):
+        """One graph without complex numbers, which no compiler fuses."""
+        x, rotary = draw(B, H, T, Dh), make(layout=layout)
+        torch.compiler.reset()
+        kinds = []
 
+        def look(graph, _):
+            kinds.extend(str(node.target) for node in graph.graph.nodes)
+            return graph.forward
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-class TestWhatItIsFor:
-    @given(
-        seed=st.integers(0, 99), shift=st.integers(0, 5000), gap=st.integers(-40, 40)
-    )
-    def test_distance_alone_decides(self, layout, seed, shift, gap):
-        torch.manual_seed(seed)
-        query, key = draw(2, 1, 1, 1, Dh)
-        turn = RotaryPositions(rotary_frequencies(Dh), layout=layout)
-
-        def score(p, q):
-            return (turn(query, start=p) * turn(key, start=q)).sum().item()
-
-        here = score(40, 40 + gap)
-        assert score(40 + shift, 40 + gap + shift) == pytest.approx(here, abs=1e-10)
-
-    def test_another_distance_another_score(self, layout):
-        query, key = draw(2, 1, 1, 1, Dh)
-        turn = RotaryPositions(rotary_frequencies(Dh), layout=layout)
-        scores = [(turn(query, start=p) * turn(key)).sum().item() for p in range(50)]
-        assert len({round(score, 6) for score in scores}) == 50
-
-    def test_keeps_lengths_and_multiplies_them_by_the_factor(self, layout):
-        x = draw(B, H, T, Dh)
-        for factor in (1.0, 1.25):
-            turn = RotaryPositions(rotary_frequencies(Dh), factor=factor, layout=layout)
-            assert_close(turn(x, start=9).norm(dim=-1), factor * x.norm(dim=-1))
-
-    def test_gradient_is_turned_back(self, layout):
-        x = draw(B, H, T, Dh).requires_grad_()
-        turn = RotaryPositions(rotary_frequencies(Dh), layout=layout)
-        gradient = draw(B, H, T, Dh)
-        (got,) = torch.autograd.grad(turn(x, start=3), x, gradient)
-        assert_close(turn(got, start=3), gradient, atol=1e-13, rtol=0)
-
-    def test_cached_in_every_split(self, layout):
-        """Keys are kept turned; each part starts where the cache ends."""
-        q, k, v = draw(3, B, H, T, Dh)
-        turn = RotaryPositions(rotary_frequencies(Dh), layout=layout)
-        whole = scaled_dot_product_attention(turn(q), turn(k), v, is_causal=True)
-        for split in range(2 ** (T - 1)):
-            cuts = [i for i in range(1, T) if split >> (i - 1) & 1]
-            cache, outputs = KeyValueCache(T), []
-            for low, high in zip([0, *cuts], [*cuts, T], strict=True):
-                start, part = cache.length, slice(low, high)
-                keys, values = cache.append(
-                    turn(k[:, :, part], start=start), v[:, :, part]
-                )
-                query = turn(q[:, :, part], start=start)
-                outputs.append(
-                    scaled_dot_product_attention(query, keys, values, is_causal=True)
-                )
-            assert_close(torch.cat(outputs, dim=2), whole, atol=1e-13, rtol=0)
+        fast = torch.compile(rotary, fullgraph=True, backend=look)
+        assert_close(fast(x), rotary(x))
+        assert kinds
+        assert not any("complex" in kind for kind in kinds)
 
 
 class TestLayouts:
-    def test_are_two_things(self):
-        x = draw(B, H, T, Dh)
-        theta = rotary_frequencies(Dh)
-        pairs, halves = (RotaryPositions(theta, layout=name)(x) for name in LAYOUTS)
-        assert not torch.allclose(pairs[:, :, 1:], halves[:, :, 1:])
-        assert torch.equal(pairs[:, :, 0], halves[:, :, 0])
-
     @pytest.mark.parametrize("num_kv_heads", [1, 3])
     def test_with_the_weights_reordered_the_scores_are_the_same(self, num_kv_heads):
         x, w_q, w_k = draw(B, T, D), draw(H * Dh, D), draw(num_kv_heads * Dh, D)
         theta = rotary_frequencies(Dh)
 
         def weights(w_q, w_k, layout):
-            turn = RotaryPositions(theta, layout=layout)
+            rotary = RotaryEmbedding(theta, layout=layout)
             q, k = (
                 (x @ w.T).unflatten(-1, (-1, Dh)).transpose(1, 2) for w in (w_q, w_k)
             )
-            return attention_weights(turn(q), turn(k))
+            return attention_weights(rotary(q), rotary(k))
 
         wanted = weights(w_q, w_k, "pairs")
         moved = pairs_to_halves(w_q, H), pairs_to_halves(w_k, num_kv_heads)
@@ -202,90 +167,143 @@ class TestLayouts:
 class TestPrecision:
     def test_far_positions_are_exact(self):
         """In float32 the angle itself would be off by 1/128 at position 100,000."""
-        turn = RotaryPositions(rotary_frequencies(4))
-        turned = turn(torch.tensor([[[[1.0, 0.0, 1.0, 0.0]]]]), start=100_000)
+        rotary = make(4)
+        rotated = rotary(torch.tensor([[[[1.0, 0.0, 1.0, 0.0]]]]), start=100_000)
         wanted = [f(100_000 * s) for s in (1, 0.01) for f in (math.cos, math.sin)]
-        assert turned.flatten().tolist() == pytest.approx(wanted, abs=1e-6)
+        assert rotated.flatten().tolist() == pytest.approx(wanted, abs=1e-6)
 
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-    def test_a_model_in_half_precision_turns_in_float32(self, dtype):
-        turn = RotaryPositions(rotary_frequencies(Dh)).to(dtype)
+    def test_a_model_in_half_precision_rotates_in_float32(self, dtype):
+        rotary = make().to(dtype)
         x = draw(B, H, T, Dh).to(dtype)
-        turned = turn(x, start=3001)
-        assert turned.dtype == dtype
+        rotated = rotary(x, start=3001)
+        assert rotated.dtype == dtype
         position = torch.arange(3001, 3001 + T).double()[:, None]
         angle = position * rotary_frequencies(Dh)
         exactly = rotate(x.double(), angle.cos(), angle.sin())
         step = torch.finfo(dtype).eps
-        assert ((turned.double() - exactly).abs() <= step * exactly.abs() + 1e-6).all()
+        assert ((rotated.double() - exactly).abs() <= step * exactly.abs() + 1e-6).all()
 
     def test_each_dtype_gets_its_own_table(self):
-        turn = RotaryPositions(rotary_frequencies(Dh))
+        rotary = make()
         x = draw(B, H, T, Dh)
-        first = turn(x)
-        assert turn(x.float()).dtype == torch.float32
-        assert torch.equal(turn(x), first)
+        first = rotary(x)
+        assert rotary(x.float()).dtype == torch.float32
+        assert torch.equal(rotary(x), first)
 
     def test_growing_changes_nothing(self):
-        turn = RotaryPositions(rotary_frequencies(Dh))
+        rotary, new = make(), make()
         x = draw(B, H, 7 * T, Dh)
-        parts = [turn(x[:, :, i : i + T], start=i) for i in range(0, 7 * T, T)]
-        new = RotaryPositions(rotary_frequencies(Dh))
-        whole = new(x)
-        tables = [each.table(7 * T, x)[:, : 7 * T] for each in (turn, new)]
+        parts = [rotary(x[:, :, i : i + T], start=i) for i in range(0, 7 * T, T)]
+        assert_close(torch.cat(parts, dim=2), new(x), atol=1e-14, rtol=0)
+        tables = [each.table(7 * T, x)[:, : 7 * T] for each in (rotary, new)]
         assert torch.equal(*tables)
-        assert_close(torch.cat(parts, dim=2), whole, atol=1e-14, rtol=0)
 
     def test_growing_doubles_the_table(self):
-        turn = RotaryPositions(rotary_frequencies(Dh))
-        like = draw(1)
-        assert turn.table(5, like).shape == (2, 5, Dh // 2)
-        assert turn.table(6, like).shape == (2, 10, Dh // 2)
-        assert turn.table(3, like).shape == (2, 10, Dh // 2)
+        rotary, like = make(), draw(1)
+        lengths = [rotary.table(end, like).shape[1] for end in (5, 6, 3)]
+        assert lengths == [5, 10, 10]
+
+    @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+    def test_what_is_set_is_used(self, dtype):
+        """No row of a table from before, however the numbers came to change."""
+        x, given = draw(B, H, T, Dh).to(dtype), rotary_frequencies(Dh)
+        rotary = RotaryEmbedding(given)
+        first = rotary(x)
+        given.mul_(3)  # the caller's own
+        rotary.frequencies.mul_(3)  # a copy
+        assert torch.equal(rotary(x), first)
+        rotary.frequencies = given
+        assert torch.equal(rotary(x), RotaryEmbedding(given)(x))
+        rotary.factor = 1.25
+        assert torch.equal(rotary(x), RotaryEmbedding(given, factor=1.25)(x))
+        rotary.frequencies = given[:-2]
+        partly = RotaryEmbedding(given[:-2], factor=1.25, head_dim=Dh)
+        assert torch.equal(rotary(x), partly(x))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+class TestPositions:
+    def test_are_those_from_start_on(self, layout):
+        x, rotary = draw(B, H, T, Dh), make(layout=layout, factor=1.25)
+        for places in (torch.arange(3, 3 + T), torch.arange(3, 3 + T).expand(B, T)):
+            wanted = rotary(x, start=3)
+            assert_close(rotary(x, positions=places), wanted, atol=1e-14, rtol=0)
+            half = x.bfloat16()
+            assert torch.equal(rotary(half, positions=places), rotary(half, start=3))
+
+    def test_of_each_row(self, layout):
+        x, rotary = draw(B, H, T, Dh), make(layout=layout)
+        positions = torch.stack((torch.arange(T) * 7, torch.arange(T) / 2 - 1))
+        whole = rotary(x, positions=positions)
+        for row in range(B):
+            for t in range(T):
+                one = x[row, None, :, t, None]
+                angle = positions[row, t].double() * rotary_frequencies(Dh)[None]
+                wanted = formula(one, angle.cos(), angle.sin(), layout)
+                assert_close(whole[row, None, :, t, None], wanted, atol=1e-13, rtol=0)
+
+    def test_a_part_of_the_head(self, layout):
+        x, width = draw(B, H, T, Dh), Dh - 4
+        rotary = make(width, layout=layout, head_dim=Dh)
+        wanted = make(width, layout=layout)(x[..., :width], start=2)
+        assert torch.equal(rotary(x, start=2)[..., :width], wanted)
+        assert torch.equal(rotary(x, start=2)[..., width:], x[..., width:])
 
 
 class TestModule:
     def test_has_no_weights(self):
-        turn = RotaryPositions(rotary_frequencies(Dh))
-        turn(draw(B, H, T, Dh))
-        assert not list(turn.parameters())
-        assert not turn.state_dict()
+        rotary = make()
+        rotary(draw(B, H, T, Dh))
+        assert not list(rotary.parameters())
+        assert not rotary.state_dict()
 
     def test_made_on_the_meta_device(self):
         with torch.device("meta"):
-            turn = RotaryPositions(rotary_frequencies(Dh))
-        turn = turn.to_empty(device="cpu")
+            rotary = make()
+        rotary = rotary.to_empty(device="cpu")
         x = draw(B, H, T, Dh)
-        assert torch.equal(turn(x), RotaryPositions(rotary_frequencies(Dh))(x))
+        assert torch.equal(rotary(x), make()(x))
 
     def test_copies(self):
-        turn = RotaryPositions(rotary_frequencies(Dh), factor=1.5, layout="halves")
+        rotary = make(factor=1.5, layout="halves")
         x = draw(B, H, T, Dh)
-        assert torch.equal(copy.deepcopy(turn)(x), turn(x))
-        assert repr(turn) == (
-            "RotaryPositions(head_dim=14, factor=1.5, layout='halves')"
+        assert torch.equal(copy.deepcopy(rotary)(x), rotary(x))
+        assert repr(rotary) == (
+            "RotaryEmbedding(rotary_dim=14, head_dim=14, factor=1.5, layout='halves')"
         )
 
     def test_errors(self, raises):
         theta = rotary_frequencies(Dh)
-        turn = RotaryPositions(theta)
+        rotary = RotaryEmbedding(theta)
         with raises(ValueError, "frequencies must be (head_dim / 2,), not (2, 7)"):
-            RotaryPositions(theta.expand(2, 7))
+            RotaryEmbedding(theta.expand(2, 7))
         with raises(ValueError, "frequencies must be (head_dim / 2,), not (0,)"):
-            RotaryPositions(theta[:0])
+            RotaryEmbedding(theta[:0])
+        with raises(
+            ValueError, "frequencies (7) must be at most half of head_dim (12)"
+        ):
+            RotaryEmbedding(theta, head_dim=12)
+        with raises(ValueError, "factor (-1) must be above 0"):
+            rotary.factor = -1
         with raises(ValueError, "factor (0) must be above 0"):
-            RotaryPositions(theta, factor=0)
+            RotaryEmbedding(theta, factor=0)
         message = "layout ('half') must be one of pairs, halves"
         with raises(ValueError, message):
-            RotaryPositions(theta, layout="half")
+            RotaryEmbedding(theta, layout="half")
         with raises(ValueError, message):
             rotate(
                 torch.zeros(1, 2), torch.zeros(1, 1), torch.zeros(1, 1), layout="half"
             )
         shape = "x must be (batch, heads, length, head_dim = 14), not "
         with raises(ValueError, shape + "(2, 3, 5, 12)"):
-            turn(torch.zeros(B, H, T, 12))
+            rotary(torch.zeros(B, H, T, 12))
         with raises(ValueError, shape + "(3, 5, 14)"):
-            turn(torch.zeros(H, T, Dh))
+            rotary(torch.zeros(H, T, Dh))
         with raises(ValueError, "start (-1) must be at least 0"):
-            turn(torch.zeros(B, H, T, Dh), start=-1)
+            rotary(torch.zeros(B, H, T, Dh), start=-1)
+        message = "positions must be (5,) or (2, 5), and start 0, not (3,) and 0"
+        with raises(ValueError, message):
+            rotary(torch.zeros(B, H, T, Dh), positions=torch.arange(3))
+        with raises(ValueError, message.replace("(3,) and 0", "(5,) and 1")):
+            rotary(torch.zeros(B, H, T, Dh), 1, positions=torch.arange(T))

@@ -13,7 +13,7 @@ from tformer import LayerNorm, MultiHeadAttention, record_weights
 from tformer.nn.heads import merge_heads, split_heads
 from tformer.nn.masks import sliding_window_mask
 from tformer.nn.rms_norm import RMSNorm
-from tformer.nn.rotary import RotaryPositions, rotary_frequencies
+from tformer.nn.rotary import RotaryEmbedding, rotary_frequencies
 from tformer.nn.self_attention import SelfAttention, with_sinks
 
 B, T, D, H, Dh = 2, 6, 20, 6, 4
@@ -33,7 +33,7 @@ class Distances(nn.Module):
 
 
 def turning():
-    return RotaryPositions(rotary_frequencies(Dh))
+    return RotaryEmbedding(rotary_frequencies(Dh))
 
 
 ALL = {

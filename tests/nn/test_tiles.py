@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 from attention_inputs import DV, B, G, H, S, T, draw
 from tformer import scaled_dot_product_attention, tiled_attention
-from tformer.nn.tiles import Tiling, is_hidden, tiled_forward, tiles
+from tformer.nn.tiles import Tiling, is_hidden, tiled_backward, tiled_forward, tiles
 
 BIAS_AND_MASK = [(1, 1, 1, 1), (1, 1, T, S), (1, H, 1, S), (B, 1, 1, S), (B, H, T, S)]
 
@@ -253,3 +253,57 @@ def test_errors(raises):
     )
     with raises(ValueError, message):
         tiled_attention(query, key, draw(H, S, DV))
+
+
+class Slow(torch.Tensor):
+    """A tensor in slow memory: counts the numbers read and written by slices."""
+
+    moved = 0
+
+    def __getitem__(self, place):
+        part = self.as_subclass(torch.Tensor)[place]
+        Slow.moved += part.numel()
+        return part
+
+    def __setitem__(self, place, part):
+        memory = self.as_subclass(torch.Tensor)
+        Slow.moved += memory[place].numel()
+        memory[place] = part
+
+
+def moved(run):
+    Slow.moved = 0
+    result = run()
+    return Slow.moved, result
+
+
+@given(st.tuples(*[st.integers(1, 20)] * 2, *[st.integers(1, 9)] * 4), st.booleans())
+def test_memory_traffic(sizes, is_causal):
+    """Keys are read once for each tile of queries, and not once for each head."""
+    queries, keys, width, value_width, query_tile, key_tile = sizes
+    both = width + value_width
+    q, k, v = (
+        torch.randn(2, 3, repeat, length, size).as_subclass(Slow)
+        for repeat, length, size in (
+            (2, queries, width),
+            (1, keys, width),
+            (1, keys, value_width),
+        )
+    )
+    how = Tiling(None, None, is_causal, 1.0, None, query_tile, key_tile)
+    pairs = [
+        (len(range(queries)[rows]), len(range(keys)[columns]))
+        for rows in tiles(queries, query_tile)
+        for columns in tiles(keys, key_tile)
+        if not (is_causal and columns.start > rows.stop - 1 + keys - queries)
+    ]
+    seen_keys = sum(columns for _, columns in pairs)
+    seen_queries = 2 * sum(rows for rows, _ in pairs)
+    forward, (output, logsumexp) = moved(lambda: tiled_forward(q, k, v, how))
+    assert forward == 6 * (2 * queries * (both + 1) + seen_keys * both)
+
+    grad = torch.randn(output.shape).as_subclass(Slow)
+    backward, _ = moved(lambda: tiled_backward(grad, q, k, v, output, logsumexp, how))
+    once = 2 * queries * (2 * value_width + 1) + 2 * keys * both
+    inner = width + value_width + 1 + 1 + 2 * width  # q, g, logsumexp, D, d_query twice
+    assert backward == 6 * (once + seen_queries * inner)

@@ -15,7 +15,7 @@ from tformer import (
     GatedFeedForward,
     Parts,
     RMSNorm,
-    RotaryPositions,
+    RotaryEmbedding,
     SelfAttention,
     rotary_frequencies,
     scale_linear,
@@ -131,7 +131,7 @@ def test_rotary(kind):
         theta = scale_llama3(theta, s, trained_len=64)
     elif kind == "yarn":
         theta, factor = scale_yarn(theta, s, trained_len=64), yarn_factor(s)
-    turn = RotaryPositions(theta, factor=factor, layout="halves")
+    turn = RotaryEmbedding(theta, factor=factor, layout="halves")
     q, k = torch.randn(B, 6, T, 16), torch.randn(B, 2, T, 16)
     positions = torch.arange(90, 90 + T)[None]
     wanted = llama.apply_rotary_pos_emb(q, k, *table(q, positions))
@@ -151,7 +151,7 @@ def test_attention_of_gpt_oss(layer):
         attention_bias=True,
     )
     theirs = drawn(gpt_oss.GptOssAttention(config, layer))
-    rotary = RotaryPositions(rotary_frequencies(8, base=500.0), layout="halves")
+    rotary = RotaryEmbedding(rotary_frequencies(8, base=500.0), layout="halves")
     ours = SelfAttention(
         *(D, 6),
         num_kv_heads=2,

@@ -9,7 +9,7 @@ import torch
 from torch.testing import assert_close
 
 from pieces import in_pieces
-from tformer import RotaryPositions, rotary_frequencies, scale_yarn, yarn_factor
+from tformer import RotaryEmbedding, rotary_frequencies, scale_yarn, yarn_factor
 from tformer.nn.latent import LatentAttention
 from tformer.nn.latent_cache import LatentCache
 
@@ -75,7 +75,7 @@ def ours(rope, q_rank, interleave, absorbed=None):
         factor = yarn_factor(s, given["mscale"]) / whole
         scale *= whole**2
     layout = "pairs" if interleave else "halves"
-    rotary = RotaryPositions(frequencies, factor=factor, layout=layout)
+    rotary = RotaryEmbedding(frequencies, factor=factor, layout=layout)
     sizes = {"kv_rank": 14, "head_dim": 10, "value_dim": 8, "q_rank": q_rank}
     return LatentAttention(
         D, H, rotary=rotary, scale=scale, absorbed=absorbed, **sizes

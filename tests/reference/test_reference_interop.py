@@ -1,19 +1,19 @@
-import ast
-import inspect
+"""Which module has which twin, and what is refused."""
+
 import subprocess
 import sys
-from pathlib import Path
+from inspect import signature
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 import tformer
-import tformer.reference as reference
-from tformer.reference import from_torch, record_weights
-from tformer.reference.weights import numbered, only_weight, parts, weight_and_bias
+from tformer import reference
+from tformer.reference import from_torch
 
-B, T, S, D, H, F = 2, 5, 7, 12, 3, 11
+D, H = 12, 3
 
 
 def test_the_twin_does_without_torch():
@@ -25,47 +25,6 @@ def test_the_twin_does_without_torch():
         "sys.exit('torch' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
-
-
-def test_public_names():
-    assert sorted(reference.__all__) == reference.__all__
-    assert len({id(getattr(reference, name)) for name in reference.__all__}) == len(
-        reference.__all__
-    )
-    twins = {"TransformerConfig"} ^ set(tformer.__all__) & set(dir(reference))
-    assert {"MultiHeadAttention", "Transformer", "causal_mask"} <= twins
-    assert {"attention_weights", "record_weights"} <= twins
-
-
-def test_no_file_of_the_twin_names_torch():
-    """Nor does one import a module of ours that does: see the test above."""
-    for file in Path(reference.__file__).parent.glob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            names = [alias.name for alias in getattr(node, "names", [])]
-            names.append(getattr(node, "module", None) or "")
-            assert not any(name.split(".")[0] == "torch" for name in names), file
-
-
-@pytest.mark.parametrize(
-    "name", ["EncoderLayer", "DecoderLayer", "Residual", "LayerNorm", "TokenEmbedding"]
-)
-def test_what_is_not_given_is_as_in_the_original(name):
-    of_twin = inspect.signature(getattr(reference, name)).parameters
-    of_original = inspect.signature(getattr(tformer, name)).parameters
-    shared = of_twin.keys() & of_original.keys()
-    assert {"eps", "scale"} & shared
-    for option in shared:
-        assert of_twin[option].default == of_original[option].default
-
-
-@pytest.mark.parametrize("name", ["Encoder", "Decoder"])
-def test_a_stack_hands_its_eps_to_every_norm(new_parity, name):
-    module = new_parity().module(getattr(tformer, name)(D, H, F, 2, final_norm=True))
-    weights = {key: tensor.numpy() for key, tensor in module.state_dict().items()}
-    for given, eps in (({}, 1e-5), ({"eps": 0.1}, 0.1)):
-        twin = getattr(reference, name)(weights, H, **given)
-        norms = [layer.feed_forward_residual.norm for layer in twin.layers]
-        assert [norm.eps for norm in (*norms, twin.norm)] == [eps] * 3
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16])
@@ -91,151 +50,74 @@ def test_weights_are_copied():
 
 def test_classes_are_known_by_name(new_parity):
     """A class pasted from a chapter is not in `tformer`; one made from ours is ours."""
-    parity = new_parity()
-    pasted = type("LayerNorm", (torch.nn.Module,), {})()
-    pasted.weight, pasted.eps = torch.nn.Parameter(torch.ones(7)), 0.5
+    pasted = type("LayerNorm", (nn.Module,), {})()
+    pasted.weight, pasted.eps = nn.Parameter(torch.ones(7)), 0.5
     assert from_torch(pasted).eps == 0.5
     made = type("MyAttention", (tformer.MultiHeadAttention,), {})
-    module = parity.module(made(D, H))
-    array, tensor = parity.numbers(B, T, D)
-    parity.same(from_torch(module)(array), module(tensor))
+    module = new_parity().module(made(D, H))
+    array, tensor = new_parity().numbers(2, 5, D)
+    new_parity().same(from_torch(module)(array), module(tensor))
 
 
-def test_torchs_norm_and_linear(parity):
-    array, tensor = parity.numbers(B, T, D)
-    for module in (torch.nn.LayerNorm(D, 0.1), torch.nn.Linear(D, F)):
-        parity.module(module)
-        parity.same(from_torch(module)(array), module(tensor))
+class OwnForward(tformer.LayerNorm):
+    def forward(self, x):
+        return 2 * super().forward(x)
 
 
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [(torch.nn.Dropout(), "Dropout"), (torch.nn.Module(), "Module"), ("x", "str")],
-)
-def test_modules_without_twin(module, name):
-    with pytest.raises(TypeError, match=rf"module must be one of .*, not {name}"):
-        from_torch(module)
-
-
-@pytest.mark.parametrize("norm_first", [False, True])
-def test_torchs_own_stacks(parity, norm_first):
-    pytest.importorskip("tformer.interop")
-    options = {"dim_feedforward": F, "norm_first": norm_first, "activation": "gelu"}
-    options |= {"batch_first": True, "dropout": 0.0, "layer_norm_eps": 0.1}
-    encoder_layer = torch.nn.TransformerEncoderLayer(D, H, **options)
-    decoder_layer = torch.nn.TransformerDecoderLayer(D, H, **options)
-    final = torch.nn.LayerNorm(D, 0.2)
-    encoder = torch.nn.TransformerEncoder(
-        encoder_layer, 2, final, enable_nested_tensor=False
-    )
-    decoder = torch.nn.TransformerDecoder(decoder_layer, 3, final)
-    whole = torch.nn.Transformer(
-        D, H, custom_encoder=encoder, custom_decoder=decoder, batch_first=True
-    )
-    (x, x_tensor), (memory, memory_tensor) = (
-        parity.numbers(B, length, D) for length in (T, S)
-    )
-    for module in (encoder_layer, encoder):
-        parity.module(module)
-        parity.same(from_torch(module)(x), module(x_tensor))
-    for module in (decoder_layer, decoder):
-        parity.module(module)
-        parity.same(from_torch(module)(x, memory), module(x_tensor, memory_tensor))
-    parity.module(whole)
-    parity.same(from_torch(whole)(memory, x), whole(memory_tensor, x_tensor))
-
-
-def test_torchs_own_heads(parity):
-    pytest.importorskip("tformer.interop")
-    module = torch.nn.MultiheadAttention(D, H, batch_first=True)
-    parity.module(module)
-    inputs = [parity.numbers(B, length, D) for length in (T, S, S)]
-    arrays, tensors = zip(*inputs, strict=True)
-    output, weights = module(*tensors, average_attn_weights=False)
-    twin = from_torch(module)
-    with record_weights(twin) as kept:
-        parity.same(twin(*arrays), output)
-    parity.same(kept[twin], weights)
-
-
-def test_parts():
-    a, b, c = np.ones(1), np.ones(2), np.ones(3)
-    weights = {"norm.weight": a, "norm.bias": b, "layers.0.norm.bias": c}
-    of = parts(weights, "norm", optional=("layers", "output"))
-    assert of == {
-        "norm": {"weight": a, "bias": b},
-        "layers": {"0.norm.bias": c},
-        "output": {},
-    }
-    assert numbered(of["layers"]) == [{"norm.bias": c}]
-    assert weight_and_bias({"weight": b, "bias": b}, "D") == (b, b)
-    assert weight_and_bias({"weight": b}, "D") == (b, None)
-    assert only_weight({"weight": b}, "D") is b
+def with_part(**parts):
+    """An attention with something that its twin does not know."""
+    module = tformer.MultiHeadAttention(D, H)
+    for name, part in parts.items():
+        setattr(module, name, part)
+    return module
 
 
 @pytest.mark.parametrize(
-    ("call", "kind", "message"),
+    ("make", "message"),
     [
+        (lambda: nn.Dropout(), "Dropout has no twin"),
+        (lambda: nn.Module(), "Module has no twin"),
+        (lambda: "x", "str has no twin"),
+        (lambda: OwnForward(D), "OwnForward has no twin"),
+        (lambda: with_part(out_proj=OwnForward(D)), "OwnForward has no twin"),
         (
-            lambda: parts({"norm.bias": np.ones(1)}, "norm", "output"),
-            ValueError,
-            "weights must be of norm, output; missing: output; unknown: none",
+            lambda: with_part(temperature=nn.Parameter(torch.ones(1))),
+            "the twin of MultiHeadAttention has no temperature",
         ),
         (
-            lambda: parts({"norm.bias": 0, "gate.weight": 0}, "norm"),
-            ValueError,
-            "weights must be of norm; missing: none; unknown: gate",
+            lambda: with_part(conv=nn.Conv1d(D, D, 3), memory=nn.ReLU()),
+            "the twin of MultiHeadAttention has no conv, memory",
         ),
-        (
-            lambda: weight_and_bias({"bias": np.ones(2)}, "D"),
-            ValueError,
-            "weights must be of weight, bias; missing: weight",
-        ),
-        (
-            lambda: weight_and_bias({"weight": np.ones(2)}, "O", "I"),
-            ValueError,
-            r"weight must be \(O, I\), not \(2,\)",
-        ),
-        (
-            lambda: weight_and_bias(
-                {"weight": np.ones((2, 3)), "bias": np.ones(3)}, *"OI"
-            ),
-            ValueError,
-            r"bias must be \(2,\), not \(3,\)",
-        ),
-        (
-            lambda: weight_and_bias({"weight": torch.ones(2)}, "D"),
-            TypeError,
-            "weight must be a NumPy array, not Tensor",
-        ),
-        (
-            lambda: only_weight({"weight": np.ones(2), "bias": np.ones(2)}, "D"),
-            ValueError,
-            "unknown: bias",
-        ),
+        (lambda: with_part(rotary=torch.tanh), "tanh .* has no twin"),
     ],
 )
-def test_bad_weights(call, kind, message):
-    with pytest.raises(kind, match=message):
-        call()
+def test_what_has_no_twin(make, message):
+    """A part or a weight that was left out would be a twin of something else."""
+    with pytest.raises(TypeError, match=message):
+        from_torch(make())
 
 
-def test_a_twin_may_say_itself_how_it_is_made(monkeypatch):
-    class Doubler(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.weight = torch.nn.Parameter(torch.tensor([2.0, 3.0]))
-            self.power = 3
+def test_a_merged_adapter_has_the_same_twin():
+    module = tformer.LoRALinear(nn.Linear(D, D), 3)
+    nn.init.normal_(module.up)
+    module.merge()
+    x = torch.randn(2, D)
+    expected = module(x).detach().numpy()
+    np.testing.assert_allclose(
+        reference.from_torch(module)(x.numpy()), expected, 1e-4, 1e-5
+    )
 
-    class Twin:
-        def __init__(self, weights, power):
-            self.weights, self.power = weights, power
 
-        @staticmethod
-        def from_torch(module, weights):
-            return Twin(weights, module.power)
+def test_what_does_nothing_is_left_out():
+    module = with_part(dropout1=nn.Dropout(0.5), nothing=nn.Identity())
+    assert isinstance(from_torch(module), reference.MultiHeadAttention)
 
-    monkeypatch.setattr(tformer.reference, "Doubler", Twin, raising=False)
-    twin = tformer.reference.from_torch(Doubler())
-    assert twin.power == 3
-    np.testing.assert_array_equal(twin.weights["weight"], [2.0, 3.0])
+
+@pytest.mark.parametrize("name", ["LayerNorm", "RMSNorm", "TokenEmbedding"])
+def test_what_is_not_given_is_as_in_the_original(name):
+    twin = signature(getattr(reference, name)).parameters
+    original = signature(getattr(tformer, name)).parameters
+    shared = {"eps", "plus_one", "scale"} & twin.keys() & original.keys()
+    assert shared
+    for option in shared:
+        assert twin[option].default == original[option].default

@@ -1,3 +1,5 @@
+"""Recorded weights: by object and by name, as in torch."""
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,6 @@ from tformer.reference import (
 )
 
 B, S, T, V, H = 2, 7, 5, 17, 3
-SIZES = {"vocab_size": V, "d_model": 12, "num_heads": H, "d_ff": 11, "max_len": 13}
 NAMES = [
     *(f"encoder.layers.{i}.self_attn" for i in range(2)),
     *(
@@ -26,8 +27,9 @@ NAMES = [
 @pytest.fixture
 def model(new_parity):
     parity = new_parity()
-    layers = {"num_encoder_layers": 2, "num_decoder_layers": 2}
-    config = tformer.TransformerConfig(**SIZES, **layers, positions="learned")
+    sizes = {"vocab_size": V, "d_model": 12, "num_heads": H, "d_ff": 11, "max_len": 13}
+    layers = {"num_encoder_layers": 2, "num_decoder_layers": 2, "positions": "learned"}
+    config = tformer.TransformerConfig(**sizes, **layers)
     module = parity.module(tformer.Transformer(config))
     arrays, tensors = zip(parity.ids(V, B, S), parity.ids(V, B, T), strict=True)
     arrays[0][0, -2:] = tensors[0][0, -2:] = 0  # padding
@@ -35,16 +37,14 @@ def model(new_parity):
 
 
 def test_every_attention_by_object_and_by_name(new_parity, model):
-    """As the torch code does."""
     module, twin, arrays, tensors = model
     with record_weights(twin) as weights:
         output = twin(*arrays)
-    # The formula instead of its fast form: equal but for the rounding.
     np.testing.assert_allclose(output, twin(*arrays), rtol=0, atol=1e-12)
     with tformer.record_weights(module) as expected:
         module(*tensors)
-    assert sorted(weights.by_name()) == sorted(expected.by_name()) == sorted(NAMES)
-    assert len(weights) == len(expected) == len(NAMES)
+    assert list(weights.by_name()) == list(expected.by_name())
+    assert sorted(weights.by_name()) == sorted(NAMES)
     for name in NAMES:
         new_parity().same(weights[name], expected[name])
     assert weights[twin.encoder.layers[1].self_attn] is weights[NAMES[1]]
@@ -58,8 +58,7 @@ def test_they_are_what_attention_weights_returns(new_parity, kv_heads):
     module = parity.module(tformer.MultiHeadAttention(12, H, num_kv_heads=kv_heads))
     twin = from_torch(module)
     x, memory = parity.numbers(B, T, 12)[0], parity.numbers(B, S, 12)[0]
-    mask, _ = parity.mask(B, 1, T, S)
-    bias, _ = parity.numbers(T, S)
+    mask, bias = parity.mask(B, 1, T, S)[0], parity.numbers(T, S)[0]
     with record_weights(twin) as weights:
         twin(x, memory, attn_mask=mask, bias=bias, is_causal=True)
     q = split_heads(twin.q_proj(x), H)
@@ -67,6 +66,31 @@ def test_they_are_what_attention_weights_returns(new_parity, kv_heads):
     expected = attention_weights(q, k, mask, bias=bias, is_causal=True)
     np.testing.assert_array_equal(weights[twin], expected)
     assert weights[""] is weights[twin]  # as in `named_modules`
+
+
+def test_of_a_language_model(new_parity):
+    """Windows and a latent: each attention has weights."""
+    parity = new_parity()
+    for module in (
+        tformer.SelfAttention(12, H, window=2, softcap=0.7),
+        tformer.LatentAttention(
+            12,
+            H,
+            rotary=tformer.RotaryEmbedding(tformer.rotary_frequencies(4)),
+            kv_rank=7,
+            head_dim=5,
+            value_dim=3,
+        ),
+    ):
+        parity.module(module)
+        twin = from_torch(module)
+        array, tensor = parity.numbers(B, T, 12)
+        with (
+            record_weights(twin) as weights,
+            tformer.record_weights(module) as expected,
+        ):
+            twin(array), module(tensor)
+        parity.same(weights[twin], expected[module])
 
 
 def test_the_last_call_counts(new_parity):
@@ -92,18 +116,13 @@ def test_what_did_not_run_and_what_is_unknown(model):
             weights[absent]
 
 
-def test_an_error_leaves_the_model_as_it_was(model):
+def test_an_error_and_an_inner_block_leave_the_model_as_it_was(model):
     _, twin, (src, tgt), _ = model
-    attentions = [twin.encoder.layers[0].self_attn, twin.decoder.layers[1].cross_attn]
-    before = [vars(each).copy() for each in attentions]
+    attention = twin.encoder.layers[0].self_attn
+    before = vars(attention).copy()
     with pytest.raises(ValueError, match="ids must be in"), record_weights(twin):
         twin(src, tgt + V)
-    assert [vars(each) for each in attentions] == before
-    assert attentions[0].attend is scaled_dot_product_attention
-
-
-def test_a_block_inside_another(model):
-    _, twin, (src, tgt), _ = model
+    assert vars(attention) == before
     with record_weights(twin) as outer:
         with record_weights(twin.encoder) as inner:
             twin.encode(src)
@@ -111,7 +130,8 @@ def test_a_block_inside_another(model):
         assert len(outer) == 0
         twin(src, tgt)
     assert len(outer) == len(NAMES)
-    assert twin.encoder.layers[0].self_attn.attend is scaled_dot_product_attention
+    assert attention.attend is scaled_dot_product_attention
+    assert vars(attention) == before
 
 
 def test_a_model_of_ones_own(new_parity):

@@ -17,9 +17,9 @@ from small_run import (
     train_here,
 )
 from tformer import GPT, GPTConfig
+from tformer.runs.checkpoints import load_state, save_state
 from tformer.runs.folder import RunError
 from tformer.runs.settings import RunSettings
-from tformer.runs.state import load_state, save_state
 from tformer.training.optimizer import adamw
 
 

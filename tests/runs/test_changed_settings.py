@@ -18,10 +18,10 @@ from small_run import (
 )
 from tformer.files import SEAL, sealed
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
-from tformer.runs.parts import OF_GPT
+from tformer.models.families.custom import PARTS
+from tformer.runs.resume import MAY_CHANGE
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
-from tformer.runs.unchanged import MAY_CHANGE
 
 
 def change(path: Path, **changes) -> None:
@@ -104,8 +104,8 @@ OF_PARTS = {
 
 def test_each_setting_is_here():
     names = set(RunSettings.__dataclass_fields__)
-    assert names == OTHERS.keys() | FREE.keys() | OF_FILES | OF_PARTS.keys()
-    assert OF_PARTS.keys() == OF_GPT.keys()
+    assert names == OTHERS.keys() | FREE.keys() | OF_FILES | {"parts"}
+    assert OF_PARTS.keys() == PARTS.keys()
     assert FREE.keys() | {"files"} == MAY_CHANGE
     now = json.loads(json.dumps(vars(small_settings())))
     assert not [name for name in OTHERS if now[name] == OTHERS[name]]

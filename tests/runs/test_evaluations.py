@@ -13,7 +13,7 @@ import torch
 from typer.testing import CliRunner
 
 from tformer.cli.app import app
-from tformer.runs.evaluations import save_evaluation, saved_evaluations
+from tformer.runs.evaluation import save_evaluation, saved_evaluations
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
@@ -154,7 +154,7 @@ def test_two_that_write_one_name_wait_for_each_other(tmp_path):
 
 
 def test_one_that_waits_too_long_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("tformer.runs.evaluations.PATIENCE", 0)
+    monkeypatch.setattr("tformer.runs.evaluation.PATIENCE", 0)
     save = functools.partial(
         *(save_evaluation, RunFolder(tmp_path), "same"),
         asked={},
@@ -164,16 +164,15 @@ def test_one_that_waits_too_long_says_so(tmp_path, monkeypatch):
     )
     save()
     with (
-        filelock.FileLock(tmp_path / "evaluations/lock"),
-        pytest.raises(RunError, match=r"same.json cannot be written: another process"),
+        filelock.FileLock(tmp_path / "lock"),
+        pytest.raises(RunError, match="another process is training here"),
     ):
         save()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows makes links for few")
 def test_nor_a_link_in_the_place_of_the_lock(tmp_path):
-    (tmp_path / "evaluations").mkdir()
-    (tmp_path / "evaluations/lock").symlink_to(tmp_path / "victim")
+    (tmp_path / "lock").symlink_to(tmp_path / "victim")
     kept = {"asked": {}, "result": {}, "mistakes": [], "device": torch.device("cpu")}
     with pytest.raises(RunError, match="lock is a link"):
         save_evaluation(RunFolder(tmp_path), "mine", **kept)

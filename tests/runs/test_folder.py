@@ -15,7 +15,7 @@ from small_run import (
     train_here,
     what_counts,
 )
-from tformer.runs import own_files, run
+from tformer.runs import data, run
 from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
@@ -57,7 +57,7 @@ def small_text(tmp_path: Path) -> RunSettings:
 class TestLock:
     def test_nobody_else_comes_in_while_the_data_are_read(self, tmp_path, monkeypatch):
         """Two that write the same ids would leave zeros among them."""
-        path, write, tried = tmp_path / "run", own_files.write_token_stream, []
+        path, write, tried = tmp_path / "run", data.write_token_stream, []
 
         def write_and_look(*arguments):
             tried.append(None)
@@ -69,7 +69,7 @@ class TestLock:
             assert contents(path) == before
             return write(*arguments)
 
-        monkeypatch.setattr(own_files, "write_token_stream", write_and_look)
+        monkeypatch.setattr(data, "write_token_stream", write_and_look)
         Run(RunFolder.create(path, small_text_settings(tmp_path)), progress=False)
         assert tried == [None]
 

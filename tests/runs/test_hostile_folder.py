@@ -5,11 +5,9 @@ import os
 from pathlib import Path
 
 import pytest
-import torch
 
 from small_run import (
     begin_or_resume,
-    forget_settings,
     small_settings,
     small_text_settings,
     stop_after,
@@ -225,44 +223,8 @@ class TestValues:
             assert run.train()["steps"] == 6
 
 
-class TestSizes:
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"num_layers": 10**7}, r"too few for num_layers \(10000000\)"),
-            ({"d_model": 10**7}, r"of another model: .* is \(.*\), not \(.*10000000"),
-            ({"d_ff": 10**12}, r"of another model: .* is \(14, 10\), not \(10+, 10\)"),
-            ({"num_layers": 2}, r"it lacks model\.encoder\.layers\.1"),
-        ],
-    )
-    def test_no_memory_is_taken_for_what_the_checkpoint_has_not(
-        self, stopped, monkeypatch, changes, message
-    ):
-        config = stopped / "config.json"
-        values = json.loads(config.read_text())
-        config.write_text(json.dumps({**values, **changes}))
-        forget_settings(stopped)
-
-        def refuse(*_, **__):
-            raise AssertionError("a model was put on a device")
-
-        monkeypatch.setattr(torch.nn.Module, "to", refuse)
-        with pytest.raises(RunError, match=f"step-00000007 cannot be .*{message}"):
-            Run(RunFolder.open(stopped), progress=False)
-
-    def test_nor_are_experts_made_that_it_has_not(self, tmp_path):
-        run = tmp_path / "run"
-        stop_after(run, small_text_settings(tmp_path, experts=2), 5)
-        config = run / "config.json"
-        values = json.loads(config.read_text())
-        config.write_text(json.dumps({**values, "experts": 10**7}))
-        forget_settings(run)
-        with pytest.raises(RunError, match=r"too few for experts \(10000000\)"):
-            Run(RunFolder.open(run), progress=False)
-
-
 def test_names_of_checkpoints_are_numbers(tmp_path):
-    from tformer.runs.state import refusal, saved_states
+    from tformer.runs.checkpoints import refusal, saved_states
 
     for name in ("step-100000000", "step-99999999", "step-٣", "step-1x"):
         (tmp_path / name).mkdir()

@@ -63,7 +63,9 @@ def test_nor_a_model_after_the_last_step(tmp_path, model, weight):
 
 def test_an_evaluation_that_cannot_be_names_its_step(tmp_path, monkeypatch):
     run = begin_or_resume(tmp_path / "run", small_settings())
-    monkeypatch.setattr("tformer.runs.scores.mean_loss", lambda *_: MeanLoss(1.0, 3))
+    monkeypatch.setattr(
+        "tformer.runs.evaluation.mean_loss", lambda *_: MeanLoss(1.0, 3)
+    )
     poison(run, 7, math.nan)
     with pytest.raises(
         FloatingPointError, match="after step 7: the model's scores of the next token"

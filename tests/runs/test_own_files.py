@@ -7,9 +7,9 @@ import pytest
 from small_run import begin_or_resume, small_text_settings, train_here
 from tformer.data.bpe import BytePairVocabulary
 from tformer.data.text_files import PIECE_BYTES
-from tformer.runs import own_files
+from tformer.runs import data
+from tformer.runs.data import own_pairs_data, text_data
 from tformer.runs.folder import RunError
-from tformer.runs.own_files import own_pairs_data, text_data
 from tformer.runs.settings import RunSettings
 
 SMALL = {"vocabulary": "bpe", "vocab_size": 300, "max_len": 16}
@@ -117,13 +117,13 @@ def test_pairs_that_change_while_they_are_read_are_refused(tmp_path, monkeypatch
     """Else the hash would be of others than those that the run learns from."""
     files = parallel(tmp_path)
     settings = RunSettings.of("pairs", files=files, max_len=9)
-    check = own_files.check_pairs
+    check = data.check_pairs
 
     def change(*args, **options):
         (tmp_path / "two").write_text((tmp_path / "one").read_text().upper())
         return check(*args, **options)
 
-    monkeypatch.setattr(own_files, "check_pairs", change)
+    monkeypatch.setattr(data, "check_pairs", change)
     with pytest.raises(RunError, match=r"two has changed while it was read"):
         own_pairs_data(settings, tmp_path)
 

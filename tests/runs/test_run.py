@@ -23,9 +23,11 @@ from small_run import (
 )
 from small_run import stop_after as stop_run_after
 from tformer import load_checkpoint
+from tformer.runs import signals
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
-from tformer.runs.run import Run, Stopped
+from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
+from tformer.runs.signals import Stopped
 from tformer.tasks import TASKS
 from tformer.training.evaluation import exact_match
 
@@ -98,6 +100,17 @@ def test_ctrl_c_saves_and_the_run_goes_on_as_if_never_stopped(whole, tmp_path, s
     assert what_counts(path) == what_counts(whole)
     for name in ("model.safetensors", "model.json"):
         assert (path / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_a_second_ctrl_c_stops_at_once_unless_it_is_a_double_press(monkeypatch):
+    asked = []
+    with signals.stop_signals(lambda: asked.append(1)):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        monkeypatch.setattr(signals, "GRACE", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert asked == [1]
 
 
 def test_with_muon_it_goes_on_as_if_never_stopped(tmp_path):
@@ -264,7 +277,7 @@ def test_a_config_changed_by_hand_is_named(tmp_path):
     for text, message in [
         ("{", "is not JSON, or truncated"),
         ("[]", "does not hold an object"),
-        ('{"task": "copy"}', "files"),
+        ('{"files": []}', "task"),
         (json.dumps({**dataclasses.asdict(small_settings()), "seed": -1}), "seed"),
     ]:
         folder.config.write_text(text)

@@ -14,8 +14,8 @@ import pytest
 import tformer
 from ports import reserved_port
 from small_run import SMALL, small_settings, train_here, what_counts
+from tformer.runs.checkpoints import saved_states
 from tformer.runs.metrics import read_metrics
-from tformer.runs.state import saved_states
 
 SIZES = {**SMALL, "dropout": 0.0, "steps": 12}
 OPTIONS = [
@@ -92,6 +92,7 @@ def test_the_run_is_that_of_one_process(alone, tmp_path, strategy, processes):
     assert losses(path) == pytest.approx(losses(alone), rel=1e-4)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
 def test_two_launchers_make_one_run_as_on_two_machines(alone, tmp_path, strategy):
     meet = ["--nnodes=2", "--rdzv-id=test", "--rdzv-backend=c10d"]
@@ -107,6 +108,7 @@ def test_two_launchers_make_one_run_as_on_two_machines(alone, tmp_path, strategy
     assert json.loads((path / "result.json").read_text())["machine"]["processes"] == 2
 
 
+@pytest.mark.nightly
 def test_a_killed_worker_stops_the_others_and_the_run_goes_on(alone, tmp_path):
     path = tmp_path / "run"
     long = ["reverse", *OPTIONS, "--steps", 100_000, "-o", path, "--strategy", "ddp"]
@@ -134,6 +136,7 @@ def test_a_killed_worker_stops_the_others_and_the_run_goes_on(alone, tmp_path):
     assert json.loads((path / "result.json").read_text())["steps"] == steps
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
 def test_on_three_processes_it_goes_on_bit_for_bit(tmp_path, strategy):
     """Of two numbers the sum is the same in any order; of three it is not."""
@@ -151,7 +154,7 @@ def test_on_three_processes_it_goes_on_bit_for_bit(tmp_path, strategy):
 SLOW = """
 import os, time
 from tformer.cli import main
-from tformer.runs import state
+from tformer.runs import checkpoints as state
 
 write = state.write_json
 
@@ -165,6 +168,7 @@ main()
 """
 
 
+@pytest.mark.nightly
 def test_no_process_leaves_before_the_first_has_saved(tmp_path):
     """Else torchrun kills the first while it writes, and what was saved is lost."""
     script, path = tmp_path / "slow.py", tmp_path / "run"

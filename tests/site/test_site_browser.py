@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
-from navigation import CHAPTERS, FILES, PAGES, url
+from navigation import CHAPTERS, FILES, MODULES, PAGES, url
 
 LOOK = Path(__file__).with_name("look.js").read_text("utf-8")
 AXE = Path(sys.prefix) / "npm" / "node_modules" / "axe-core" / "axe.min.js"
@@ -29,6 +29,10 @@ AUDIT = """async ([without, rules]) => {
 # and on all pages together there are hundreds of thousands.
 COLOURFUL = [page for page in PAGES if page.endswith("/attention/")]
 COLOURFUL += [url(file) for file in FILES if file.endswith(".ipynb")]
+# Pages of the API come from one template: each eighth by day, the others at night.
+MODULE_PAGES = list(MODULES.values())
+LATE = {page for n, page in enumerate(MODULE_PAGES) if n % 8} - set(COLOURFUL)
+SHOWN = [pytest.param(x, marks=[pytest.mark.nightly] * (x in LATE)) for x in PAGES]
 SCHEME = "() => document.body.dataset.mdColorScheme"
 DESK, PHONE = (1280, 900), (390, 844)
 
@@ -72,7 +76,7 @@ def audit(tab: Page, page: str = "", rules: list[str] | None = None) -> list[str
     return list(tab.evaluate(AUDIT, [without, rules]))
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", SHOWN)
 def test_page(browser: Browser, home: str, page: str) -> None:
     with opened(browser, home, page) as (tab, wrong):
         wrong += tab.evaluate(LOOK) + audit(tab, page)

@@ -5,15 +5,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
+import markdown
 import pytest
 from playwright.sync_api import Browser
 
 from engine.site.bundles import WITH_FORMULAS, without_styles
 from engine.site.code import joined
 from engine.site.formulas import formulas_in, set_formulas, with_formulas, with_marks
-from engine.site.images import size_of, with_sizes
 from engine.site.policy import digest, with_policy
-from engine.site.tables import with_marked_code, without_empty_headings
 from navigation import CHAPTERS, FILES, url
 from serving import compressed
 from test_site_browser import PHONE, opened
@@ -154,25 +153,20 @@ def test_the_closed_search_is_no_stop(browser: Browser, home: str) -> None:
         tab.locator(".md-search__output:not([inert])").wait_for()
 
 
-def test_formulas_are_set_once(tmp_path: Path) -> None:
+def test_formulas_are_set_once_and_a_bad_one_is_told(tmp_path: Path) -> None:
     html = r'<p><span class="arithmatex">\(a &lt; b\)</span></p>'
     html += '<div class="arithmatex">\n\\[\n\\frac{1}{2}\n\\]</div>'
+    html += r'<span class="arithmatex">\(\frac{1\)</span>'
     formulas = formulas_in(html)
-    assert formulas == [("a < b", False), (r"\frac{1}{2}", True)]
+    assert formulas[:2] == [("a < b", False), (r"\frac{1}{2}", True)]
     cache = tmp_path / "formulas.json"
     found = set_formulas(formulas, cache)
     assert set_formulas(formulas, cache) == found
     page, wrong = with_formulas(html, found)
-    assert "arithmatex" in page
+    assert '<div class="arithmatex"><span class="katex-display">' in page
     assert r"\(" not in page
     assert '<annotation encoding="application/x-tex">a &lt; b</annotation>' in page
-    assert not wrong
-
-
-def test_a_bad_formula_is_told(tmp_path: Path) -> None:
-    html = r'<span class="arithmatex">\(\frac{1\)</span>'
-    found = set_formulas(formulas_in(html), tmp_path / "formulas.json")
-    assert with_formulas(html, found)[1] == [r"\frac{1"]
+    assert wrong == [r"\frac{1"]
 
 
 def test_dollars_of_a_notebook_are_marked() -> None:
@@ -201,30 +195,21 @@ def test_the_policy_allows_what_the_page_has_inside() -> None:
     assert digest("a()") == "'sha256-qVpDBgj7bpq5hMAcGp3AOc79J3Y1Z4HvySTwKrWDoy4='"
 
 
-def test_pictures_keep_their_place() -> None:
-    svg = '<?xml version="1.0"?><svg width="72pt" height="36.5pt" viewBox="0 0 72 36">'
-    assert size_of(svg) == (96, 49)
-    html = with_sizes(
-        '<img src="a.svg"> <img alt="" src="b.svg" /><img src="data:image/png,A">',
-        {"b.svg": (1, 2)}.get,
-    )
-    assert html == (
-        '<img src="a.svg"> <img alt="" src="b.svg" width="1" height="2" '
-        'loading="lazy" decoding="async"><img src="data:image/png,A">'
-    )
-
-
-def test_the_corner_of_a_table_is_no_heading() -> None:
-    html = '<th style="x"></th><th>a</th><th> </th>'
-    assert without_empty_headings(html) == '<td style="x"></td><th>a</th><td></td>'
-
-
-def test_a_cell_with_code_or_a_formula_is_marked() -> None:
-    html = "<td>a</td><td><code>b</code></td>"
-    html += '<td style="x"><span class="arithmatex">c</span></td>'
-    marked = html.replace("<td><code>", '<td class="with-code"><code>')
-    marked = marked.replace('style="x">', 'style="x" class="with-code">')
-    assert with_marked_code(html) == marked
+def test_pictures_and_tables_of_a_page() -> None:
+    """Pictures but the first come late; the corner is no heading; code gets room."""
+    extensions = ["tables", "pymdownx.arithmatex", "engine.site.captions"]
+    options = {"pymdownx.arithmatex": {"generic": True}}
+    text = "![a](a.svg) ![b](b.svg)\n\n| | a |\n|--|:--|\n| b | `c` |\n| $d$ | e |\n"
+    html = markdown.markdown(text, extensions=extensions, extension_configs=options)
+    first, second = re.findall("<img[^>]*>", html)
+    assert "loading" not in first
+    assert 'decoding="async" loading="lazy"' in second
+    cells = [
+        (tag, "with-code" in given)
+        for tag, given in re.findall("<(t[hd])((?: [^>]*)?)>", html)
+    ]
+    plain, code = ("td", False), ("td", True)
+    assert cells == [plain, ("th", False), plain, code, code, plain]
 
 
 def test_a_block_is_marked_if_its_output_follows_it_directly() -> None:
@@ -235,6 +220,19 @@ def test_a_block_is_marked_if_its_output_follows_it_directly() -> None:
     notes = f"{block}<ol><li>a note</li></ol>{output}"
     assert joined(notes) == notes
     assert joined(f"{output}{output}{block}").count("printing") == 1
+
+
+def test_a_page_with_a_piece_loads_one_module(site: Path) -> None:
+    for page, script in (
+        (HOME, "live/load.js"),
+        ("live/", "load.js"),
+        ("chapters/masks/", "../../live/load.js"),
+        ("results/", None),
+    ):
+        html = (site / page / "index.html").read_text("utf-8")
+        found = re.findall('<script defer type="module" src="([^"]*)"></script>', html)
+        wanted = [urljoin(f"/{page}", script)] if script else []
+        assert [urljoin(f"/{page}", x) for x in found] == wanted, page
 
 
 def test_a_start_does_not_style_the_whole_page_again(site: Path) -> None:

@@ -70,6 +70,7 @@ def test_a_link_to_a_page_has_a_card(site: Path, page: str) -> None:
     assert said["twitter:card"] == "summary_large_image"
     assert said["og:title"]
     assert 30 <= len(said["og:description"]) <= 300
+    assert said["og:description"] == said["description"]
     card = site / said["og:image"].removeprefix(f"{home}/")
     named = {url(file): Path(file).stem for file in LISTED}
     assert card.stem == named.get(page, "book")
@@ -111,6 +112,8 @@ def test_the_feed_is_atom(site: Path) -> None:
     assert sorted(ids) == sorted(f"{home}/{url(file)}" for file in LISTED)
     dates = [entry.findtext(f"{atom}published") for entry in entries]
     assert dates == sorted(dates, reverse=True)
+    last = max(entry.findtext(f"{atom}updated") for entry in entries)
+    assert said.findtext(f"{atom}updated") == last
     for entry in entries:
         for link in entry.findall(f"{atom}link"):
             path = site / link.get("href").removeprefix(f"{home}/")

@@ -32,7 +32,7 @@ from tformer import (
     MultiTokenHeads,
     RelativeBias,
     RMSNorm,
-    RotaryPositions,
+    RotaryEmbedding,
     SelfAttention,
     SinusoidalPositionalEncoding,
     TokenEmbedding,
@@ -55,7 +55,7 @@ D, H, F, V = 16, 4, 24, 11
 
 
 def rotary(width=D // H):
-    return RotaryPositions(rotary_frequencies(width))
+    return RotaryEmbedding(rotary_frequencies(width))
 
 
 def vectors(B, T):
@@ -109,7 +109,7 @@ MODULES = {
     TokenEmbedding: (lambda: TokenEmbedding(V, D), ids),
     SinusoidalPositionalEncoding: (lambda: SinusoidalPositionalEncoding(D), vectors),
     LearnedPositionalEmbedding: (lambda: LearnedPositionalEmbedding(20, D), vectors),
-    RotaryPositions: (rotary, heads),
+    RotaryEmbedding: (rotary, heads),
     ALiBi: (lambda: ALiBi(H), lengths),
     RelativeBias: (lambda: RelativeBias(H), lengths),
     MultiHeadAttention: (

@@ -23,10 +23,9 @@ from tformer.generate.translate import translate_to_ids
 from tformer.models.bert import BERT
 from tformer.models.causal_lm import CausalLM
 from tformer.models.transformer import Transformer
-from tformer.runs.evaluations import check_name, save_evaluation
+from tformer.runs.batches import hidden_windows, pairs_in_order, windows_in_order
+from tformer.runs.evaluation import check_name, save_evaluation
 from tformer.runs.folder import RunError
-from tformer.runs.own_files import hidden_windows, windows_in_order
-from tformer.runs.run_data import pairs_in_order
 from tformer.runs.trained import Trained, load_trained
 from tformer.tasks import SPLITS, TASKS
 from tformer.training.distributed import choose_device
@@ -93,6 +92,8 @@ def evaluate(
         check_name(save)  # before anything is computed
         if trained.folder is None:
             raise RunError(f"{model} is no folder of a run: --save has no place there")
+        if not trained.manifest:
+            raise RunError(f"the run in {model} is not finished: --save is for its end")
     chosen = choose_device(device)
     trained.model.to(chosen)
     decode = decoder(beams, length_penalty)

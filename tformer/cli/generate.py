@@ -21,7 +21,7 @@ SIDE_BY_SIDE = 256  # texts; more are written one batch after the other
 def generate(
     model: Model,
     prompt: Annotated[str, typer.Option(help="The text to go on from.")] = "\n",
-    tokens: Annotated[
+    max_new_tokens: Annotated[
         int, typer.Option(min=1, max=LARGEST, help="Write at most so many.")
     ] = 500,
     temperature: Annotated[
@@ -69,7 +69,7 @@ def generate(
         written = sample(
             trained.model,
             torch.tensor([ids[-context:]] * rows, device=chosen),
-            max_len=tokens,
+            max_len=max_new_tokens,
             eos_id=[vocabulary.eos_id, *stops],
             temperature=temperature,
             top_k=top_k,

@@ -1,29 +1,24 @@
 """`tformer info`: what is here, and what a run or a model is."""
 
-import dataclasses
 import shlex
 import warnings
-from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 import typer
 
 import tformer
-from tformer.models.by_name import ModelConfig
-from tformer.models.config import TransformerConfig
+from tformer.models.transformer import Transformer
 from tformer.pretrained import pretrained_names
-from tformer.runs import parts
-from tformer.runs.build import build_config
+from tformer.runs.checkpoints import saved_states
+from tformer.runs.evaluation import parameter_counts
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
 from tformer.runs.presets import PRESETS
+from tformer.runs.resume import check_unchanged
 from tformer.runs.settings import RunSettings
-from tformer.runs.sizes import cache_bytes, parameter_counts
-from tformer.runs.state import saved_states
 from tformer.runs.trained import load_trained
-from tformer.runs.unchanged import check_unchanged
 from tformer.tasks import TASKS
 
 
@@ -84,9 +79,7 @@ def _task(name: str) -> None:
 
 
 def _settings(settings: RunSettings) -> None:
-    for name, value in dataclasses.asdict(settings).items():
-        if settings.model != parts.MODEL and name in parts.OF_GPT:
-            continue
+    for name, value in settings.flat().items():
         if name not in ("task", "files") and value not in (None, ()):
             typer.echo(f"  {name.replace('_', '-'):18} {value}")
 
@@ -99,14 +92,15 @@ def _run(folder: RunFolder) -> None:
         warnings.warn(str(error), stacklevel=1)
     typer.echo(f"run {folder.path}: {' '.join((settings.task, *settings.files))}")
     _settings(settings)
-    try:
-        _cache(build_config(settings, vocab_size=1, pad_id=0), torch.float32)
-    except ValueError as error:  # sizes that were changed, and make no model
-        warnings.warn(str(error), stacklevel=1)
     made = [x for x in _metrics(folder) if "loss" in x]
     typer.echo(f"steps made: {made[-1]['step'] if made else 0} of {settings.steps}")
     states = ", ".join(path.name for path in saved_states(folder.checkpoints))
     typer.echo(f"checkpoints: {states or 'none'}")
+    if folder.model.exists():
+        try:
+            _cache(load_trained(folder.path).model)
+        except RunError as error:  # to look at the rest is allowed
+            warnings.warn(str(error), stacklevel=1)
     if folder.result.exists():
         for name, value in read_kept_json(folder.result).items():
             typer.echo(f"  {name} {value}")
@@ -128,24 +122,41 @@ def _model(name: str) -> None:
     for field, value in trained.manifest["config"].items():
         typer.echo(f"  {field:18} {value}")
     typer.echo(f"  {'vocabulary':18} {len(trained.vocabulary)} tokens")
-    _cache(trained.model.config, next(trained.model.parameters()).dtype)
+    _cache(trained.model)
 
 
-def _cache(config: ModelConfig, dtype: torch.dtype) -> None:
+def _cache(model: Any) -> None:
     """Say how much memory writing takes for one text as long as the context."""
-    length, number_bytes = config.max_len, dtype.itemsize
-    whole = cache_bytes(config, length, number_bytes=number_bytes)
-    if not whole:  # of a BERT, which writes nothing
+    if not hasattr(model, "new_cache"):  # a BERT, which writes nothing
         return
-    more = cache_bytes(config, length + 1, number_bytes=number_bytes) - whole
+    length = model.max_len
+    whole = cache_bytes(model, length)
+    more = cache_bytes(model, length + 1) - whole
     of = f"{length:,} tokens"
-    if isinstance(config, TransformerConfig):
+    if isinstance(model, Transformer):
         of, more = f"a source and a target of {of} each", more // 2
-    kind = str(dtype).removeprefix("torch.")
+    kind = str(next(model.parameters()).dtype).removeprefix("torch.")
     typer.echo(
         f"  {'cache':18} {whole:,} bytes for {of} ({kind}); a further token takes "
         f"{more:,}"
     )
-    with suppress(ValueError):  # what is kept is not keys and values alone
-        codes = cache_bytes(config, length, number_bytes=number_bytes, int8=True)
-        typer.echo(f"  {'cache in int8':18} {codes:,} bytes: a QuantizedCache a layer")
+
+
+@torch.no_grad()
+def cache_bytes(model: Any, length: int) -> int:
+    """Measure the memory of a model's cache with room for one text, in bytes.
+
+    An encoder-decoder keeps a source of as many tokens, too.
+
+    Args:
+        model: with `new_cache`.
+        length: how many tokens there is room for.
+    """
+    cache, token = model.new_cache(length), torch.zeros(1, 1, dtype=torch.long)
+    if isinstance(model, Transformer):
+        memory = torch.zeros(1, length, model.d_model)
+        memory = memory.to(next(model.parameters()).dtype)
+        model.decode(token, memory, cache=cache)
+    else:
+        model(token, cache=cache)
+    return int(cache.nbytes)

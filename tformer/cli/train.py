@@ -9,10 +9,12 @@ import typer
 
 from tformer.cli.errors import INTERRUPTED
 from tformer.cli.options import Device, Threads, given, with_settings
+from tformer.runs.checkpoints import saved_states
 from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.presets import OWN_FILES, PRESETS
-from tformer.runs.run import Run, Stopped
+from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
+from tformer.runs.signals import Stopped
 from tformer.training.distributed import running
 from tformer.training.processes import num_processes, process_rank, wait_for_all
 
@@ -89,10 +91,11 @@ def train(
                 progress=not quiet,
             )
             result = run.train()
-        except Stopped as stop:
+        except (Stopped, KeyboardInterrupt) as stop:
             if process_rank() == 0:
                 how = f"tformer train --resume {shlex.quote(str(folder.path))}"
-                typer.echo(f"{stop}; go on with: {how}", err=True)
+                said = str(stop) or f"interrupted: {_newest(folder)}"
+                typer.echo(f"{said}; go on with: {how}", err=True)
             raise SystemExit(INTERRUPTED) from None
         except Exception:
             if resume is None and process_rank() == 0:
@@ -103,6 +106,14 @@ def train(
                 if name.startswith("test_"):
                     typer.echo(f"{name} {value}")
             typer.echo(f"run {folder.path}")
+
+
+def _newest(folder: RunFolder) -> str:
+    """Say what is there to go on from, where no checkpoint could be made any more."""
+    saved = saved_states(folder.checkpoints)
+    if not saved:
+        return "no checkpoint was made, and all steps are lost"
+    return f"the steps after the checkpoint {saved[-1].name} are lost"
 
 
 def _begun(

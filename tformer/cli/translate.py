@@ -11,11 +11,11 @@ from torch import Tensor
 
 from tformer.cli.options import LARGEST, Device, LengthPenalty, Model
 from tformer.data.text_files import clean_text, decode_text, read_text
-from tformer.fast.turning import turn_weights
 from tformer.generate.beam import beam_search
 from tformer.generate.sampling import greedy
 from tformer.generate.translate import translate as translate_texts
 from tformer.models.transformer import Transformer
+from tformer.nn.memory_layout import turn_weights
 from tformer.runs.folder import RunError
 from tformer.runs.trained import Trained, load_trained
 from tformer.tasks import TASKS

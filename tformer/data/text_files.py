@@ -5,6 +5,7 @@ dropped; line ends of Windows and of old Macs become newlines; letters are compo
 (NFC), so that é is one character however it was typed. Nothing else is.
 """
 
+import codecs
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,7 +82,9 @@ def decode_text(data: bytes, path: str | Path, line: int = 1) -> str:
     """
     if line == 1:
         data = data.removeprefix(_BOM)
-        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        if data[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+            raise ValueError(f"{path} is UTF-32; it must be UTF-8")
+        if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             raise ValueError(f"{path} is UTF-16; it must be UTF-8")
     # In UTF-8 these two bytes are never parts of another character.
     data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")

@@ -75,26 +75,25 @@ def beam_search(
             ends, or `length_penalty` divides by more than float32 holds.
         FloatingPointError: as in `greedy`.
     """
-    check_positive(num_beams=num_beams, max_len=options["max_len"])
-    max_len, eos_id = options["max_len"], options.get("eos_id")
-    if options.get("window") is not None:
-        raise ValueError(f"window ({options['window']}) is not for beam search")
+    check_positive(num_beams=num_beams)
     if not math.isfinite(length_penalty):
         raise ValueError(f"length_penalty ({length_penalty}) must be finite")
-    exponent = length_penalty * math.log2((5 + max_len) / 6)
-    if abs(exponent) > LARGEST_EXPONENT:
-        raise ValueError(
-            f"length_penalty ({length_penalty}) divides scores by 2^{exponent:.0f} at "
-            f"max_len ({max_len}): 2^±{LARGEST_EXPONENT} is the most in float32"
-        )
+    if options.get("window") is not None:
+        raise ValueError(f"window ({options['window']}) is not for beam search")
     with evaluating(model), torch.no_grad():
-        score, cache, prompts, lengths, _, stops, fill_id, V = check_given(
+        score, cache, prompts, lengths, max_len, stops, fill_id, V = check_given(
             model, given, **options
         )
+        exponent = length_penalty * math.log2((5 + max_len) / 6)
+        if abs(exponent) > LARGEST_EXPONENT:
+            raise ValueError(
+                f"length_penalty ({length_penalty}) divides scores by 2^{exponent:.0f} "
+                f"at max_len ({max_len}): 2^±{LARGEST_EXPONENT} is the most in float32"
+            )
         if len(set(lengths)) > 1:
             raise ValueError("given must hold prompts of one length")
         if len(set(stops)) == V:
-            raise ValueError(f"eos_id ({eos_id}) leaves no token to write")
+            raise ValueError(f"eos_id ({options['eos_id']}) leaves no token to write")
 
         B, K, largest = len(prompts), num_beams, []
         stop_ids = torch.tensor(stops, dtype=torch.int64, device=prompts.device)
@@ -128,8 +127,7 @@ def beam_search(
             live = Beams(_rows(ids, chosen), best)
             # A sum only falls. What a beam can still reach is its sum now, over the
             # largest divisor (all sums are below 0).
-            ahead = (length + 1, max_len)
-            divisor = max(length_divisor(n, length_penalty) for n in ahead)
+            divisor = max(divisor, length_divisor(max_len, length_penalty))
             if bool((best[:, 0] / divisor <= ended.scores[:, -1]).all()):
                 break
             rows = first_rows * sums.shape[1] + parent.gather(1, chosen)  # (B, K)

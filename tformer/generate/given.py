@@ -145,7 +145,7 @@ def check_given(
         src = torch.as_tensor(given, device=model.src_embedding.weight.device)
         if src.ndim != 2:
             raise ValueError(f"given must be (B, S), not {tuple(src.shape)}")
-        prompts = torch.full_like(src[:, :1], bos_id or 0, dtype=torch.int64)
+        prompts = src.new_full((len(src), 1), bos_id or 0, dtype=torch.int64)
         lengths = [1] * len(src)
         cache = model.new_cache(_room(model.tgt_positions, 1, max_len))
         score = translating(model, src, cache, src_key_mask)
@@ -169,19 +169,19 @@ def check_given(
             rows = [row[-window:] if len(row) > most else row for row in rows]
         prompts = nn.utils.rnn.pad_sequence(rows, batch_first=True)  # (B, P)
         lengths = [len(row) for row in rows]
-        if prefix is not None:
-            if prefix.model is not model:
-                raise ValueError("prefix was read by another model")
-            room = _room(model.positions, prefix.length + max(lengths), max_len)
-            cache = prefix.new_cache(len(rows), room)
-            score = continuing(model, cache)
-        elif window is None:
-            cache = model.new_cache(_room(model.positions, max(lengths), max_len))
-            score = continuing(model, cache)
+        if prefix is not None and prefix.model is not model:
+            raise ValueError("prefix was read by another model")
+        read = max(lengths) + (0 if prefix is None else prefix.length)
+        if window is None:
+            room = _room(model.positions, read, max_len)
         else:
-            room = min(max(lengths) + max_len - 1, most)
-            cache = model.new_cache(room)
-            score = rereading(model, cache, room, window)
+            room = min(read + max_len - 1, most)
+        cache = prefix.new_cache(len(rows), room) if prefix else model.new_cache(room)
+        score = (
+            continuing(model, cache)
+            if window is None
+            else rereading(model, cache, room, window)
+        )
 
     if eos_id is None:
         eos_id = []

@@ -46,9 +46,12 @@ class Experts(nn.Module):
         self.experts = nn.ModuleList(expert() for _ in range(num_experts))
         self.shared = shared
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Map x (B, T, D) to (B, T, D), every position by its own experts."""
-        y = mix_experts(x, self.experts, self.router(x))
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Map x (B, T, D) to (B, T, D), every position by its own experts.
+
+        `mask` (B, T), False where a token is padding, is for `Router`'s balance alone.
+        """
+        y = mix_experts(x, self.experts, self.router(x, mask))
         return y if self.shared is None else y + self.shared(x)
 
 

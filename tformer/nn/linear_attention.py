@@ -4,17 +4,19 @@ B batch · H heads · T new tokens · C tokens of a chunk · D d_model · Dk wid
 Dv width of a value
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tformer.checks import check_divisible, check_positive, check_sequences
-from tformer.fast.any_length import chunks
-from tformer.fast.linear import Linear
-from tformer.fast.precision import without_autocast
-from tformer.nn.cache import check_truncation
+from tformer.checks import (
+    check_at_least_0,
+    check_divisible,
+    check_positive,
+    check_sequences,
+)
 from tformer.nn.heads import merge_heads, split_heads
 
 
@@ -50,7 +52,7 @@ def linear_attention_recurrent(
     check_states(query, key, value, state, log_decay=log_decay)
     q, k, v, decay, S = wide(query, key, value, log_decay, state)
     outputs = []
-    with without_autocast(query.device.type):
+    with torch.autocast(query.device.type, enabled=False):
         for t in range(query.shape[2]):
             written = k[:, :, t, :, None] * v[:, :, t, None, :]  # (B, H, Dk, Dv)
             S = decay[:, :, t, None, None].exp() * S + written
@@ -90,13 +92,25 @@ def linear_attention(
     check_positive(chunk=chunk)
     q, k, v, decay, S = wide(query, key, value, log_decay, state)
     outputs = []
-    with without_autocast(query.device.type):
+    with torch.autocast(query.device.type, enabled=False):
         for part in chunks(query.shape[2], chunk):
             output, S = attend_in_chunk(
                 q[:, :, part], k[:, :, part], v[:, :, part], decay[:, :, part], S
             )
             outputs.append(output)
     return torch.cat(outputs, dim=2).to(value.dtype), S
+
+
+def chunks(length: int, size: int) -> Iterator[slice]:
+    """Cut positions 0 to length − 1 into slices of `size`; the last may reach beyond.
+
+    An exported graph serves any length and holds no loop: there they are one slice.
+    """
+    if torch.compiler.is_exporting():
+        yield slice(0, length)
+        return
+    for begin in range(0, length, size):
+        yield slice(begin, begin + size)
 
 
 def attend_in_chunk(
@@ -162,10 +176,10 @@ class LinearAttention(nn.Module):
         check_positive(d_model=d_model, num_heads=num_heads, chunk=chunk)
         check_divisible(d_model=d_model, num_heads=num_heads)
         self.d_model, self.num_heads, self.chunk = d_model, num_heads, chunk
-        self.q_proj = Linear(d_model, d_model, bias=bias)
-        self.k_proj = Linear(d_model, d_model, bias=bias)
-        self.v_proj = Linear(d_model, d_model, bias=bias)
-        self.out_proj = Linear(d_model, d_model, bias=bias)
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.out_proj = nn.Linear(d_model, d_model, bias=bias)
 
     def forward(
         self, x: Tensor, *, is_causal: bool = True, cache: "StateCache | None" = None
@@ -219,8 +233,8 @@ class StateCache:
             TypeError: `length` is not an int.
             ValueError: it is not the number of tokens so far.
         """
-        check_truncation(length, self.length)
-        if length < self.length:
+        check_at_least_0(length=length)
+        if length != self.length:
             raise ValueError(
                 f"a state of {self.length} tokens cannot be cut back to {length}: it "
                 "is a sum, in which no token can be told apart"

@@ -33,6 +33,7 @@ class LoRALinear(nn.Module):
     """
 
     scale: Tensor
+    merged: Tensor | None
 
     def __init__(
         self,
@@ -44,9 +45,7 @@ class LoRALinear(nn.Module):
         root: bool = False,
     ) -> None:
         super().__init__()
-        most = min(base.in_features, base.out_features)
-        if not 1 <= rank <= most:
-            raise ValueError(f"rank ({rank}) must be in [1, {most}]")
+        check_rank(base, rank)
         alpha = 2.0 * rank if alpha is None else alpha
         self.base = base.requires_grad_(False)
         like = base.weight.detach()
@@ -56,13 +55,16 @@ class LoRALinear(nn.Module):
         s = alpha / (math.sqrt(rank) if root else rank)
         self.register_buffer("scale", like.new_tensor(s))  # an adapter's file keeps it
         self.dropout = nn.Dropout(dropout)
-        self.original: Tensor | None = None  # W, while it is merged
+        # W + s B A while it is merged. No file holds it, so that a state is the same
+        # whether merged or not; whoever loads one while it is merged, merges anew.
+        self.register_buffer("merged", None, persistent=False)
+        self.register_load_state_dict_post_hook(_merge_again)  # type: ignore[no-untyped-call]
 
     @property
     def weight(self) -> Tensor:
         """W + s B A (O, I), for who reads the matrix and does not call the layer."""
-        if self.original is not None:
-            return self.base.weight
+        if self.merged is not None:
+            return self.merged
         return self.base.weight + self.scale * self.up @ self.down
 
     @property
@@ -72,26 +74,35 @@ class LoRALinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map x (..., I) to (..., O)."""
-        y = cast(Tensor, self.base(x))
-        if self.original is not None:
-            return y
+        if self.merged is not None:
+            return F.linear(x, self.merged, self.bias)
         small = F.linear(self.dropout(x), self.down)  # (..., r)
-        return y + self.scale * F.linear(small, self.up)  # (..., O)
+        return cast(Tensor, self.base(x)) + self.scale * F.linear(
+            small, self.up
+        )  # (..., O)
 
     @torch.no_grad()
     def merge(self) -> None:
-        """Put W + s B A in the place of W: the layer costs what it did before."""
-        if self.original is None:
-            merged = self.weight
-            self.original = self.base.weight.clone()
-            self.base.weight.copy_(merged)
+        """Compute with W + s B A, made once: the layer costs what it did before."""
+        self.merged = None
+        self.merged = self.weight
 
-    @torch.no_grad()
     def unmerge(self) -> None:
-        """Put W back, the very bits: W + s B A - s B A is rounded twice."""
-        if self.original is not None:
-            self.base.weight.copy_(self.original)
-            self.original = None
+        """Compute with W again, the very bits: W + s B A - s B A is rounded twice."""
+        self.merged = None
+
+
+def check_rank(base: nn.Linear, rank: int) -> None:
+    """Raise a ValueError unless r is in [1, min(I, O)]."""
+    most = min(base.in_features, base.out_features)
+    if not 1 <= rank <= most:
+        raise ValueError(f"rank ({rank}) must be in [1, {most}]")
+
+
+def _merge_again(layer: nn.Module, _: object) -> None:
+    """Merge what was loaded, where the layer is merged."""
+    if isinstance(layer, LoRALinear) and layer.merged is not None:
+        layer.merge()
 
 
 def add_lora(
@@ -118,9 +129,15 @@ def add_lora(
         The names of the layers.
 
     Raises:
-        ValueError: a target names no `nn.Linear`; a matrix is another module's too, so
-            that merging would change both; or the rank is too large.
+        ValueError: the model has adapters; a target names no `nn.Linear`; a matrix is
+            another module's too, so that merging would change both; or the rank is too
+            large. The model is as it was then.
     """
+    for name, _ in _adapted(model):
+        raise ValueError(
+            f"the model has adapters, such as {name}: name all targets at once, or "
+            "remove_lora first"
+        )
     found: dict[str, nn.Linear] = {}
     for target in targets:
         named = {
@@ -132,6 +149,8 @@ def add_lora(
             raise ValueError(f"targets: {target!r} names no nn.Linear of the model")
         found |= named
     _check_untied(model, found)
+    for linear in found.values():
+        check_rank(linear, rank)
     for p in model.parameters():
         p.requires_grad_(False)
     options = {"alpha": alpha, "dropout": dropout, "root": root}
@@ -152,12 +171,23 @@ def unmerge_lora(model: nn.Module) -> None:
         layer.unmerge()
 
 
+@torch.no_grad()
 def remove_lora(model: nn.Module) -> None:
     """Put the plain linear layers back, merged or not as they are now.
 
     The parameters have their old names again. They stay frozen.
+
+    Raises:
+        ValueError: a merged one stands beside a quantised matrix, which cannot hold
+            the sum. The model is as it was then.
     """
-    for name, layer in list(_adapted(model)):
+    adapted = list(_adapted(model))
+    for name, layer in adapted:
+        if layer.merged is not None and not isinstance(layer.base, nn.Linear):
+            raise ValueError(f"{name} is merged and quantised: unmerge_lora first")
+    for name, layer in adapted:
+        if layer.merged is not None:
+            layer.base.weight.copy_(layer.merged)
         _put(model, name, layer.base)
 
 
@@ -172,16 +202,13 @@ def lora_state(model: nn.Module) -> dict[str, Tensor]:
     return {n: x.detach() for n, x in model.state_dict().items() if n in learned}
 
 
-@torch.no_grad()
 def load_lora(model: nn.Module, state: Mapping[str, Tensor]) -> None:
     """Load what `lora_state` returned into a model with adapters of the same shapes.
 
     Raises:
-        ValueError: the model has other adapters, of other shapes, or merged ones.
+        ValueError: the model has other adapters, or of other shapes.
     """
     ours = lora_state(model)
-    if any(layer.original is not None for _, layer in _adapted(model)):
-        raise ValueError("the adapters are merged: unmerge_lora first")
     for name in sorted(ours.keys() ^ state.keys()):
         raise ValueError(
             f"the state {'lacks' if name in ours else 'has an unknown'} {name}"
@@ -190,7 +217,7 @@ def load_lora(model: nn.Module, state: Mapping[str, Tensor]) -> None:
         if x.shape != state[name].shape:
             shapes = tuple(state[name].shape), tuple(x.shape)
             raise ValueError(f"{name} is {shapes[0]} in the state, not {shapes[1]}")
-        x.copy_(state[name])
+    model.load_state_dict(state, strict=False)
 
 
 def _adapted(model: nn.Module) -> Iterator[tuple[str, LoRALinear]]:

@@ -4,10 +4,11 @@ O outputs · I inputs · g numbers of a group
 """
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.checks import check_divisible, check_positive
-from tformer.fast.linear import linear
+from tformer.nn.lora import LoRALinear
 
 
 def quantize(
@@ -107,7 +108,7 @@ class QuantizedLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., I) to (..., O)."""
-        return linear(x, self.weight, self.bias)
+        return F.linear(x, self.weight, self.bias)
 
 
 def quantize_linears(
@@ -122,10 +123,24 @@ def quantize_linears(
         model: such as a trained `GPT`.
         bits: as in `QuantizedLinear`.
         group_size: the same.
+
+    Raises:
+        ValueError: a layer cannot be quantised like this, or holds a merged adapter.
+            The model is as it was then.
     """
-    for parent in list(model.modules()):
+    layers = []
+    for of, parent in model.named_modules():
+        if isinstance(parent, LoRALinear) and parent.merged is not None:
+            raise ValueError(f"{of} is merged: remove_lora or unmerge_lora first")
         for name, child in parent.named_children():
             if isinstance(child, nn.Linear):
-                layer = QuantizedLinear(child, bits=bits, group_size=group_size)
-                setattr(parent, name, layer)
+                try:
+                    layer = QuantizedLinear(child, bits=bits, group_size=group_size)
+                except ValueError as error:
+                    raise ValueError(
+                        f"{of}.{name}".lstrip(".") + f": {error}"
+                    ) from None
+                layers.append((parent, name, layer))
+    for parent, name, layer in layers:
+        setattr(parent, name, layer)
     return model

@@ -54,7 +54,8 @@ class ALiBi(nn.Module):
     mask hides it.
 
     In half precision distances above some hundred would be rounded, and slopes in a
-    buffer too: biases are float32, or float64 in a model of float64.
+    buffer too: `slopes` stays float64 and may be set; biases are float32, or float64 in
+    a model of float64.
 
     Args:
         num_heads: heads H, any number.
@@ -75,11 +76,11 @@ class ALiBi(nn.Module):
     def forward(self, query_len: int, key_len: int) -> Tensor:
         """Make from T and S what is added to the scores: (1, H, T, S)."""
         device = self._like.device
-        dtype = torch.promote_types(self._like.dtype, torch.float32)
-        if (self.slopes.dtype, self.slopes.device) != (dtype, device):
-            self.slopes = alibi_slopes(self.num_heads).to(device, dtype)
+        slopes = self.slopes.to(
+            device, torch.promote_types(self._like.dtype, torch.float32)
+        )
         apart = distances(query_len, key_len, device).abs()  # (T, S)
-        return (-self.slopes[:, None, None] * apart)[None]  # (1, H, T, S)
+        return (-slopes[:, None, None] * apart)[None]  # (1, H, T, S)
 
 
 def bucket_starts(num_buckets: int, max_distance: int) -> Tensor:

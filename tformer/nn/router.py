@@ -12,7 +12,6 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from tformer.checks import check_positive
-from tformer.fast.linear import Linear
 
 SCORES: dict[str, Callable[[Tensor], Tensor]] = {
     "softmax": partial(torch.softmax, dim=-1),  # Mixtral, Qwen
@@ -102,8 +101,8 @@ class Router(nn.Module):
         scores: as in `route`.
         renormalise: as in `route`.
         scale: as in `route`.
-        balance_rate: by how much each forward in training moves `selection_bias`, up
-            for experts with less than the mean load and down for the others (Wang et
+        balance_rate: by how much each backward pass in training moves `selection_bias`,
+            up for experts with less than the mean load and down for the others (Wang et
             al. 2024, arXiv:2408.15664, algorithm 1); 0 leaves it as it is.
 
     Raises:
@@ -133,27 +132,50 @@ class Router(nn.Module):
         self.num_experts, self.top_k, self.scores = num_experts, top_k, scores
         self.renormalise, self.scale = renormalise, scale
         self.balance_rate = balance_rate
-        self.proj = Linear(d_model, num_experts, bias=False)
+        self.proj = nn.Linear(d_model, num_experts, bias=False)
         # Without a gradient, as a choice has none; but saved with the model.
         self.selection_bias = nn.Parameter(torch.zeros(num_experts), False)
 
-    def forward(self, x: Tensor) -> Routing:
-        """Route each token of x (..., D)."""
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Routing:
+        """Route each token of x (..., D); `mask` (...) is False where it is padding.
+
+        Padding is routed as any token, but does not count as load.
+
+        Raises:
+            ValueError: the width of `x` is not D.
+        """
+        shape = tuple(self.proj.weight.shape)  # (E, D)
+        if x.shape[-1:] != shape[1:]:
+            raise ValueError(
+                f"x must have width {shape[1]}, as weight is {shape}, "
+                f"not {tuple(x.shape)}"
+            )
+        logits = self.proj(x)  # (..., E)
         routing = route(
-            self.proj(x),  # (..., E)
+            logits,
             self.top_k,
             scores=self.scores,
             bias=self.selection_bias,
             renormalise=self.renormalise,
             scale=self.scale,
         )
-        if self.training and self.balance_rate:
-            self.balance(routing.chosen)
+        if self.training and self.balance_rate and logits.requires_grad:
+            # Not before the backward pass: checkpointing computes this once more in it,
+            # and must choose the same experts.
+            chosen = routing.chosen
+            logits.register_hook(lambda _: self.balance(chosen, mask))
         return routing
 
     @torch.no_grad()
-    def balance(self, chosen: Tensor) -> None:
-        """Move `selection_bias` by `balance_rate` against the load of these choices."""
+    def balance(self, chosen: Tensor, mask: Tensor | None = None) -> None:
+        """Move `selection_bias` by `balance_rate` against the load of these choices.
+
+        Args:
+            chosen: (..., k).
+            mask: bool (...), False where a token is padding, which does not count.
+        """
+        if mask is not None:
+            chosen = chosen[mask]  # (N, k)
         counts = self.count(chosen, self.num_experts)  # (E,)
         missing = torch.sign(counts.sum() - self.num_experts * counts)  # -1, 0 or 1
         self.selection_bias.add_(missing, alpha=self.balance_rate)

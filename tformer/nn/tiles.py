@@ -2,6 +2,9 @@
 
 B batch · H heads · G key/value heads · R = H / G queries of a group · T queries ·
 S keys · Dh head_dim · Dv width of a value
+
+What is read with `x[..., rows, :]` and written with `x[..., rows, :] = …` is what a
+kernel moves between slow and fast memory; all else has the size of a tile.
 """
 
 import math
@@ -13,7 +16,6 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from tformer.checks import check_positive
-from tformer.fast.precision import without_autocast
 from tformer.nn.attention import check_scores
 
 
@@ -116,7 +118,7 @@ def tiled_forward(
         q = query[..., rows, :].to(wide)
         m = torch.full_like(q[..., :1], -math.inf)  # the largest score so far
         l = torch.zeros_like(m)  # Σ exp(score − m) so far
-        o = torch.zeros_like(output[..., rows, :], dtype=wide)  # Σ exp(score − m) value
+        o = q.new_zeros(*q.shape[:-1], value.shape[-1])  # Σ exp(score − m) value so far
         for columns in tiles(S, how.key_tile):
             if how.is_causal and is_hidden(rows, columns, T, S):
                 break
@@ -167,24 +169,29 @@ def tiled_backward(
         torch.zeros_like(x, dtype=wide) for x in (query, key, value)
     )
     d_bias = None if how.bias is None else torch.zeros_like(how.bias, dtype=wide)
-    row_sum = (grad.to(wide) * output.to(wide)).sum(-1, keepdim=True)  # D
-    alive = logsumexp.masked_fill(logsumexp == -math.inf, 0.0)  # dead rows: exp(-inf)
+    row_sum = torch.zeros_like(logsumexp)  # D
+    for rows in tiles(T, how.query_tile):
+        weighted = grad[..., rows, :].to(wide) * output[..., rows, :].to(wide)
+        row_sum[..., rows, :] = weighted.sum(-1, keepdim=True)
     for columns in tiles(S, how.key_tile):
         k, v = key[..., columns, :].to(wide), value[..., columns, :].to(wide)
+        dk, dv = torch.zeros_like(k), torch.zeros_like(v)
         for rows in tiles(T, how.query_tile):
             if how.is_causal and is_hidden(rows, columns, T, S):
                 continue
             q, g = query[..., rows, :].to(wide), grad[..., rows, :].to(wide)
             scores, slope = tile_scores(q, k, rows, columns, T, S, how)
-            p = torch.exp(scores - alive[..., rows, :])  # (B, G, R, rows, columns)
-            ds = p * (g @ v.mT - row_sum[..., rows, :])
+            log = logsumexp[..., rows, :]
+            p = torch.exp(scores - log.masked_fill(log == -math.inf, 0.0))  # dead: 0
+            ds = p * (g @ v.mT - row_sum[..., rows, :])  # (B, G, R, rows, columns)
             if d_bias is not None:
                 part = tile_of(d_bias, rows, columns)
                 part += ds.sum_to_size(part.shape)
             ds = how.scale * ds * slope
             d_query[..., rows, :] += ds @ k
-            d_key[..., columns, :] += (ds.mT @ q).sum(2, keepdim=True)
-            d_value[..., columns, :] += (p.mT @ g).sum(2, keepdim=True)
+            dk += (ds.mT @ q).sum(2, keepdim=True)
+            dv += (p.mT @ g).sum(2, keepdim=True)
+        d_key[..., columns, :], d_value[..., columns, :] = dk, dv
     return d_query, d_key, d_value, d_bias
 
 
@@ -195,7 +202,7 @@ class _Tiled(torch.autograd.Function):
     def forward(
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, bias: Any, how: Tiling
     ) -> Tensor:
-        with without_autocast(query.device.type):
+        with torch.autocast(query.device.type, enabled=False):
             output, logsumexp = tiled_forward(query, key, value, how)
         ctx.save_for_backward(query, key, value, output, logsumexp, bias, how.attn_mask)
         ctx.how = how._replace(attn_mask=None, bias=None)
@@ -206,7 +213,7 @@ class _Tiled(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, output, logsumexp, bias, attn_mask = ctx.saved_tensors
         how = ctx.how._replace(attn_mask=attn_mask, bias=bias)
-        with without_autocast(grad.device.type):
+        with torch.autocast(grad.device.type, enabled=False):
             *gradients, d_bias = tiled_backward(
                 grad, query, key, value, output, logsumexp, how
             )

@@ -15,11 +15,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from tformer.runs.data import task_data
+from tformer.runs.batches import RunData, task_data
+from tformer.runs.evaluation import test_scores
 from tformer.runs.folder import RunError, read_kept_json
 from tformer.runs.metrics import read_metrics
-from tformer.runs.run_data import RunData
-from tformer.runs.scores import test_scores
 from tformer.runs.settings import RunSettings
 from tformer.runs.trained import load_trained
 from tformer.training.checkpoint import save_checkpoint
@@ -45,6 +44,8 @@ def keep(run: Path, folder: Path) -> dict[str, Any]:
     trained = load_trained(run)
     if trained.settings is None or trained.folder is None:
         raise RunError(f"{run} is not the folder of a run")
+    if not trained.manifest:
+        raise RunError(f"the run in {run} is not finished")
     lines = read_metrics(trained.folder.metrics)
     round_weights(trained.model)
     facts = {
@@ -109,8 +110,8 @@ def token_accuracy(model: nn.Module, data: RunData) -> float:
 
 def commands(settings: RunSettings) -> list[str]:
     """Write the commands that make this model again."""
-    preset = dataclasses.asdict(RunSettings.of(settings.task))
-    asked = dataclasses.asdict(settings)
+    preset = RunSettings.of(settings.task).flat()
+    asked = settings.flat()
     options = []
     for name, value in asked.items():
         if value != preset[name]:

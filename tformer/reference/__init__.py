@@ -1,231 +1,89 @@
-"""The NumPy twin: every part of `tformer.nn` once more; torch is never imported here.
+"""The NumPy twin: the formula of every part of `tformer.nn`; torch is never imported.
 
 Functions and plain classes, for reading and for checking; nothing is trained. Names,
-arguments and masks are those of the torch code, and reference/x.py mirrors nn/x.py;
-`blocks` is the fast form of attention. A class takes its weights as a mapping from the
-names of the torch module's `state_dict` to arrays; `from_torch` makes the twin of a
-module that you have.
+arguments and masks are those of the torch code, and reference/x.py mirrors nn/x.py. A
+class has its weights and parts under the names that they have in the torch module;
+`from_torch` makes the twin of a module that you have.
 """
 
-from typing import TYPE_CHECKING
-
-from tformer.checks import import_when_used
-
-if TYPE_CHECKING:
-    from tformer.reference.attention import (
-        attention_weights,
-        scaled_dot_product_attention,
-        softmax,
-    )
-    from tformer.reference.block import Block
-    from tformer.reference.causal_lm import CausalLM
-    from tformer.reference.decoder import Decoder, DecoderLayer
-    from tformer.reference.delta_rule import (
-        GatedDeltaRule,
-        delta_rule,
-        delta_rule_recurrent,
-        unit_length,
-    )
-    from tformer.reference.embedding import TokenEmbedding
-    from tformer.reference.encoder import Encoder, EncoderLayer
-    from tformer.reference.experts import Experts, load_balance_loss, route
-    from tformer.reference.feed_forward import (
-        FeedForward,
-        gelu,
-        gelu_tanh,
-        relu,
-        relu2,
-    )
-    from tformer.reference.gated import GatedFeedForward, sigmoid, silu
-    from tformer.reference.heads import MultiHeadAttention, merge_heads, split_heads
-    from tformer.reference.interop import from_torch
-    from tformer.reference.latent import LatentAttention
-    from tformer.reference.linear_attention import (
-        LinearAttention,
-        feature_map,
-        linear_attention,
-        linear_attention_recurrent,
-    )
-    from tformer.reference.lora import LoRALinear
-    from tformer.reference.masks import (
-        causal_mask,
-        combine_masks,
-        length_mask,
-        sliding_window_mask,
-    )
-    from tformer.reference.norm import LayerNorm, layer_norm
-    from tformer.reference.positions import (
-        LearnedPositionalEmbedding,
-        SinusoidalPositionalEncoding,
-        sinusoidal_positional_encoding,
-    )
-    from tformer.reference.quantized import dequantize, quantize
-    from tformer.reference.recording import record_weights
-    from tformer.reference.relative import (
-        ALiBi,
-        RelativeBias,
-        alibi_slopes,
-        bucket_starts,
-        relative_buckets,
-    )
-    from tformer.reference.residual import Residual
-    from tformer.reference.rms_norm import RMSNorm, rms_norm
-    from tformer.reference.rotary import (
-        RotaryPositions,
-        halves_to_pairs,
-        pairs_to_halves,
-        rotary_frequencies,
-        rotate,
-    )
-    from tformer.reference.rotary_scaling import (
-        scale_linear,
-        scale_llama3,
-        scale_ntk,
-        scale_yarn,
-        yarn_factor,
-    )
-    from tformer.reference.self_attention import SelfAttention
-    from tformer.reference.speculative import acceptance, after_rejection
-    from tformer.reference.tiles import tiled_attention, tiled_backward, tiled_forward
-    from tformer.reference.transformer import EncoderDecoder, Transformer
-
-__all__ = [
-    "ALiBi",
-    "Block",
-    "CausalLM",
-    "Decoder",
-    "DecoderLayer",
-    "Encoder",
-    "EncoderDecoder",
-    "EncoderLayer",
-    "Experts",
-    "FeedForward",
-    "GatedDeltaRule",
-    "GatedFeedForward",
-    "LatentAttention",
-    "LayerNorm",
-    "LearnedPositionalEmbedding",
-    "LinearAttention",
-    "LoRALinear",
-    "MultiHeadAttention",
-    "RMSNorm",
-    "RelativeBias",
-    "Residual",
-    "RotaryPositions",
-    "SelfAttention",
-    "SinusoidalPositionalEncoding",
-    "TokenEmbedding",
-    "Transformer",
-    "acceptance",
-    "after_rejection",
-    "alibi_slopes",
-    "attention_weights",
-    "bucket_starts",
-    "causal_mask",
-    "combine_masks",
-    "delta_rule",
-    "delta_rule_recurrent",
-    "dequantize",
-    "feature_map",
-    "from_torch",
-    "gelu",
-    "gelu_tanh",
-    "halves_to_pairs",
-    "layer_norm",
-    "length_mask",
-    "linear_attention",
-    "linear_attention_recurrent",
-    "load_balance_loss",
-    "merge_heads",
-    "pairs_to_halves",
-    "quantize",
-    "record_weights",
-    "relative_buckets",
-    "relu",
-    "relu2",
-    "rms_norm",
-    "rotary_frequencies",
-    "rotate",
-    "route",
-    "scale_linear",
-    "scale_llama3",
-    "scale_ntk",
-    "scale_yarn",
-    "scaled_dot_product_attention",
-    "sigmoid",
-    "silu",
-    "sinusoidal_positional_encoding",
-    "sliding_window_mask",
-    "softmax",
-    "split_heads",
-    "tiled_attention",
-    "tiled_backward",
-    "tiled_forward",
-    "unit_length",
-    "yarn_factor",
-]
-
-_NAMES_OF = {
-    "attention": ["attention_weights", "scaled_dot_product_attention", "softmax"],
-    "block": ["Block"],
-    "causal_lm": ["CausalLM"],
-    "decoder": ["Decoder", "DecoderLayer"],
-    "delta_rule": [
-        "GatedDeltaRule",
-        "delta_rule",
-        "delta_rule_recurrent",
-        "unit_length",
-    ],
-    "embedding": ["TokenEmbedding"],
-    "encoder": ["Encoder", "EncoderLayer"],
-    "experts": ["Experts", "load_balance_loss", "route"],
-    "feed_forward": ["FeedForward", "gelu", "gelu_tanh", "relu", "relu2"],
-    "gated": ["GatedFeedForward", "sigmoid", "silu"],
-    "heads": ["MultiHeadAttention", "merge_heads", "split_heads"],
-    "interop": ["from_torch"],
-    "latent": ["LatentAttention"],
-    "linear_attention": [
-        "LinearAttention",
-        "feature_map",
-        "linear_attention",
-        "linear_attention_recurrent",
-    ],
-    "lora": ["LoRALinear"],
-    "masks": ["causal_mask", "combine_masks", "length_mask", "sliding_window_mask"],
-    "norm": ["LayerNorm", "layer_norm"],
-    "positions": [
-        "LearnedPositionalEmbedding",
-        "SinusoidalPositionalEncoding",
-        "sinusoidal_positional_encoding",
-    ],
-    "quantized": ["dequantize", "quantize"],
-    "recording": ["record_weights"],
-    "relative": [
-        "ALiBi",
-        "RelativeBias",
-        "alibi_slopes",
-        "bucket_starts",
-        "relative_buckets",
-    ],
-    "residual": ["Residual"],
-    "rms_norm": ["RMSNorm", "rms_norm"],
-    "rotary": [
-        "RotaryPositions",
-        "halves_to_pairs",
-        "pairs_to_halves",
-        "rotary_frequencies",
-        "rotate",
-    ],
-    "rotary_scaling": [
-        "scale_linear",
-        "scale_llama3",
-        "scale_ntk",
-        "scale_yarn",
-        "yarn_factor",
-    ],
-    "self_attention": ["SelfAttention"],
-    "speculative": ["acceptance", "after_rejection"],
-    "tiles": ["tiled_attention", "tiled_backward", "tiled_forward"],
-    "transformer": ["EncoderDecoder", "Transformer"],
-}
-import_when_used(__name__, _NAMES_OF, _NAMES_OF)
+from tformer.reference.attention import attention_in_blocks as attention_in_blocks
+from tformer.reference.attention import attention_weights as attention_weights
+from tformer.reference.attention import (
+    scaled_dot_product_attention as scaled_dot_product_attention,
+)
+from tformer.reference.attention import softmax as softmax
+from tformer.reference.block import Block as Block
+from tformer.reference.causal_lm import CausalLM as CausalLM
+from tformer.reference.decoder import Decoder as Decoder
+from tformer.reference.decoder import DecoderLayer as DecoderLayer
+from tformer.reference.delta_rule import GatedDeltaRule as GatedDeltaRule
+from tformer.reference.delta_rule import delta_rule_recurrent as delta_rule_recurrent
+from tformer.reference.delta_rule import unit_length as unit_length
+from tformer.reference.embedding import TokenEmbedding as TokenEmbedding
+from tformer.reference.encoder import Encoder as Encoder
+from tformer.reference.encoder import EncoderLayer as EncoderLayer
+from tformer.reference.experts import Experts as Experts
+from tformer.reference.experts import Router as Router
+from tformer.reference.experts import load_balance_loss as load_balance_loss
+from tformer.reference.experts import route as route
+from tformer.reference.feed_forward import FeedForward as FeedForward
+from tformer.reference.feed_forward import GatedFeedForward as GatedFeedForward
+from tformer.reference.feed_forward import gelu as gelu
+from tformer.reference.feed_forward import gelu_tanh as gelu_tanh
+from tformer.reference.feed_forward import relu as relu
+from tformer.reference.feed_forward import relu2 as relu2
+from tformer.reference.feed_forward import sigmoid as sigmoid
+from tformer.reference.feed_forward import silu as silu
+from tformer.reference.heads import MultiHeadAttention as MultiHeadAttention
+from tformer.reference.heads import merge_heads as merge_heads
+from tformer.reference.heads import split_heads as split_heads
+from tformer.reference.interop import from_torch as from_torch
+from tformer.reference.latent import LatentAttention as LatentAttention
+from tformer.reference.linear import Linear as Linear
+from tformer.reference.linear_attention import LinearAttention as LinearAttention
+from tformer.reference.linear_attention import feature_map as feature_map
+from tformer.reference.linear_attention import (
+    linear_attention_recurrent as linear_attention_recurrent,
+)
+from tformer.reference.lora import LoRALinear as LoRALinear
+from tformer.reference.masks import causal_mask as causal_mask
+from tformer.reference.masks import combine_masks as combine_masks
+from tformer.reference.masks import length_mask as length_mask
+from tformer.reference.masks import sliding_window_mask as sliding_window_mask
+from tformer.reference.norm import LayerNorm as LayerNorm
+from tformer.reference.norm import RMSNorm as RMSNorm
+from tformer.reference.norm import layer_norm as layer_norm
+from tformer.reference.norm import rms_norm as rms_norm
+from tformer.reference.positions import (
+    LearnedPositionalEmbedding as LearnedPositionalEmbedding,
+)
+from tformer.reference.positions import (
+    SinusoidalPositionalEncoding as SinusoidalPositionalEncoding,
+)
+from tformer.reference.positions import (
+    sinusoidal_positional_encoding as sinusoidal_positional_encoding,
+)
+from tformer.reference.quantized import dequantize as dequantize
+from tformer.reference.quantized import quantize as quantize
+from tformer.reference.recording import record_weights as record_weights
+from tformer.reference.relative import ALiBi as ALiBi
+from tformer.reference.relative import RelativeBias as RelativeBias
+from tformer.reference.relative import alibi_slopes as alibi_slopes
+from tformer.reference.relative import bucket_starts as bucket_starts
+from tformer.reference.relative import relative_buckets as relative_buckets
+from tformer.reference.residual import Residual as Residual
+from tformer.reference.rotary import RotaryEmbedding as RotaryEmbedding
+from tformer.reference.rotary import halves_to_pairs as halves_to_pairs
+from tformer.reference.rotary import pairs_to_halves as pairs_to_halves
+from tformer.reference.rotary import rotary_frequencies as rotary_frequencies
+from tformer.reference.rotary import rotate as rotate
+from tformer.reference.rotary import scale_linear as scale_linear
+from tformer.reference.rotary import scale_llama3 as scale_llama3
+from tformer.reference.rotary import scale_ntk as scale_ntk
+from tformer.reference.rotary import scale_yarn as scale_yarn
+from tformer.reference.rotary import yarn_factor as yarn_factor
+from tformer.reference.self_attention import SelfAttention as SelfAttention
+from tformer.reference.speculative import acceptance as acceptance
+from tformer.reference.speculative import after_rejection as after_rejection
+from tformer.reference.transformer import EncoderDecoder as EncoderDecoder
+from tformer.reference.transformer import Transformer as Transformer

@@ -8,17 +8,11 @@ import math
 
 import numpy as np
 
-from tformer.reference.blocks import attend_in_blocks
-from tformer.reference.masks import (
-    causal_mask,
-    check_bool,
-    check_fits,
-    combine_masks,
-)
+from tformer.reference.masks import causal_mask, check_bool, check_fits
 
 
 def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
-    """Turn scores into weights: exp(x) / Σ exp(x), positive and of sum 1."""
+    """Compute exp(x) / Σ exp(x): positive numbers of sum 1."""
     powers = np.exp(x - x.max(axis=axis, keepdims=True))  # the largest is exp(0) = 1
     return powers / powers.sum(axis=axis, keepdims=True)
 
@@ -30,65 +24,75 @@ def attention_weights(
     *,
     bias: np.ndarray | None = None,
     is_causal: bool = False,
+    window: int | None = None,
+    sinks: np.ndarray | None = None,
     scale: float | None = None,
     softcap: float | None = None,
 ) -> np.ndarray:
-    """Say how much each query takes from each key: softmax(Q Kᵀ / √d_k).
+    """Compute how much each query takes from each key: softmax(scale · Q Kᵀ).
 
     Vaswani et al. 2017, section 3.2.1 (arXiv:1706.03762).
 
     Args:
         query: (B, H, T, Dh), floating.
-        key: (B, G, S, Dh); G divides H, and query head h reads key head h // (H / G)
+        key: (B, G, S, Dh); query head h reads key head h // (H / G)
             (grouped-query attention, arXiv:2305.13245).
-        attn_mask: bool, True = may attend: (T, S), a row for each query, or with four
-            axes and broadcastable to (B, H, T, S). A mask (B, S) of padding, a row for
-            each sequence, is not for here: `length_mask` makes (B, 1, 1, S).
+        attn_mask: bool, True = may attend: (T, S), or four axes that broadcast to
+            (B, H, T, S). A mask (B, S) of padding is not for here: `length_mask`
+            makes (B, 1, 1, S).
         bias: float, of such a shape, added to the scaled scores.
         is_causal: hide later keys; the last query lines up with the last key.
+        window: with `is_causal`, how many keys a query sees, itself included.
+        sinks: (H,), one more logit in each softmax, without a value.
         scale: factor of the scores; 1 / √Dh if not given.
-        softcap: c > 0, which bounds each scaled score: c · tanh(score / c)
-            (Gemma 2, arXiv:2408.00118); before the bias is added.
+        softcap: c > 0 bounds each scaled score, before the bias: c · tanh(score / c)
+            (Gemma 2, arXiv:2408.00118).
 
     Returns:
-        (B, H, T, S); rows sum to 1, or are 0 where a query may attend to nothing.
+        (B, H, T, S), float32 or wider. Rows sum to 1, with sinks to less, or are 0
+        where a query may attend to nothing.
 
     Raises:
         TypeError: the mask is not boolean, or another array not floating.
-        ValueError: batches or heads do not match, the mask or the bias has another
-            shape, or `softcap` is not above 0 and finite.
+        ValueError: shapes do not match, or a number is out of its range.
     """
-    check_attention(query, key, attn_mask, bias, softcap)
+    check_attention(query, key, key, attn_mask, bias, softcap)
+    if window is not None and not is_causal:
+        raise ValueError(f"window ({window}) needs is_causal")
     (H, T, Dh), S = query.shape[1:], key.shape[2]
-    scale = 1.0 / math.sqrt(Dh) if scale is None else scale
-    allowed = combine_masks(attn_mask, causal_mask(T, S) if is_causal else None)
-    key = per_query_head(key, H)  # (B, H, S, Dh)
-
-    # Half precision is for storage: its products are summed in float32.
-    wide = np.result_type(query, key, np.float32)
-    scores = scale * np.matmul(query, key.swapaxes(-2, -1), dtype=wide)  # (B, H, T, S)
+    scale = 1.0 / math.sqrt(Dh) if scale is None else float(scale)
+    wide = np.result_type(query, key, np.float32)  # half precision is for storage
+    key = per_query_head(key, H).astype(wide)  # (B, H, S, Dh)
+    scores = (scale * query.astype(wide)) @ key.swapaxes(-2, -1)  # (B, H, T, S)
     if softcap is not None:
         scores = softcap * np.tanh(scores / softcap)
     if bias is not None:
-        scores = scores + bias
-    if allowed is not None:
-        scores = np.where(allowed, scores, -np.inf)
+        scores = scores + bias.astype(wide)
+    if attn_mask is not None:
+        scores = np.where(attn_mask, scores, -np.inf)
+    if is_causal:
+        scores = np.where(causal_mask(T, S, window=window), scores, -np.inf)
 
     # softmax of a row of -inf is 0/0: such a row goes through it as zeros.
     dead = scores.max(axis=-1, keepdims=True) == -np.inf  # (B, H, T, 1)
-    weights = softmax(np.where(dead, 0.0, scores))
-    return np.where(dead, 0.0, weights).astype(query.dtype)  # (B, H, T, S)
-
-
-def mix_values(weights: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Average values (B, G, S, Dv) by weights (B, H, T, S): (B, H, T, Dv)."""
-    return weights @ per_query_head(value, weights.shape[1])
+    scores = np.where(dead, 0.0, scores)
+    if sinks is None:
+        weights = softmax(scores)
+    else:
+        sink = np.broadcast_to(sinks[:, None, None].astype(wide), dead.shape)
+        weights = softmax(np.concatenate((sink, scores), axis=-1))[..., 1:]
+    return np.where(dead, 0.0, weights)  # (B, H, T, S)
 
 
 def per_query_head(x: np.ndarray, num_heads: int) -> np.ndarray:
     """Repeat each key/value head for its group of queries: (B, G, …) to (B, H, …)."""
     repeats = num_heads // x.shape[1]
     return x if repeats == 1 else np.repeat(x, repeats, axis=1)
+
+
+def mix_values(weights: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Average values (B, G, S, Dv) by weights (B, H, T, S): (B, H, T, Dv)."""
+    return weights @ per_query_head(value, weights.shape[1])
 
 
 def scaled_dot_product_attention(
@@ -99,51 +103,98 @@ def scaled_dot_product_attention(
     *,
     bias: np.ndarray | None = None,
     is_causal: bool = False,
+    window: int | None = None,
+    sinks: np.ndarray | None = None,
     scale: float | None = None,
     softcap: float | None = None,
 ) -> np.ndarray:
     """Attend: Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V.
 
-    Vaswani et al. 2017, equation 1 (arXiv:1706.03762). It takes some queries at a
-    time, and has no dropout. The further arguments are those of `attention_weights`.
-
-    Args:
-        query: (B, H, T, Dh).
-        key: (B, G, S, Dh).
-        value: (B, G, S, Dv), floating.
-        attn_mask: bool, True = may attend.
-        bias: float, added to the scaled scores.
-        is_causal: hide later keys.
-        scale: factor of the scores.
-        softcap: bound of the scores.
-
-    Returns:
-        (B, H, T, Dv); zeros where a query may attend to nothing.
+    Vaswani et al. 2017, equation 1 (arXiv:1706.03762). `value` is (B, G, S, Dv); all
+    else is as in `attention_weights`. Returns (B, H, T, Dv), zeros where a query may
+    attend to nothing. It holds all T × S scores; `attention_in_blocks` does not.
     """
-    check_keys_values(key, value)
-    check_attention(query, key, attn_mask, bias, softcap)
-    # The same as mix_values(attention_weights(…), value), without all scores at once.
-    return attend_in_blocks(
+    check_attention(query, key, value, attn_mask, bias, softcap)
+    weights = attention_weights(
         query,
-        per_query_head(key, query.shape[1]),
-        per_query_head(value, query.shape[1]),
+        key,
         attn_mask,
-        bias,
-        is_causal,
-        1.0 / math.sqrt(query.shape[3]) if scale is None else scale,
-        softcap,
-    )  # (B, H, T, Dv)
+        bias=bias,
+        is_causal=is_causal,
+        window=window,
+        sinks=sinks,
+        scale=scale,
+        softcap=softcap,
+    )
+    return mix_values(weights, value).astype(np.result_type(query, value))
+
+
+def attention_in_blocks(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    attn_mask: np.ndarray | None = None,
+    *,
+    bias: np.ndarray | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    softcap: float | None = None,
+    queries_at_a_time: int = 96,
+) -> np.ndarray:
+    """Attend as `scaled_dot_product_attention` does, for some queries at a time.
+
+    One head and one block of queries after the other, so that few scores are held, and
+    each step writes over the one before. Later keys, which no query of the block may
+    see, are not computed. The arguments are those of `attention_weights`.
+    """
+    check_attention(query, key, value, attn_mask, bias, softcap)
+    (B, H, T, Dh), (G, S) = query.shape, key.shape[1:3]
+    wide = np.result_type(query, key, np.float32)  # half precision is for storage
+    scale = 1.0 / math.sqrt(Dh) if scale is None else float(scale)
+    mask, added = (
+        x if x is None else np.broadcast_to(x, (B, H, T, S)) for x in (attn_mask, bias)
+    )
+    output = np.zeros((B, H, T, value.shape[3]), np.result_type(query, value))
+    memory = np.empty(queries_at_a_time * S, wide)  # of the scores, used again
+    blind = max(0, T - S) if is_causal else 0  # the first queries, before any key
+    future = ~causal_mask(queries_at_a_time)
+    for b, h in np.ndindex(B, H):
+        keys = np.ascontiguousarray(key[b, h * G // H].T, wide)  # (Dh, S)
+        values = value[b, h * G // H].astype(wide, copy=False)  # (S, Dv)
+        for begin in range(blind, T, queries_at_a_time):
+            rows = slice(begin, min(begin + queries_at_a_time, T))
+            t = rows.stop - begin
+            s = S - (T - rows.stop) if is_causal else S  # the keys that it may see
+            scores = memory[: t * s].reshape(t, s)
+            queries = scale * query[b, h, rows].astype(wide, copy=False)  # (t, Dh)
+            np.matmul(queries, keys[:, :s], out=scores)
+            if softcap is not None:
+                scores = softcap * np.tanh(scores / softcap)
+            if added is not None:
+                scores += added[b, h, rows, :s]
+            if mask is not None:
+                np.copyto(scores, -np.inf, where=~mask[b, h, rows, :s])
+            if is_causal:  # of the last t keys, a query sees those up to its own
+                np.copyto(scores[:, s - t :], -np.inf, where=future[:t, :t])
+            largest = scores.max(axis=-1, keepdims=True)  # (t, 1)
+            scores -= np.where(largest == -np.inf, 0, largest)  # -inf − -inf is NaN
+            powers = np.exp(scores, out=scores)
+            total = powers @ np.ones((s, 1), wide)  # (t, 1); a product is the fastest
+            output[b, h, rows] = powers @ values[:s] / np.where(total == 0, 1, total)
+    return output  # (B, H, T, Dv)
 
 
 def check_attention(
     query: np.ndarray,
     key: np.ndarray,
+    value: np.ndarray,
     attn_mask: np.ndarray | None,
     bias: np.ndarray | None,
     softcap: float | None,
 ) -> None:
     """Refuse what NumPy would compute all the same, into something else."""
-    for name, x in (("query", query), ("key", key), ("bias", bias)):
+    named = {"query": query, "key": key, "value": value, "bias": bias}
+    for name, x in named.items():
         if x is not None and x.dtype.kind != "f":
             raise TypeError(f"{name} must be floating, not {x.dtype}")
     (B, H, T, _), (key_batch, G, S, _) = query.shape, key.shape
@@ -154,6 +205,11 @@ def check_attention(
         raise ValueError(
             f"query has {H} heads, which is not a multiple of key's {G}: {both}"
         )
+    if value.shape[:3] != key.shape[:3]:
+        raise ValueError(
+            "value and key must agree in batch, heads and length: "
+            f"value is {value.shape}, key is {key.shape}"
+        )
     if attn_mask is not None:
         check_bool("attn_mask", attn_mask)
     for name, x in (("attn_mask", attn_mask), ("bias", bias)):
@@ -161,14 +217,3 @@ def check_attention(
             check_fits(name, x, (B, H, T, S))
     if softcap is not None and not 0 < softcap < math.inf:
         raise ValueError(f"softcap ({softcap}) must be above 0 and finite")
-
-
-def check_keys_values(key: np.ndarray, value: np.ndarray) -> None:
-    """Refuse values that do not belong to the keys."""
-    if value.dtype.kind != "f":
-        raise TypeError(f"value must be floating, not {value.dtype}")
-    if value.shape[:3] != key.shape[:3]:
-        raise ValueError(
-            "value and key must agree in batch, heads and length: "
-            f"value is {value.shape}, key is {key.shape}"
-        )

@@ -1,70 +1,87 @@
-"""A block of a language model in NumPy: attention and feed-forward, added to the input.
+"""A block in NumPy: attention and a feed-forward network, each added to its input.
 
-B batch · T length · D d_model
+B batch · T length · S length of the memory · D d_model
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from tformer.reference.weights import Weights
-
-Map = Callable[[np.ndarray], np.ndarray]
+Part = Callable[..., np.ndarray]
 
 
+def unchanged(x: np.ndarray) -> np.ndarray:
+    """Return x: the norm of a place that has none."""
+    return x
+
+
+@dataclass(eq=False)
 class Block:
-    """Add attention, then a feed-forward network, to what comes in.
+    """Encoder layer, decoder layer and block of a language model: they are one.
 
-    The twin of `tformer.Block`: "pre" computes x + f(norm(x)), "sandwich"
-    x + norm₂(f(norm(x))), "post" norm(x + f(x)).
-
-    Args:
-        attention: maps (B, T, D) to (B, T, D).
-        feed_forward: maps (B, T, D) to (B, T, D).
-        norms: "attention_norm", "feed_forward_norm", and for "sandwich"
-            "attention_norm2" and "feed_forward_norm2".
-        placement: "pre", "sandwich" or "post".
+    "pre" computes x + f(norm(x)), "post", as in the paper, norm(x + f(x)), "sandwich"
+    x + norm₂(f(norm(x))), "output" x + norm(f(x)); f is attention, then attention to
+    the memory, if there is one, then the feed-forward network. The twin of
+    `tformer.Block` in `eval()`.
     """
 
-    def __init__(
+    attention: Part  # (B, T, D) to (B, T, D)
+    feed_forward: Part  # (B, T, D) to (B, T, D)
+    attention_norm: Part
+    feed_forward_norm: Part
+    cross_attention: Part | None = None  # of x and the memory (B, S, D)
+    cross_norm: Part = unchanged
+    attention_norm2: Part = unchanged  # of a sandwich
+    feed_forward_norm2: Part = unchanged  # of a sandwich
+    placement: str = "pre"
+
+    def __call__(
         self,
-        attention: Map,
-        feed_forward: Map,
-        norms: Mapping[str, Map],
+        x: np.ndarray,
+        memory: np.ndarray | None = None,
+        attn_mask: np.ndarray | None = None,
+        memory_mask: np.ndarray | None = None,
         *,
-        placement: str = "pre",
-    ) -> None:
-        self.placement = placement
-        self.attention = attention
-        self.feed_forward = feed_forward
-        self.attention_norm = norms["attention_norm"]
-        self.feed_forward_norm = norms["feed_forward_norm"]
-        self.attention_norm2 = norms.get("attention_norm2", _as_it_is)
-        self.feed_forward_norm2 = norms.get("feed_forward_norm2", _as_it_is)
+        is_causal: bool = False,
+    ) -> np.ndarray:
+        """Part x (B, T, D) to (B, T, D).
 
-    @staticmethod
-    def from_torch(module: Any, _: Weights) -> "Block":
-        """Make the twin of tformer's module, of the twins of what is in it."""
-        from tformer.reference.interop import from_torch
+        Args:
+            x: (B, T, D).
+            memory: (B, S, D), with cross-attention, and only then.
+            attn_mask: bool, True = may attend: (T, T), or four axes.
+            memory_mask: bool: (T, S), or four axes.
+            is_causal: hide later positions of x.
 
-        children = dict(module.named_children())
-        return Block(
-            from_torch(module.attention),
-            from_torch(module.feed_forward),
-            {n: from_torch(each) for n, each in children.items() if "norm" in n},
-            placement=module.placement,
+        Raises:
+            ValueError: there is a memory and no cross-attention, or the reverse; or
+                `placement` is unknown.
+        """
+        if (memory is None) != (self.cross_attention is None):
+            raise ValueError("memory must be given with cross-attention, and only then")
+
+        def attend(x: np.ndarray) -> np.ndarray:
+            return self.attention(x, attn_mask=attn_mask, is_causal=is_causal)
+
+        x = self.add(x, attend, self.attention_norm, self.attention_norm2)
+        if self.cross_attention is not None:
+            read = self.cross_attention
+            x = self.add(
+                x, lambda x: read(x, memory, attn_mask=memory_mask), self.cross_norm
+            )
+        return self.add(
+            x, self.feed_forward, self.feed_forward_norm, self.feed_forward_norm2
         )
 
-    def __call__(self, x: np.ndarray) -> np.ndarray:
-        """Map x (B, T, D) to (B, T, D)."""
+    def add(
+        self, x: np.ndarray, f: Part, norm: Part, norm2: Part = unchanged
+    ) -> np.ndarray:
+        """Add f to x (B, T, D), with the norm where `placement` says."""
+        if self.placement in ("pre", "sandwich"):
+            return x + norm2(f(norm(x)))
         if self.placement == "post":
-            x = self.attention_norm(x + self.attention(x))
-            return self.feed_forward_norm(x + self.feed_forward(x))
-        x = x + self.attention_norm2(self.attention(self.attention_norm(x)))
-        y = self.feed_forward(self.feed_forward_norm(x))
-        return x + self.feed_forward_norm2(y)
-
-
-def _as_it_is(x: np.ndarray) -> np.ndarray:
-    return x
+            return norm(x + f(x))
+        if self.placement == "output":
+            return x + norm(f(x))
+        raise ValueError(f"placement ({self.placement!r}) is unknown")

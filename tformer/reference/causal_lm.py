@@ -3,7 +3,8 @@
 B batch · T length · D d_model · V vocabulary
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,71 +12,31 @@ import numpy as np
 from tformer.reference.block import Block
 from tformer.reference.embedding import TokenEmbedding
 from tformer.reference.linear import Linear
-from tformer.reference.weights import Weights
 
 Map = Callable[[np.ndarray], np.ndarray]
 
 
+@dataclass(eq=False)
 class CausalLM:
-    """Predict each next token of a text from the tokens up to it.
+    """Predict each next token of a sequence from the tokens up to it.
 
-    The twin of `tformer.CausalLM`, as it computes in `eval()`, of whole texts.
-
-    Args:
-        embedding: turns ids into vectors, and makes logits if there is no `output`.
-        blocks: in their order.
-        positions: what is added to the embedded tokens, if anything is.
-        norm: the last norm, if there is one.
-        output: makes logits.
-        logit_scale: factor of the logits.
-        logit_cap: bounds each logit: c · tanh(logit / c).
+    The twin of `tformer.CausalLM` in `eval()`, of whole sequences.
     """
 
-    def __init__(
-        self,
-        embedding: TokenEmbedding,
-        blocks: Sequence[Block],
-        *,
-        positions: Map | None = None,
-        norm: Map | None = None,
-        output: Linear | None = None,
-        logit_scale: float = 1.0,
-        logit_cap: float | None = None,
-    ) -> None:
-        self.embedding = embedding
-        self.positions = positions
-        self.blocks = list(blocks)
-        self.norm = norm
-        self.output = output
-        self.logit_scale = logit_scale
-        self.logit_cap = logit_cap
-
-    @staticmethod
-    def from_torch(module: Any, _: Weights) -> "CausalLM":
-        """Make the twin of tformer's model, of the twins of what is in it."""
-        from tformer.reference.interop import from_torch
-
-        there = {name for name, _ in module.named_children()}
-        optional = {
-            name: from_torch(getattr(module, name))
-            for name in {"positions", "norm", "output"} & there
-        }
-        return CausalLM(
-            from_torch(module.embedding),
-            [from_torch(block) for block in module.blocks],
-            logit_scale=module.config.logit_scale,
-            logit_cap=module.config.parts.logit_cap,
-            **optional,
-        )
+    embedding: TokenEmbedding  # makes logits too, without `output`
+    blocks: list[Block]
+    config: Any  # has `logit_scale` and c, `parts.logit_cap`
+    positions: Map | None = None  # added to the tokens
+    norm: Map | None = None  # the last
+    output: Linear | None = None
 
     def __call__(self, ids: np.ndarray) -> np.ndarray:
         """Score the next token at every position: ids (B, T) to logits (B, T, V)."""
         x = self.embedding(ids)  # (B, T, D)
-        if self.positions is not None:
-            x = self.positions(x)
+        x = x if self.positions is None else self.positions(x)
         for block in self.blocks:
-            x = block(x)  # (B, T, D)
+            x = block(x, is_causal=True)  # (B, T, D)
         x = x if self.norm is None else self.norm(x)
         logits = self.embedding.logits(x) if self.output is None else self.output(x)
-        cap, logits = self.logit_cap, self.logit_scale * logits
-        return logits if cap is None else cap * np.tanh(logits / cap)
+        logits, c = self.config.logit_scale * logits, self.config.parts.logit_cap
+        return logits if c is None else c * np.tanh(logits / c)

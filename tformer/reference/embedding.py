@@ -4,27 +4,22 @@ B batch · T length · D d_model · V vocabulary
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from tformer.reference.linear import linear
-from tformer.reference.weights import Weights, only_weight
 
 
+@dataclass(eq=False)
 class TokenEmbedding:
     """Look up a vector for each token, times √D; its transpose makes logits.
 
     Vaswani et al. 2017, section 3.4. The twin of `tformer.TokenEmbedding`.
-
-    Args:
-        weights: "weight" (V, D).
-        scale: multiply by √D, as the paper does; GPT and BERT do not.
     """
 
-    def __init__(self, weights: Weights, *, scale: bool = True) -> None:
-        self.weight = only_weight(weights, "V", "D")
-        self.vocab_size, self.d_model = self.weight.shape
-        self.scale = scale
+    weight: np.ndarray  # (V, D)
+    scale: bool = True  # by √D, as the paper does; not GPT and BERT
 
     def __call__(self, ids: np.ndarray) -> np.ndarray:
         """Look up ids, integer (B, T), each in [0, V); returns (B, T, D).
@@ -36,14 +31,15 @@ class TokenEmbedding:
         """
         if ids.dtype.kind not in "iu":
             raise TypeError(f"ids must be integers, not {ids.dtype}")
+        V, D = self.weight.shape
         low, high = int(ids.min()), int(ids.max())
-        if low < 0 or high >= self.vocab_size:
+        if low < 0 or high >= V:
             raise ValueError(
-                f"ids must be in [0, vocab_size = {self.vocab_size}), "
+                f"ids must be in [0, vocab_size = {V}), "
                 f"but they reach from {low} to {high}"
             )
         x = self.weight[ids]  # (B, T, D)
-        return x * math.sqrt(self.d_model) if self.scale else x
+        return x * math.sqrt(D) if self.scale else x
 
     def logits(self, x: np.ndarray) -> np.ndarray:
         """Score every token for x (B, T, D) by the same matrix; returns (B, T, V)."""

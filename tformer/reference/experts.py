@@ -3,15 +3,15 @@
 B batch · T length · D d_model · E experts · k experts of a token
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from tformer.reference.attention import softmax
-from tformer.reference.gated import sigmoid
+from tformer.reference.feed_forward import sigmoid
 from tformer.reference.linear import Linear
-from tformer.reference.weights import Weights
 
 Map = Callable[[np.ndarray], np.ndarray]
 SCORES: dict[str, Map] = {"softmax": softmax, "sigmoid": sigmoid}
@@ -74,55 +74,43 @@ def load_balance_loss(scores: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return np.asarray(E * (f * P).sum())
 
 
+@dataclass(eq=False)
+class Router:
+    """Score all experts for each token, and choose k: the twin of `tformer.nn`'s."""
+
+    proj: Linear  # x (..., D) to logits (..., E)
+    selection_bias: np.ndarray  # (E,), for the choice only
+    top_k: int = 2  # as in `route`, and so are the others
+    scores: str = "softmax"
+    renormalise: bool = True
+    scale: float = 1.0
+
+    def __call__(self, x: np.ndarray) -> Routing:
+        """Route each token of x (..., D)."""
+        return route(
+            self.proj(x),
+            self.top_k,
+            scores=self.scores,
+            bias=self.selection_bias,
+            renormalise=self.renormalise,
+            scale=self.scale,
+        )
+
+
+@dataclass(eq=False)
 class Experts:
     """Let each token use k of E networks: y = Σ wᵢ Eᵢ(x) over the chosen, and shared.
 
-    The twin of `tformer.Experts`, as it computes in `eval()`.
-
-    Args:
-        router: turns x (..., D) into logits (..., E).
-        experts: E maps of (..., D) to (..., D).
-        shared: a further one, which every token uses, if there is one.
-        bias: (E,), for the choice only.
-        **routing: top_k, scores, renormalise, scale: see `route`.
+    The twin of `tformer.Experts` in `eval()`.
     """
 
-    def __init__(
-        self,
-        router: Map,
-        experts: Sequence[Map],
-        *,
-        shared: Map | None = None,
-        bias: np.ndarray | None = None,
-        **routing: Any,
-    ) -> None:
-        self.router = router
-        self.experts = list(experts)
-        self.shared = shared
-        self.bias = bias
-        self.routing = routing
-
-    @staticmethod
-    def from_torch(module: Any, weights: Weights) -> "Experts":
-        """Make the twin of tformer's module, of the twins of what is in it."""
-        from tformer.reference.interop import from_torch
-
-        names = ("top_k", "scores", "renormalise", "scale")
-        return Experts(
-            Linear({"weight": weights["router.proj.weight"]}),
-            [from_torch(each) for each in module.experts],
-            shared=None if module.shared is None else from_torch(module.shared),
-            bias=weights["router.selection_bias"],
-            **{name: getattr(module.router, name) for name in names},
-        )
-
-    def route(self, x: np.ndarray) -> Routing:
-        """Route each token of x (..., D)."""
-        return route(self.router(x), bias=self.bias, **self.routing)
+    router: Router
+    experts: list[Map]  # E of them: (..., D) to (..., D)
+    shared: Map | None = None  # a further one for every token
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Map x (B, T, D) to (B, T, D), every position by its own experts."""
-        _, chosen, weights = self.route(x)
+        _, chosen, weights = self.router(x)
         y = np.zeros_like(x)
         for at in np.ndindex(x.shape[:-1]):  # one token
             for i, weight in zip(chosen[at], weights[at], strict=True):

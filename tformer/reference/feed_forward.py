@@ -1,26 +1,26 @@
-"""The position-wise feed-forward network in NumPy: two linear layers, one activation.
+"""The position-wise feed-forward network in NumPy, plain and gated.
 
 B batch · T length · D d_model · F d_ff
 """
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from tformer.reference.linear import Linear
-from tformer.reference.weights import Weights, parts
 
 erf = np.vectorize(math.erf, otypes=[float])  # which NumPy lacks
 
 
 def relu(x: np.ndarray) -> np.ndarray:
-    """Cut negative numbers off: max(0, x)."""
+    """Compute max(0, x)."""
     return np.maximum(x, 0)
 
 
 def gelu(x: np.ndarray) -> np.ndarray:
-    """Weigh x by the probability that a standard normal number is below it: x Φ(x).
+    """Compute x Φ(x), Φ the distribution function of a standard normal number.
 
     Hendrycks and Gimpel 2016 (arXiv:1606.08415); the exact form, not that with tanh.
     """
@@ -33,8 +33,19 @@ def gelu_tanh(x: np.ndarray) -> np.ndarray:
 
 
 def relu2(x: np.ndarray) -> np.ndarray:
-    """Square what ReLU leaves: max(0, x)² (So et al. 2021, arXiv:2109.08668)."""
+    """Compute max(0, x)² (So et al. 2021, arXiv:2109.08668)."""
     return np.square(relu(x))
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    """Compute 1 / (1 + e^-x), without an overflow for large negative numbers."""
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1, small) / (1 + small)
+
+
+def silu(x: np.ndarray) -> np.ndarray:
+    """Compute x · sigmoid(x), also called Swish (arXiv:1710.05941)."""
+    return x * sigmoid(x)
 
 
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -43,34 +54,62 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "gelu_tanh": gelu_tanh,
     "relu2": relu2,
 }
+GATES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "glu": sigmoid,
+    "reglu": relu,
+    "geglu": gelu,
+    "geglu_tanh": gelu_tanh,
+    "swiglu": silu,
+}
 
 
+@dataclass(eq=False)
 class FeedForward:
     """Transform each position by itself: FFN(x) = max(0, x W₁ + b₁) W₂ + b₂.
 
-    Vaswani et al. 2017, equation 2. The twin of `tformer.FeedForward`, as it computes
-    in `eval()`.
-
-    Args:
-        weights: "linear1.weight" (F, D), "linear2.weight" (D, F) and, or not, their
-            biases.
-        activation: "relu", as in the paper, "gelu", "gelu_tanh" or "relu2".
+    Vaswani et al. 2017, equation 2. The twin of `tformer.FeedForward` in `eval()`.
 
     Raises:
         ValueError: `activation` is unknown.
     """
 
-    def __init__(self, weights: Weights, *, activation: str = "relu") -> None:
-        if activation not in ACTIVATIONS:
+    linear1: Linear  # W₁, from D to F
+    linear2: Linear  # W₂, from F to D
+    activation: str = "relu"  # "relu" in the paper
+
+    def __post_init__(self) -> None:
+        if self.activation not in ACTIVATIONS:
             raise ValueError(
-                f"activation ({activation!r}) must be one of {', '.join(ACTIVATIONS)}"
+                f"activation ({self.activation!r}) must be one of "
+                f"{', '.join(ACTIVATIONS)}"
             )
-        self.activation = ACTIVATIONS[activation]
-        of = parts(weights, "linear1", "linear2")
-        self.linear1 = Linear(of["linear1"])
-        self.linear2 = Linear(of["linear2"])
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Map x (B, T, D) to (B, T, D), every position alike."""
-        hidden = self.activation(self.linear1(x))  # (B, T, F)
+        hidden = ACTIVATIONS[self.activation](self.linear1(x))  # (B, T, F)
         return self.linear2(hidden)  # (B, T, D)
+
+
+@dataclass(eq=False)
+class GatedFeedForward:
+    """Transform each position by itself: W₂(act(W₁ x) ⊙ W₃ x).
+
+    Shazeer 2020 (arXiv:2002.05202). The twin of `tformer.GatedFeedForward` in `eval()`.
+
+    Raises:
+        ValueError: `gate` is unknown.
+    """
+
+    gate_proj: Linear  # W₁, from D to F
+    up_proj: Linear  # W₃, from D to F
+    down_proj: Linear  # W₂, from F to D
+    gate: str = "swiglu"  # act, by the name of the whole
+
+    def __post_init__(self) -> None:
+        if self.gate not in GATES:
+            raise ValueError(f"gate ({self.gate!r}) must be one of {', '.join(GATES)}")
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Map x (B, T, D) to (B, T, D), every position alike."""
+        hidden = GATES[self.gate](self.gate_proj(x)) * self.up_proj(x)  # (B, T, F)
+        return self.down_proj(hidden)  # (B, T, D)

@@ -4,12 +4,17 @@ B batch · T queries · S keys · D d_model · H heads · G key/value heads ·
 Dh head_dim
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
 from tformer.checks import check_divisible
 from tformer.reference.attention import scaled_dot_product_attention
+from tformer.reference.feed_forward import sigmoid
 from tformer.reference.linear import Linear
-from tformer.reference.weights import Weights, parts
+
+Map = Callable[[np.ndarray], np.ndarray]
 
 
 def split_heads(x: np.ndarray, num_heads: int) -> np.ndarray:
@@ -24,36 +29,40 @@ def merge_heads(x: np.ndarray) -> np.ndarray:
     return x.swapaxes(1, 2).reshape(B, T, H * Dh)  # (B, T, D)
 
 
+@dataclass(eq=False)
 class MultiHeadAttention:
     """Attend with H heads: Concat(head₁, …) W^O, headᵢ = Attention(Q Wᵢ^Q, …).
 
     Vaswani et al. 2017, section 3.2.2 (arXiv:1706.03762). The twin of
-    `tformer.MultiHeadAttention`, as it computes in `eval()`.
-
-    Args:
-        weights: "q_proj.weight" (D, D), "k_proj.weight" (G · Dh, D), "v_proj.weight"
-            (G · Dh, D), "out_proj.weight" (D, D) and, or not, their biases.
-        num_heads: heads H; divides D.
-        num_kv_heads: key/value heads G; divides H. H if not given.
+    `tformer.MultiHeadAttention` in `eval()`.
 
     Raises:
-        ValueError: a name is wrong, H does not divide D, or G does not divide H.
+        ValueError: H does not divide the width, or G does not divide H.
     """
 
-    def __init__(
-        self, weights: Weights, num_heads: int, *, num_kv_heads: int | None = None
-    ) -> None:
-        of = parts(weights, "q_proj", "k_proj", "v_proj", "out_proj")
-        self.q_proj = Linear(of["q_proj"])
-        self.k_proj = Linear(of["k_proj"])
-        self.v_proj = Linear(of["v_proj"])
-        self.out_proj = Linear(of["out_proj"])
-        self.num_heads = num_heads
-        self.num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        check_divisible(d_model=len(self.q_proj.weight), num_heads=num_heads)
-        check_divisible(num_heads=num_heads, num_kv_heads=self.num_kv_heads)
-        # `record_weights` puts another function in its place, which keeps the weights.
-        self.attend = scaled_dot_product_attention
+    q_proj: Linear  # from D to H · Dh
+    k_proj: Linear  # from D to G · Dh
+    v_proj: Linear  # from D to G · Dh
+    out_proj: Linear  # from H · Dh to D
+    num_heads: int  # heads H
+    num_kv_heads: int | None = None  # G, which divides H; H if not given
+    q_norm: Map | None = None  # of each query (Dh,)
+    k_norm: Map | None = None  # of each key
+    rotary: Map | None = None  # rotates queries and keys (B, H, T, Dh)
+    relative: Callable[[int, int], np.ndarray] | None = None  # T, S to a bias
+    gate: Map | None = None  # W^G, from D to H · Dh: heads · sigmoid(x W^G)
+    sinks: np.ndarray | None = None  # (H,); as in `attention_weights`, the others too
+    window: int | None = None
+    softcap: float | None = None
+    scale: float | None = None
+
+    # `record_weights` puts another function in its place, which keeps the weights.
+    attend = staticmethod(scaled_dot_product_attention)
+
+    def __post_init__(self) -> None:
+        check_divisible(d_model=len(self.q_proj.weight), num_heads=self.num_heads)
+        if self.num_kv_heads is not None:
+            check_divisible(num_heads=self.num_heads, num_kv_heads=self.num_kv_heads)
 
     def __call__(
         self,
@@ -71,13 +80,13 @@ class MultiHeadAttention:
             query: (B, T, D).
             key: (B, S, D); `query` if not given (self-attention).
             value: (B, S, D); `key` if not given.
-            attn_mask: bool, True = may attend: (T, S), a row for each query, or with
-                four axes and broadcastable to (B, H, T, S), as from `length_mask`.
+            attn_mask: bool, True = may attend: (T, S), or four axes that broadcast to
+                (B, H, T, S), as from `length_mask`.
             bias: float, of such a shape, added to the scores.
             is_causal: hide later keys; the last query lines up with the last key.
 
         Returns:
-            (B, T, D). `record_weights` keeps the weights.
+            (B, T, D).
 
         Raises:
             TypeError: the mask is not boolean, or the bias not floating.
@@ -88,10 +97,31 @@ class MultiHeadAttention:
         key = query if key is None else key
         value = key if value is None else value
 
-        q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
-        k = split_heads(self.k_proj(key), self.num_kv_heads)  # (B, G, S, Dh)
-        v = split_heads(self.v_proj(value), self.num_kv_heads)  # (B, G, S, Dh)
+        H, G = self.num_heads, self.num_kv_heads or self.num_heads
+        q = split_heads(self.q_proj(query), H)  # (B, H, T, Dh)
+        k = split_heads(self.k_proj(key), G)  # (B, G, S, Dh)
+        v = split_heads(self.v_proj(value), G)  # (B, G, S, Dh)
+        q = q if self.q_norm is None else self.q_norm(q)
+        k = k if self.k_norm is None else self.k_norm(k)
+        if self.rotary is not None:
+            q, k = self.rotary(q), self.rotary(k)
+        if self.relative is not None:
+            by_distance = self.relative(q.shape[2], k.shape[2])  # (1, H, T, S)
+            bias = by_distance if bias is None else bias + by_distance
+
         heads = self.attend(
-            q, k, v, attn_mask, bias=bias, is_causal=is_causal
+            q,
+            k,
+            v,
+            attn_mask,
+            bias=bias,
+            is_causal=is_causal,
+            window=self.window,
+            sinks=self.sinks,
+            scale=self.scale,
+            softcap=self.softcap,
         )  # (B, H, T, Dh)
-        return self.out_proj(merge_heads(heads))  # (B, T, D)
+        merged = merge_heads(heads)  # (B, T, H · Dh)
+        if self.gate is not None:
+            merged = merged * sigmoid(self.gate(query))
+        return self.out_proj(merged)  # (B, T, D)

@@ -3,9 +3,9 @@
 I input features · O output features
 """
 
-import numpy as np
+from dataclasses import dataclass
 
-from tformer.reference.weights import Weights, weight_and_bias
+import numpy as np
 
 
 def linear(
@@ -16,15 +16,22 @@ def linear(
     return y if bias is None else y + bias
 
 
+@dataclass(eq=False)
 class Linear:
     """A linear layer with its weights, the twin of `nn.Linear`.
 
-    Args:
-        weights: "weight" (O, I) and, or not, "bias" (O,).
+    Raises:
+        ValueError: the bias has another length; one of 1 would broadcast.
     """
 
-    def __init__(self, weights: Weights) -> None:
-        self.weight, self.bias = weight_and_bias(weights, "O", "I")
+    weight: np.ndarray  # W (O, I)
+    bias: np.ndarray | None = None  # b (O,), or None
+
+    def __post_init__(self) -> None:
+        if self.bias is not None and self.bias.shape != self.weight.shape[:1]:
+            raise ValueError(
+                f"bias must be {self.weight.shape[:1]}, not {self.bias.shape}"
+            )
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Map x (..., I) to (..., O)."""

@@ -10,49 +10,43 @@ import numpy as np
 from tformer.checks import check_positive
 
 
-def causal_mask(query_len: int, key_len: int | None = None) -> np.ndarray:
-    """Let query i see key j where j <= i + (S - T): itself and what came before.
-
-    Vaswani et al. 2017, section 3.2.3 (arXiv:1706.03762). With T != S the last query
-    lines up with the last key.
-
-    Args:
-        query_len: number of queries T.
-        key_len: number of keys S; T if not given.
-
-    Returns:
-        bool (T, S), True where the query may attend to the key.
-
-    Example:
-        >>> causal_mask(2, 3).astype(int).tolist()
-        [[1, 1, 0], [1, 1, 1]]
-    """
-    key_len = query_len if key_len is None else key_len
-    return np.tri(query_len, key_len, key_len - query_len, dtype=bool)  # (T, S)
-
-
-def sliding_window_mask(
-    query_len: int, window: int, key_len: int | None = None
+def causal_mask(
+    query_len: int, key_len: int | None = None, *, window: int | None = None
 ) -> np.ndarray:
-    """Let a query see the `window` newest keys of its past, itself included.
+    """Let query i see key j where p - window < j <= p, with p = i + S - T.
 
-    Beltagy et al. 2020, section 3.1 (arXiv:2004.05150), in its causal form.
+    Vaswani et al. 2017, section 3.2.3 (arXiv:1706.03762); the window is that of
+    Beltagy et al. 2020, section 3.1 (arXiv:2004.05150), of the past only. With T != S
+    the last query lines up with the last key.
 
     Args:
         query_len: number of queries T.
-        window: how many keys a query sees at most; 1 is itself alone.
         key_len: number of keys S; T if not given.
+        window: how many keys a query sees at most, itself included; all if not given.
 
     Returns:
         bool (T, S), True where the query may attend to the key.
 
     Raises:
         ValueError: the window is below 1.
+
+    Example:
+        >>> causal_mask(2, 3).astype(int).tolist()
+        [[1, 1, 0], [1, 1, 1]]
     """
-    check_positive(window=window)
-    causal = causal_mask(query_len, key_len)  # (T, S)
-    too_old = np.tril(causal, causal.shape[1] - query_len - window)
-    return causal & ~too_old  # (T, S)
+    S = query_len if key_len is None else key_len
+    seen = np.tri(query_len, S, S - query_len, dtype=bool)  # (T, S)
+    if window is not None:
+        check_positive(window=window)
+        seen &= ~np.tri(query_len, S, S - query_len - window, dtype=bool)
+    return seen
+
+
+def sliding_window_mask(
+    query_len: int, window: int, key_len: int | None = None
+) -> np.ndarray:
+    """Let a query see the `window` newest keys of its past, itself included: (T, S)."""
+    return causal_mask(query_len, key_len, window=window)
 
 
 def length_mask(lengths: np.ndarray, max_len: int | None = None) -> np.ndarray:
@@ -141,3 +135,9 @@ def check_bool(name: str, mask: np.ndarray) -> None:
             f"{name} must be bool (True = may attend), not {mask.dtype}; "
             "what is added to the scores is `bias`"
         )
+
+
+def check_causal(attn_mask: np.ndarray | None, is_causal: bool) -> None:
+    """Raise where an attention that is always causal is asked for something else."""
+    if attn_mask is not None or not is_causal:
+        raise ValueError("this attention is causal, and takes no attn_mask")

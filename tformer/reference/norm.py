@@ -1,13 +1,12 @@
-"""Layer normalisation in NumPy: each token's vector gets mean 0 and variance 1.
+"""Layer and RMS normalisation in NumPy: each vector gets the same length.
 
-D d_model
+D d_model, or the width of a head
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
-
-from tformer.reference.weights import Weights, weight_and_bias
 
 
 def layer_norm(
@@ -19,13 +18,13 @@ def layer_norm(
     """Compute (x - mean) / √(variance + ε) · weight + bias over the last axis.
 
     Ba et al. 2016, equations 3 and 4 (arXiv:1607.06450). The squares are divided by D,
-    not by D - 1.
+    not by D - 1. ε keeps a constant vector from dividing by zero.
 
     Args:
         x: (..., D).
         weight: (D,), the gain.
         bias: (D,) or None.
-        eps: added to the variance, so that a constant vector does not divide by zero.
+        eps: ε, added to the variance.
 
     Returns:
         (..., D).
@@ -36,32 +35,75 @@ def layer_norm(
     return normalised * weight if bias is None else normalised * weight + bias
 
 
-class LayerNorm:
-    """Layer normalisation with its gain and bias, the twin of `tformer.LayerNorm`.
+def rms_norm(x: np.ndarray, gain: np.ndarray, eps: float = 1e-6) -> np.ndarray:
+    """Compute x / √(mean(x²) + ε) · gain over the last axis.
+
+    Zhang and Sennrich 2019, equation 4 (arXiv:1910.07467).
 
     Args:
-        weights: "weight" (D,) and, or not, "bias" (D,).
-        eps: added to the variance.
+        x: (..., D).
+        gain: (D,).
+        eps: ε, added to the mean square.
+
+    Returns:
+        (..., D).
+    """
+    mean_square = np.square(x).mean(axis=-1, keepdims=True)  # (..., 1)
+    return x / np.sqrt(mean_square + eps) * gain  # (..., D)
+
+
+@dataclass(eq=False)
+class LayerNorm:
+    """Layer normalisation with its gain and bias, the twin of `tformer.LayerNorm`.
 
     Raises:
         ValueError: `eps` is not above 0.
     """
 
-    def __init__(self, weights: Weights, eps: float = 1e-5) -> None:
-        self.weight, self.bias = weight_and_bias(weights, "D")
-        if not 0 < eps < math.inf:
-            raise ValueError(f"eps ({eps}) must be above 0 and finite")
-        self.eps = eps
+    weight: np.ndarray  # (D,)
+    bias: np.ndarray | None = None  # (D,), or None
+    eps: float = 1e-5  # added to the variance
+
+    def __post_init__(self) -> None:
+        check_eps(self.eps)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        """Normalise x (..., D) over its last axis; returns (..., D).
-
-        Raises:
-            ValueError: x has another width; one of 1 would broadcast.
-        """
-        if x.shape[-1] != len(self.weight):
-            raise ValueError(
-                f"x has width {x.shape[-1]} but d_model is {len(self.weight)}: "
-                f"x is {x.shape}"
-            )
+        """Normalise x (..., D) over its last axis; another width is a ValueError."""
+        check_width(x, len(self.weight))
         return layer_norm(x, self.weight, self.bias, self.eps)
+
+
+@dataclass(eq=False)
+class RMSNorm:
+    """RMS normalisation with its gain, the twin of `tformer.RMSNorm`.
+
+    Raises:
+        ValueError: `eps` is not above 0.
+    """
+
+    weight: np.ndarray  # (D,)
+    eps: float = 1e-6  # added to the mean square
+    plus_one: bool = False  # multiply by 1 + w in place of w
+
+    def __post_init__(self) -> None:
+        check_eps(self.eps)
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Normalise x (..., D) over its last axis; another width is a ValueError."""
+        check_width(x, len(self.weight))
+        gain = 1 + self.weight if self.plus_one else self.weight
+        return rms_norm(x, gain, self.eps)
+
+
+def check_eps(eps: float) -> None:
+    """Raise unless `eps` is above 0."""
+    if not 0 < eps < math.inf:
+        raise ValueError(f"eps ({eps}) must be above 0 and finite")
+
+
+def check_width(x: np.ndarray, width: int) -> None:
+    """Raise unless x (..., D) has this width: one of 1 would broadcast."""
+    if x.shape[-1] != width:
+        raise ValueError(
+            f"x has width {x.shape[-1]} but d_model is {width}: x is {x.shape}"
+        )

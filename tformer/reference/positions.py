@@ -1,12 +1,13 @@
-"""Positions in NumPy: what tells attention where a token stands.
+"""Positions in NumPy: what is added to a token says where it stands.
 
 B batch · T length · D d_model
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from tformer.checks import check_at_least_0
-from tformer.reference.weights import Weights, only_weight
 
 
 def sinusoidal_positional_encoding(
@@ -37,15 +38,11 @@ def sinusoidal_positional_encoding(
     return waves.reshape(length, d_model)
 
 
+@dataclass(eq=False)
 class SinusoidalPositionalEncoding:
-    """Add the sinusoid of its position to each token: x + PE, for any length.
+    """Add the sinusoid of its position to each token: x + PE, for any length."""
 
-    Args:
-        d_model: width D; even.
-    """
-
-    def __init__(self, d_model: int) -> None:
-        self.d_model = d_model
+    d_model: int
 
     def __call__(self, x: np.ndarray, *, start: int = 0) -> np.ndarray:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
@@ -54,24 +51,20 @@ class SinusoidalPositionalEncoding:
         return x + table.astype(x.dtype)
 
 
+@dataclass(eq=False)
 class LearnedPositionalEmbedding:
-    """Add a learned vector for each position: x + P.
+    """Add a learned vector for each position, a row of weight (max_len, D): x + P."""
 
-    Args:
-        weights: "weight" (max_len, D).
-    """
-
-    def __init__(self, weights: Weights) -> None:
-        self.weight = only_weight(weights, "max_len", "D")
-        self.max_len, self.d_model = self.weight.shape
+    weight: np.ndarray
 
     def __call__(self, x: np.ndarray, *, start: int = 0) -> np.ndarray:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
         check_at_least_0(start=start)
-        end = start + _length(x, self.d_model)
-        if end > self.max_len:
+        max_len, d_model = self.weight.shape
+        end = start + _length(x, d_model)
+        if end > max_len:
             raise ValueError(
-                f"x needs positions up to {end} but max_len is {self.max_len}: "
+                f"x needs positions up to {end} but max_len is {max_len}: "
                 f"x is {x.shape}, start is {start}"
             )
         return x + self.weight[start:end]

@@ -39,20 +39,22 @@ def record_weights(model: Any) -> Iterator[RecordedWeights]:
     """Keep the weights of every attention of a model while the block runs.
 
     Args:
-        model: a `MultiHeadAttention` or `SelfAttention`, or whatever holds some.
+        model: a `MultiHeadAttention`, or whatever holds some.
 
     Yields:
         `RecordedWeights`, filled by each call.
     """
     weights = RecordedWeights(dict(_attentions(model)))
-    before = {each: each.attend for each in weights.attentions.values()}
+    before = {each: vars(each).get("attend") for each in weights.attentions.values()}
     for each in before:
         each.attend = partial(_attend_and_keep, weights, each)
     try:
         yield weights
     finally:
         for each, attend in before.items():
-            each.attend = attend
+            del each.attend
+            if attend is not None:
+                each.attend = attend
 
 
 def _attend_and_keep(

@@ -3,12 +3,11 @@
 H heads · T queries · S keys; the last query lines up with the last key
 """
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from tformer.checks import check_buckets, check_positive
-from tformer.reference.weights import Weights, parts
 
 
 def distances(query_len: int, key_len: int) -> np.ndarray:
@@ -40,26 +39,16 @@ def alibi_slopes(num_heads: int) -> np.ndarray:
     return np.concatenate((of_n, of_2n[0::2][: num_heads - n]))
 
 
+@dataclass(eq=False)
 class ALiBi:
-    """Lower each score in proportion to the distance: −m · distance.
+    """Lower each score of H heads in proportion to the distance: −m · distance."""
 
-    Args:
-        num_heads: heads H, any number.
-    """
-
-    def __init__(self, num_heads: int) -> None:
-        self.slopes = alibi_slopes(num_heads)
-
-    @staticmethod
-    def from_torch(module: Any, weights: Weights) -> "ALiBi":
-        """Make the twin of tformer's module, which has no weights."""
-        parts(weights)  # raises if there are some
-        return ALiBi(module.num_heads)
+    num_heads: int
 
     def __call__(self, query_len: int, key_len: int) -> np.ndarray:
         """Make from T and S what is added to the scores: (1, H, T, S)."""
         apart = np.abs(distances(query_len, key_len))  # (T, S)
-        return (-self.slopes[:, None, None] * apart)[None]
+        return (-alibi_slopes(self.num_heads)[:, None, None] * apart)[None]
 
 
 def bucket_starts(num_buckets: int, max_distance: int) -> np.ndarray:
@@ -108,39 +97,26 @@ def relative_buckets(
     return bucket + len(starts) * (distance < 0) if bidirectional else bucket
 
 
+@dataclass(eq=False)
 class RelativeBias:
     """Add a learned number to each score: one for each bucket of distances and head.
-
-    Args:
-        table: (num_buckets, H).
-        max_distance: from about there on, all distances share the last bucket.
-        bidirectional: a key after the query has buckets of its own.
 
     Raises:
         ValueError: `num_buckets` is odd though `bidirectional`, or as `bucket_starts`.
     """
 
-    def __init__(
-        self, table: np.ndarray, *, max_distance: int = 128, bidirectional: bool = False
-    ) -> None:
-        num_buckets = len(table)
-        if bidirectional and num_buckets % 2:
+    table: np.ndarray  # (num_buckets, H)
+    max_distance: int = 128  # from about there on all share a bucket
+    bidirectional: bool = False  # later keys have buckets of their own
+
+    def __post_init__(self) -> None:
+        num_buckets = len(self.table)
+        if self.bidirectional and num_buckets % 2:
             raise ValueError(
                 f"num_buckets ({num_buckets}) must be even: half are for later keys"
             )
-        self.table = table
-        self.bidirectional = bidirectional
-        each_way = num_buckets // 2 if bidirectional else num_buckets
-        self.starts = bucket_starts(each_way, max_distance)
-
-    @staticmethod
-    def from_torch(module: Any, weights: Weights) -> "RelativeBias":
-        """Make the twin of tformer's module, of its table."""
-        return RelativeBias(
-            weights["table"],
-            max_distance=module.max_distance,
-            bidirectional=module.bidirectional,
-        )
+        each_way = num_buckets // 2 if self.bidirectional else num_buckets
+        self.starts = bucket_starts(each_way, self.max_distance)
 
     def __call__(self, query_len: int, key_len: int) -> np.ndarray:
         """Make from T and S what is added to the scores: (1, H, T, S)."""

@@ -3,7 +3,9 @@
 B batch · S length of the source · T length of the target · D d_model · V vocabulary
 """
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,27 +14,14 @@ from tformer.reference.embedding import TokenEmbedding
 from tformer.reference.encoder import Encoder
 from tformer.reference.linear import Linear
 from tformer.reference.masks import check_key_mask
-from tformer.reference.positions import (
-    LearnedPositionalEmbedding,
-    SinusoidalPositionalEncoding,
-)
-from tformer.reference.weights import Weights, parts
-
-if TYPE_CHECKING:
-    from tformer.models.config import TransformerConfig
 
 
+@dataclass(eq=False)
 class EncoderDecoder:
-    """The two stacks without embeddings, from vectors to vectors: `nn.Transformer`.
+    """The two stacks without embeddings, from vectors to vectors: `nn.Transformer`."""
 
-    Args:
-        encoder: makes the memory from the source.
-        decoder: reads it.
-    """
-
-    def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
-        self.encoder = encoder
-        self.decoder = decoder
+    encoder: Encoder
+    decoder: Decoder
 
     def __call__(
         self,
@@ -52,44 +41,21 @@ class EncoderDecoder:
         return self.decoder(tgt, memory, attn_mask, memory_mask, is_causal=is_causal)
 
 
+@dataclass(eq=False)
 class Transformer:
     """Predict each next token of a target from the source and the target so far.
 
-    Vaswani et al. 2017, figure 1. The twin of `tformer.Transformer`, as it computes in
-    `eval()`.
-
-    Args:
-        weights: the arrays of the torch module's `state_dict`, by name. They say how
-            many layers there are, and what is shared or learned.
-        config: a `tformer.TransformerConfig`, which says the rest.
+    Vaswani et al. 2017, figure 1. The twin of `tformer.Transformer` in `eval()`.
     """
 
-    def __init__(self, weights: Weights, config: "TransformerConfig") -> None:
-        c = self.config = config
-        of = parts(
-            weights,
-            *("encoder", "decoder", "src_embedding"),
-            optional=("tgt_embedding", "output", "src_positions", "tgt_positions"),
-        )
-        layer: dict[str, Any] = {
-            "num_heads": c.num_heads,
-            "num_kv_heads": c.num_kv_heads,
-            "activation": c.activation,
-            "norm_first": c.norm_first,
-            "eps": c.eps,
-        }
-        self.encoder = Encoder(of["encoder"], **layer)
-        self.decoder = Decoder(of["decoder"], **layer)
-        self.src_embedding = TokenEmbedding(of["src_embedding"])
-        # Shared ones are in a state_dict under both names, or under one.
-        self.tgt_embedding = TokenEmbedding(of["tgt_embedding"] or of["src_embedding"])
-        self.output = Linear(of["output"]) if of["output"] else None
-        self.src_positions, self.tgt_positions = (
-            LearnedPositionalEmbedding(of[name])
-            if of[name]
-            else SinusoidalPositionalEncoding(c.d_model)
-            for name in ("src_positions", "tgt_positions")
-        )
+    encoder: Encoder
+    decoder: Decoder
+    src_embedding: TokenEmbedding
+    tgt_embedding: TokenEmbedding  # makes logits too, without `output`
+    src_positions: Callable[[np.ndarray], np.ndarray]
+    tgt_positions: Callable[[np.ndarray], np.ndarray]
+    config: Any  # its `pad_id` is that of padding, or None
+    output: Linear | None = None
 
     def __call__(
         self,

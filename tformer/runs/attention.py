@@ -11,7 +11,6 @@ from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
 from tformer.drawing import attention_map, save_figure
 from tformer.generate.evaluating import evaluating
 from tformer.generate.translate import translate
-from tformer.models.causal_lm import CausalLM
 from tformer.models.transformer import Transformer
 from tformer.nn.recording import record_weights
 from tformer.runs.folder import RunError
@@ -58,8 +57,9 @@ def attention_of(
     if not text:
         raise RunError("the text is empty")
     limit = MOST_TOKENS
-    if not translates or model.config.positions == "learned":
-        limit = min(limit, model.config.max_len)
+    learned = not translates or model.config.positions == "learned"
+    if learned:
+        limit = min(limit, model.max_len)
     try:
         source = vocabulary.encode(text, eos=translates)
         _check_length("text", source, limit)
@@ -75,23 +75,22 @@ def attention_of(
     ids, so_far = (torch.tensor([row], device=device) for row in (source, written))
     with evaluating(model), torch.no_grad(), record_weights(model) as weights:
         model(ids, so_far) if translates else model(ids)
-    where, rows, columns = {
-        "cross": ("decoder.layers.{}.cross_attn", wrote, read),
-        "encoder": ("encoder.layers.{}.self_attn", read, read),
-        "decoder": ("decoder.layers.{}.self_attn", wrote, wrote),
-        "GPT": ("stack.layers.{}.self_attn", read, read),
-        "BERT": ("stack.layers.{}.self_attn", read, read),
-        "CausalLM": ("blocks.{}.attention", read, [*sinks(model), *read]),
-    }[(kind or "cross") if translates else type(model).__name__]
-    count = len(model.get_submodule(where.partition(".{}")[0]))
-    layers = (weights[where.format(i)] for i in range(count))  # each (1, H, T, S)
-    return tuple(w[0] for w in layers), rows, columns
+    kept = weights.by_name()
+    if not translates:
+        return tuple(w[0] for w in kept.values()), read, [*_sinks(kept, read), *read]
+    kind = kind or "cross"
+    side = "encoder" if kind == "encoder" else "decoder"
+    part = ".cross_attention" if kind == "cross" else ".attention"
+    wanted = [w for n, w in kept.items() if n.startswith(side) and n.endswith(part)]
+    rows, columns = (read if kind == "encoder" else wrote), read
+    if kind == "decoder":
+        columns = wrote
+    return tuple(w[0] for w in wanted), rows, columns
 
 
-def sinks(model: Any) -> list[str]:
+def _sinks(kept: dict[str, Tensor], read: list[str]) -> list[str]:
     """Name the column before all tokens, where a model has one."""
-    has_some = isinstance(model, CausalLM) and model.config.parts.sinks
-    return ["⟨sink⟩"] if has_some else []
+    return ["⟨sink⟩"] * (next(iter(kept.values())).shape[-1] - len(read))
 
 
 def _check_length(name: str, ids: list[int], limit: int) -> None:

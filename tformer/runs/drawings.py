@@ -2,26 +2,20 @@
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tformer.checks import require
 from tformer.drawing import save_figure
 from tformer.runs.attention import draw_attention
+from tformer.runs.batches import RunData
 from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.metrics import read_metrics
-from tformer.runs.run_data import RunData
 from tformer.runs.settings import RunSettings
 from tformer.runs.trained import Trained
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def draw_curves(folder: RunFolder) -> None:
     """Draw loss.svg and learning_rate.svg from the metrics of a run.
-
-    Args:
-        folder: of the run.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -29,23 +23,21 @@ def draw_curves(folder: RunFolder) -> None:
     lines = read_metrics(folder.metrics)
     steps = [line for line in lines if "loss" in line]
     looks = [line for line in lines if "validation_loss" in line]
-
-    def loss(ax: "Axes") -> None:
-        ax.plot(*_columns(steps, "loss"), lw=0.6, alpha=0.6, label="training")
-        ax.plot(*_columns(looks, "validation_loss"), lw=2, label="validation")
-        ax.set(xlabel="step", ylabel="loss, nats a token", yscale="log")
-        ax.legend()
-
-    def learning_rate(ax: "Axes") -> None:
-        ax.plot(*_columns(steps, "learning_rate"))
-        ax.set(xlabel="step", ylabel="learning rate")
-
-    for draw in (loss, learning_rate):
+    for name in ("loss", "learning_rate"):
         figure = require("matplotlib.figure").Figure(
             figsize=(7, 4), layout="constrained"
         )
-        draw(figure.add_subplot())
-        save_figure(figure, folder.path / f"{draw.__name__}.svg")
+        ax = figure.add_subplot()
+        at = [line["step"] for line in steps]
+        ax.plot(at, [line[name] for line in steps], lw=0.8, label="training")
+        ax.set(xlabel="step", ylabel=name.replace("_", " "))
+        if name == "loss":
+            at = [line["step"] for line in looks]
+            told = [line["validation_loss"] for line in looks]
+            ax.plot(at, told, lw=2, label="validation")
+            ax.set(ylabel="loss, nats a token", yscale="log")
+            ax.legend()
+        save_figure(figure, folder.path / f"{name}.svg")
 
 
 def draw_result(
@@ -65,13 +57,7 @@ def draw_result(
     else:
         start = data.test[0].inputs[0][0, : min(24, settings.max_len)]
         text = vocabulary.decode(i for i in start.tolist() if i < len(vocabulary))
-    trained = Trained(
-        name=settings.task,
-        model=model,
-        vocabulary=vocabulary,
-        manifest={},
-        settings=settings,
-    )
+    trained = Trained(settings.task, model, vocabulary, {}, settings)
 
     def attention() -> None:
         try:
@@ -90,7 +76,3 @@ def draw_if_possible(draw: Callable[[], object]) -> None:
         draw()
     except Exception as error:  # noqa: BLE001  # whatever it is
         warnings.warn(f"a drawing was left out: {error}", stacklevel=1)
-
-
-def _columns(lines: list[dict[str, Any]], name: str) -> tuple[list[int], list[float]]:
-    return [line["step"] for line in lines], [line[name] for line in lines]

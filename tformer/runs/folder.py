@@ -1,9 +1,9 @@
 """The folder of a run: what lies where, and files that stay whole after a crash."""
 
 import dataclasses
-import os
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ class RunFolder:
     config.json          what was asked
     metrics.jsonl        a line for each step and each evaluation, as they come
     checkpoints/step-…   from which the run can go on
-    model.safetensors    the trained model, and model.json
+    model/               the trained model: config.json, model.safetensors
     result.json          what came of it: scores, times, machine
     loss.svg …           drawings
     lock                 held by the process that writes here
@@ -47,7 +47,10 @@ class RunFolder:
         self.config = self.path / "config.json"
         self.metrics = self.path / "metrics.jsonl"
         self.checkpoints = self.path / "checkpoints"
-        self.model = self.path / "model.safetensors"
+        self.model = self.path / "model"
+        old = self.path / "model.safetensors"  # of version 0.1, with model.json
+        if old.exists() and not self.model.exists():
+            self.model = old
         self.result = self.path / "result.json"
         self._lock_path = self.path / "lock"
         self._lock: Any = None  # while it is held
@@ -69,17 +72,14 @@ class RunFolder:
         folder._check_name()
         try:
             folder._check_free()
-            made = make_folders(folder.path)
+            made = _make_folders(folder.path)
             folder.lock()
             # From here on no other process writes, and what is here is ours.
             folder._check_free()
             folder._made = made
-            try:
-                write_json(folder.config, dataclasses.asdict(settings))
-            except BaseException:
-                folder.discard()
-                raise
+            write_json(folder.config, dataclasses.asdict(settings))
         except BaseException as error:
+            folder.discard()
             folder.unlock()
             if isinstance(error, UnicodeEncodeError):
                 named = ", ".join(map(repr, settings.files))
@@ -112,10 +112,7 @@ class RunFolder:
             raise RunError(f"{self.path} is not empty: name another folder")
 
     def discard(self) -> None:
-        """Take away a run that this process began and that has made no step.
-
-        Nothing happens to a run that another process began, or is training now.
-        """
+        """Take away a run that this process began, alone, and that has made no step."""
         if self._made is None:
             return
         try:
@@ -123,7 +120,8 @@ class RunFolder:
             self.check_in_place()
         except (RunError, OSError):  # somebody else is here
             return
-        if not self.checkpoints.exists() and not _holds_bytes(self.metrics):
+        begun = self.metrics.exists() and self.metrics.stat().st_size > 0
+        if not self.checkpoints.exists() and not begun:
             shutil.rmtree(self.path / "data", ignore_errors=True)
             for file in (self.config, beside(self.config), self.metrics):
                 file.unlink(missing_ok=True)
@@ -159,8 +157,22 @@ class RunFolder:
         except (TypeError, KeyError, ValueError) as error:
             raise RunError(f"{self.config}: {error}") from error
 
-    def lock(self) -> None:
+    @contextmanager
+    def locked(self, patience: float = 0.0) -> Iterator[None]:
+        """Hold the lock while something is written, unless it is held already."""
+        held = self._lock is not None
+        self.lock(patience)
+        try:
+            yield
+        finally:
+            if not held:
+                self.unlock()
+
+    def lock(self, patience: float = 0.0) -> None:
         """Keep other processes from writing here; if we do so already, do nothing.
+
+        Args:
+            patience: so many seconds to wait for another process.
 
         Raises:
             RunError: another process writes here; or a part of the folder is a link,
@@ -170,9 +182,9 @@ class RunFolder:
             return
         self.check_own("lock", "checkpoints", "data")
         filelock = require("filelock")
-        lock = filelock.FileLock(self._lock_path, timeout=0, thread_local=False)
+        lock = filelock.FileLock(self._lock_path, thread_local=False)
         try:
-            lock.acquire()
+            lock.acquire(timeout=patience)
         except filelock.Timeout:
             raise RunError(f"{self.path}: another process is training here") from None
         except OSError as error:
@@ -182,11 +194,7 @@ class RunFolder:
         self._lock, self._locked_file = lock, _identity(self._lock_path)
 
     def check_own(self, *names: str) -> None:
-        """Raise if a file or folder of the run is a link, to who knows where.
-
-        Raises:
-            RunError: it is.
-        """
+        """Raise a RunError if a file or folder of the run is a link, to who knows."""
         for name in names:
             if (self.path / name).is_symlink():
                 raise RunError(
@@ -203,9 +211,8 @@ class RunFolder:
     def check_in_place(self) -> None:
         """Raise if the folder that we have locked is no longer the one at its path.
 
-        Without it a folder that is moved would be made again where it was, and the run
-        would lie in two halves. A move between this look and the write that follows is
-        found by the next look: at the next step, or after the last file.
+        Else a folder that is moved would be made again where it was, and the run would
+        lie in two halves. A move after this look is found by the next one.
 
         Raises:
             RunError: it was moved or removed, or its lock was.
@@ -218,25 +225,18 @@ class RunFolder:
             )
 
 
-def make_folders(path: Path) -> list[Path]:
-    """Make a folder, and those that it lies in.
-
-    Returns:
-        Those that this call has made, and no other process; the innermost first.
+def _make_folders(path: Path) -> list[Path]:
+    """Make a folder and those that it lies in; return the new ones, innermost first.
 
     Raises:
         OSError: one cannot be made, or `path` is a file.
     """
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    made: list[Path] = []
-    for folder in reversed(missing):
-        with suppress(FileExistsError):  # another process was faster
-            folder.mkdir()
-            made.insert(0, folder)
-            with suppress(PermissionError):  # to read a folder is another right
-                wait_for_disk(folder.parent)
-    path.mkdir(exist_ok=True)  # which raises if it is a file
-    return made
+    path.mkdir(parents=True, exist_ok=True)  # which raises if it is a file
+    for folder in missing:
+        with suppress(PermissionError):  # to read a folder is another right
+            wait_for_disk(folder.parent)
+    return missing
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -248,16 +248,8 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _holds_bytes(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0
-
-
 def read_own_json(path: Path, **types: type) -> dict[str, Any]:
-    """Read an object that a run has written.
-
-    Args:
-        path: of the file.
-        **types: what it must hold.
+    """Read an object that a run has written, and that holds values of these types.
 
     Raises:
         RunError: the file is missing, truncated, or holds something else.
@@ -271,14 +263,7 @@ def read_own_json(path: Path, **types: type) -> dict[str, Any]:
 
 
 def read_kept_json(path: Path, **types: type) -> dict[str, Any]:
-    """Read numbers that a run keeps, which are sealed, but in older versions.
-
-    Args:
-        path: of the file.
-        **types: what it must hold.
-
-    Returns:
-        The object, without its seal.
+    """Read numbers that a run keeps, without their seal, which older versions lack.
 
     Raises:
         RunError: as `read_own_json`; or the file was changed.
@@ -291,20 +276,3 @@ def read_kept_json(path: Path, **types: type) -> dict[str, Any]:
             raise RunError(str(error)) from error
         del values[SEAL]
     return values
-
-
-def remove_folder(path: Path) -> None:
-    """Remove a folder under another name first: half of it is never taken for whole."""
-    gone = path.with_name(f".{path.name}.old")
-    remove(gone)
-    os.replace(path, gone)
-    remove(gone)
-
-
-def remove(path: Path) -> None:
-    """Remove a folder, or a file, or a link and not what it points to, if we can."""
-    if path.is_symlink() or not path.is_dir():
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
-    else:
-        shutil.rmtree(path, ignore_errors=True)

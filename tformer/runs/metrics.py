@@ -1,14 +1,9 @@
-"""The numbers of a run as they come: a line of JSON for each.
-
-Each line ends with a CRC-32 of what is before it, by which damage is seen. Lines of
-older versions have none.
-"""
+"""The numbers of a run as they come: a line of JSON for each."""
 
 import json
 import os
 import time
 import warnings
-import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -21,9 +16,11 @@ from tformer.files import (
     wait_for_disk,
 )
 
+CLOCKS = ("seconds", "cpu_seconds")
+
 
 def read_metrics(path: str | Path) -> list[dict[str, Any]]:
-    """Read the lines, without those that are torn, as by a kill, or damaged.
+    """Read the lines, without a last one that a kill has torn, or damaged ones.
 
     Of damaged ones a warning says how many there are.
 
@@ -31,38 +28,30 @@ def read_metrics(path: str | Path) -> list[dict[str, Any]]:
         FileNotFoundError: there is no such file.
         OSError: it cannot be read.
     """
-    lines, damaged = _read_lines(Path(path))
-    if damaged:
-        _warn_of_damage(path, damaged)
-    return [values for _, values in lines]
+    return [values for _, values in _read_lines(Path(path))]
 
 
-def _read_lines(path: Path) -> tuple[list[tuple[bytes, dict[str, Any]]], int]:
-    """Read the lines, each as it was written and what it says; count damaged ones."""
+def _read_lines(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
+    """Read the lines, each as it was written and what it says."""
     check_has_end(path)
     whole = path.read_bytes().split(b"\n")[:-1]  # the last has no end
     lines = [(line + b"\n", v) for line in whole if (v := _read_line(line)) is not None]
-    return lines, len(whole) - len(lines)
-
-
-def _warn_of_damage(path: Path | str, lines: int) -> None:
-    warnings.warn(f"{path}: damaged lines ({lines}) are left out", stacklevel=3)
+    if damaged := len(whole) - len(lines):
+        warnings.warn(f"{path}: damaged lines ({damaged}) are left out", stacklevel=3)
+    return lines
 
 
 def _read_line(line: bytes) -> dict[str, Any] | None:
     """Read what a line says; None if it is damaged."""
-    said, mark, crc = line.rpartition(CRC)
     try:
-        values: dict[str, Any] = json.loads(said + b"}" if mark else line)
+        values: dict[str, Any] = json.loads(line)
         if type(values["step"]) is not int:
             return None
+        values.pop("crc32", None)  # which an older version wrote
     # No such object, or 10,000 brackets, each in the other.
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    return values if not mark or crc == b"%d}" % zlib.crc32(said) else None
-
-
-CRC = b', "crc32": '
+    return values
 
 
 class Metrics:
@@ -80,22 +69,20 @@ class Metrics:
 
     def __init__(self, path: Path, start: int, *, main: bool = True) -> None:
         self._path = path
-        kept, damaged = _read_lines(path) if path.exists() else ([], 0)
-        kept = [(line, values) for line, values in kept if values["step"] <= start]
+        found = _read_lines(path) if path.exists() else []
+        kept = [values for _, values in found if values["step"] <= start]
         self._file: IO[str] | None = None
         if main:
-            made = {values["step"] for _, values in kept if "loss" in values}
+            made = {values["step"] for values in kept if "loss" in values}
             if lost := start - len({step for step in made if step >= 1}):
                 warnings.warn(
                     f"{path} lacks the lines of {lost} of {start} steps: they were "
                     "removed or damaged, and are missing in the drawings too",
                     stacklevel=2,
                 )
-            elif damaged:
-                _warn_of_damage(path, damaged)
             new = beside(path)
             with open_new(new) as file:
-                file.writelines(line for line, _ in kept)
+                file.writelines(line for line, v in found if v["step"] <= start)
             wait_for_disk(new)
             os.replace(new, path)
             flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
@@ -104,8 +91,8 @@ class Metrics:
             )
         # The clocks go on where the last step that counts has left them.
         self._before = {
-            name: ([0.0] + [v[name] for _, v in kept if _is_time(v.get(name))])[-1]
-            for name in ("seconds", "cpu_seconds")
+            name: ([0.0] + [v[name] for v in kept if _is_time(v.get(name))])[-1]
+            for name in CLOCKS
         }
         self._began = _clocks()
 
@@ -126,16 +113,12 @@ class Metrics:
                 would be lost.
         """
         if self._file is not None:
-            self._check_in_place()
-            said = json.dumps(finite_or_null(values))[:-1]
-            crc = zlib.crc32(said.encode())
-            self._file.write(f"{said}{CRC.decode()}{crc}}}\n")
+            self._check_in_place(self._file)
+            self._file.write(f"{json.dumps(finite_or_null(values))}\n")
 
-    def _check_in_place(self) -> None:
+    def _check_in_place(self, file: IO[str]) -> None:
         with suppress(OSError):
-            if self._file is None or os.path.samestat(
-                os.fstat(self._file.fileno()), self._path.lstat()
-            ):
+            if os.path.samestat(os.fstat(file.fileno()), self._path.lstat()):
                 return
         raise OSError(
             f"{self._path} was removed or replaced while the run wrote there: the run "
@@ -143,13 +126,9 @@ class Metrics:
         )
 
     def sync(self) -> None:
-        """Wait until all lines are on the disk.
-
-        Raises:
-            OSError: as `write`.
-        """
+        """Wait until all lines are on the disk; errors as of `write`."""
         if self._file is not None:
-            self._check_in_place()
+            self._check_in_place(self._file)
             self._file.flush()
             os.fsync(self._file.fileno())
 
@@ -160,7 +139,7 @@ class Metrics:
 
 
 def _clocks() -> dict[str, float]:
-    return {"seconds": time.perf_counter(), "cpu_seconds": time.process_time()}
+    return dict(zip(CLOCKS, (time.perf_counter(), time.process_time()), strict=True))
 
 
 def _is_time(value: object) -> bool:

@@ -27,6 +27,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "pairs": {"d_model": 256, "num_heads": 8, "num_layers": 3, "dropout": 0.1},
 }
+PARTED = "causal-lm"  # the model of a run that names parts
 # How many files each of these tasks reads. Of pairs two, which are dealt out to the
 # splits, or six: two to train on, two for validation, two for the test.
 OWN_FILES = {"text": (1,), "pairs": (2, 6)}

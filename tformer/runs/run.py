@@ -11,38 +11,34 @@ from torch import nn
 
 from tformer.data.batches import Batch
 from tformer.files import finite_or_null, sealed, write_json
-from tformer.runs.build import build_model, build_optimizer, build_schedule
-from tformer.runs.data import run_data
-from tformer.runs.drawings import draw_curves, draw_if_possible, draw_result
-from tformer.runs.folder import RunError, RunFolder, read_kept_json
-from tformer.runs.machine import describe_machine
-from tformer.runs.metrics import Metrics
-from tformer.runs.run_data import RunData
-from tformer.runs.scores import check_useful, test_scores, validation_scores
-from tformer.runs.signals import stop_signals
-from tformer.runs.sizes import check_sizes, parameter_counts
-from tformer.runs.state import (
+from tformer.runs.batches import RunData
+from tformer.runs.checkpoints import (
     clean_up,
     load_state,
     refusal,
     save_state,
     saved_states,
 )
-from tformer.runs.unchanged import check_unchanged
+from tformer.runs.data import run_data
+from tformer.runs.drawings import draw_curves, draw_if_possible, draw_result
+from tformer.runs.evaluation import (
+    check_useful,
+    describe_machine,
+    parameter_counts,
+    test_scores,
+    validation_scores,
+)
+from tformer.runs.folder import RunError, RunFolder, read_kept_json
+from tformer.runs.metrics import Metrics
+from tformer.runs.model import build_model, build_optimizer, build_schedule
+from tformer.runs.resume import check_unchanged
+from tformer.runs.signals import Stopped, stop_signals
 from tformer.training.checkpoint import save_checkpoint
 from tformer.training.distributed import distribute, settle, unwrap
 from tformer.training.loop import StepReport, train
 from tformer.training.precision import Precision
 from tformer.training.processes import process_rank, sum_over_processes, wait_for_all
 from tformer.training.shards import full_state
-
-
-class Stopped(Exception):
-    """The run was asked to stop, and has saved all."""
-
-    def __init__(self, step: int) -> None:
-        super().__init__(f"stopped after step {step}")
-        self.step = step
 
 
 class Run:
@@ -52,13 +48,7 @@ class Run:
     from the seed and n, its dropout too, and everything else lies in the checkpoint.
     That is why a run that was killed resumes with the same numbers, bit for bit, on the
     same machine and torch, with as many processes and threads as before: others sum in
-    another order, and the last digits differ.
-
-    With `compile` this is measured and not promised, as torch.compile promises no
-    kernels. It made the same again, on a CPU, for windows of a text, which have one
-    shape, and for pairs since it is asked for kernels of any shape from the start.
-    Otherwise it makes them for the shapes that come first, and after a kill others
-    come first: then numbers differ in the last digits.
+    another order. With `compile` this is measured and not promised.
 
     The folder is locked from here until `train` ends: no other process can begin to
     train in it, not even while the data are read.
@@ -109,17 +99,12 @@ class Run:
 
     def _prepare(self) -> None:
         self.settings = self.folder.settings()
-        saved = saved_states(self.folder.checkpoints)
         check_unchanged(self.folder, self.settings)
         self.data: RunData = run_data(self.settings, self.folder.path)
-        if saved:
-            s = self.settings
-            counts = {"num_layers": s.num_layers, "experts": s.experts}
-            check_sizes(saved[-1], counts, self._new_model)
         model = self._new_model().to(self.device)
         self.model: nn.Module = distribute(model, self.strategy)
         if self.settings.compile:
-            # Windows of a text have one shape; pairs have many.
+            # Windows of a text have one shape; pairs have many, others after a kill.
             self.model.compile(dynamic=None if self.settings.task == "text" else True)
         self.optimizer = build_optimizer(self.settings, self.model)
         self.precision = Precision(self.settings.precision, self.device.type)
@@ -128,10 +113,6 @@ class Run:
         data = self.data
         pad_id = data.vocabulary.pad_id
         return build_model(self.settings, vocab_size=data.vocab_size, pad_id=pad_id)
-
-    @property
-    def _unwrapped(self) -> Any:
-        return unwrap(self.model)
 
     def stop(self) -> None:
         """Ask for an end after this step, with all saved, as Ctrl-C does."""
@@ -230,7 +211,8 @@ class Run:
         stop_now = sum_over_processes(stop).item() > 0
         if step % s.save_every == 0 or stop_now or last:
             if not evaluated:
-                self._check_useful(step)
+                with _named(step):
+                    check_useful(unwrap(self.model), self.data, self.device)
             self._save(step)
         if stop_now and not last:
             if self._main:
@@ -240,13 +222,9 @@ class Run:
 
     def _evaluate(self, step: int) -> None:
         with _named(step):
-            scores = validation_scores(self._unwrapped, self.data, self.device)
+            scores = validation_scores(unwrap(self.model), self.data, self.device)
         self.folder.check_in_place()  # it may have taken long
         self._metrics.write({"step": step, **scores})
-
-    def _check_useful(self, step: int) -> None:
-        with _named(step):
-            check_useful(self._unwrapped, self.data, self.device)
 
     def _save(self, step: int) -> None:
         self.folder.check_in_place()
@@ -276,7 +254,7 @@ class Run:
             "steps": self.settings.steps,
             **parameter_counts(self.model),
             **self._metrics.seconds(),
-            **test_scores(self._unwrapped, self.data, self.device),
+            **test_scores(unwrap(self.model), self.data, self.device),
             "machine": describe_machine(self.device),
         }
         # With several processes, the first gathers what all have.

@@ -1,139 +1,135 @@
-"""What a run is asked to do: the task, the model's sizes, and how to train it."""
+"""What a run is asked to do: each setting once, with its default and its meaning."""
 
 import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, get_type_hints
 
-from tformer.runs import parts
-from tformer.runs.presets import OWN_FILES, PRESETS
-from tformer.runs.settings_checks import check_one_of, check_settings, check_type
+from tformer.checks import check_at_least_0, check_positive, check_probability
+from tformer.models.families.custom import PARTS
+from tformer.runs.presets import OWN_FILES, PARTED, PRESETS
+from tformer.runs.rules import (
+    ABOVE_0,
+    DECAY,
+    RATE,
+    anything,
+    check_one_of,
+    check_setting,
+    check_together,
+    check_type,
+    checked_parts,
+)
+from tformer.training.precision import DTYPES
+
+ABLATIONS = ("mask", "scale", "positions")
+
+
+def _setting(
+    panel: str,
+    default: Any,
+    help: str,
+    *,
+    check: Callable[..., None] | None = None,
+    among: tuple[str, ...] = (),
+) -> Any:
+    """Declare a setting: the command line makes an option of it, in its panel."""
+    if check is None:
+        check = check_positive if type(default) in (int, type(None)) else anything
+    told = {"panel": panel, "help": help, "check": check, "among": among}
+    return field(default=default, metadata=told)
+
+
+_model = partial(_setting, "Model")
+_data = partial(_setting, "Data")
+_training = partial(_setting, "Training")
+_watching = partial(_setting, "Watching")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
     """What a run is asked to do. `RunSettings.of(task, …)` begins with its preset.
 
-    Args:
-        task: a task of `tformer.tasks`, or "text" (a text file for a language model),
-            or "pairs" (two files, of which line n of one is line n of the other; or
-            six, two of training, two of validation and two of test).
-        files: of "text" and "pairs", as they were named.
-        model: "transformer" for pairs; "gpt" or "bert" for text, or "causal-lm", which
-            it becomes when a part is named: a setting from "positions" to "logit_cap".
-        vocabulary: "characters" or "bpe" for own files.
-        vocab_size: how many tokens BPE may have.
-        d_model: width.
-        num_heads: heads.
-        num_layers: layers; of the encoder, and as many of the decoder.
-        d_ff: inner width of the feed-forward networks; 4 · d_model if None, with a
-            gate 8/3 · d_model.
-        max_len: the longest line in tokens, or the context of a language model.
-        dropout: probability.
-        bias: give linear layers and norms a bias.
-        norm_first: pre-norm in a Transformer; GPT is always so, and BERT never.
-        positions: of causal-lm: "rotary", "learned", "sinusoidal", "alibi", "t5" or
-            "none".
-        norm: of causal-lm: "layer", "rms", or "rms_plus_one" (Gemma's).
-        placement: of the norms of causal-lm: "pre", "sandwich" or "post".
-        feed_forward: of causal-lm: "relu", "gelu", "gelu_tanh" or "relu2"; or, with a
-            gate, "swiglu", "geglu", "geglu_tanh", "reglu" or "glu".
-        experts: in place of each feed-forward network so many, of its kind and width,
-            of which each token uses a few.
-        top_k: how many of the experts a token uses: 2 if not given.
-        shared_experts: so many more, as one network, which every token uses.
-        kv_rank: in place of keys and values keep one vector of this width for a token.
-        kv_heads: key/value heads; divides num_heads.
-        qk_norm: normalise each query and each key.
-        window: how many tokens a query sees, itself included.
-        global_every: of so many layers the last sees all tokens, and no window.
-        sinks: a learned logit for each head, which joins the softmax.
-        softcap: bound each score of attention, smoothly.
-        logit_cap: bound each logit, smoothly.
-        without: what the model is trained without: "mask", "scale", "positions".
-        examples: how many pairs of a task to draw for the training.
-        steps: of the training.
-        batch_size: rows of a batch.
-        batch_tokens: in its place, tokens of a batch of pairs, padding included.
-        accumulate: compute each batch in so many parts.
-        optimizer: "adamw"; or "muon" for the matrices inside the layers, and AdamW for
-            the rest, with one learning rate for both.
-        learning_rate: the highest of "cosine"; a factor of "inverse-sqrt", whose
-            formula has none: 1 if it is not given.
-        schedule: "cosine" or "inverse-sqrt" (the paper's).
-        warmup_steps: while which the learning rate rises.
-        weight_decay: of matrices.
-        beta2: how much of the gradients' mean square each step of AdamW keeps.
-        clip_norm: longer gradients are shortened to it.
-        smoothing: of the labels.
-        precision: "fp32", "bf16" or "fp16".
-        compile: let torch.compile make kernels for the model.
-        seed: of weights, data and dropout.
-        evaluate_every: steps between looks at the validation data.
-        evaluate_examples: how many pairs are decoded at such a look.
-        save_every: steps between checkpoints.
-        keep: how many checkpoints to keep.
-        test_examples: pairs decoded at the end.
+    Beside each setting stands what it means, as `tformer train --help` shows it.
 
     Raises:
         TypeError: a size is not an int, or a flag not a bool.
         ValueError: a value is out of its range, or does not go with the others.
     """
 
-    task: str
+    task: str  # of `tformer.tasks`, or "text" or "pairs", which read own files
     files: tuple[str, ...] = ()
-    model: str = "transformer"
-    vocabulary: str = "characters"
-    vocab_size: int = 4000
-    d_model: int = 64
-    num_heads: int = 4
-    num_layers: int = 2
-    d_ff: int | None = None
-    max_len: int = 256
-    dropout: float = 0.0
-    bias: bool = True
-    norm_first: bool = True
-    positions: str | None = None
-    norm: str | None = None
-    placement: str | None = None
-    feed_forward: str | None = None
-    experts: int | None = None
-    top_k: int | None = None
-    shared_experts: int | None = None
-    kv_rank: int | None = None
-    kv_heads: int | None = None
-    qk_norm: bool = False
-    window: int | None = None
-    global_every: int | None = None
-    sinks: bool = False
-    softcap: float | None = None
-    logit_cap: float | None = None
-    without: tuple[str, ...] = ()
-    examples: int = 50_000
-    steps: int = 2000
-    batch_size: int = 128
-    batch_tokens: int | None = None
-    accumulate: int = 1
-    optimizer: str = "adamw"
-    learning_rate: float = 3e-3
-    schedule: str = "cosine"
-    warmup_steps: int = 200
-    weight_decay: float = 0.01
-    beta2: float = 0.98
-    clip_norm: float = 1.0
-    smoothing: float = 0.0
-    precision: str = "fp32"
-    compile: bool = False
-    seed: int = 0
-    evaluate_every: int = 250
-    evaluate_examples: int = 500
-    save_every: int = 500
-    keep: int = 2
-    test_examples: int = 2000
+    model: str = _model(
+        "transformer",
+        "For pairs transformer; for text gpt, bert or causal-lm, which a GPT becomes "
+        "when one of its parts is named.",
+        among=("transformer", "gpt", "bert", PARTED),
+    )
+    vocabulary: str = _data(
+        "characters", "Of own files: characters or bpe.", among=("characters", "bpe")
+    )
+    vocab_size: int = _data(4000, "How many tokens BPE may have.")
+    d_model: int = _model(64, "Width.")
+    num_heads: int = _model(4, "Heads.")
+    num_layers: int = _model(2, "Layers; of an encoder, and as many of its decoder.")
+    d_ff: int | None = _model(
+        None, "Inner width of the feed-forward networks: if not given 4 times d-model."
+    )
+    max_len: int = _model(256, "Longest line in tokens, or context of a text's model.")
+    dropout: float = _model(0.0, "Probability.", check=check_probability)
+    bias: bool = _model(True, "Give linear layers and norms a bias.")
+    norm_first: bool = _model(
+        True, "Pre-norm in a Transformer; a GPT is always so, and a BERT never."
+    )
+    parts: Mapping[str, Any] = field(default_factory=dict, hash=False)  # of PARTS
+    without: tuple[str, ...] = _model(
+        (), f"What a Transformer is trained without: {', '.join(ABLATIONS)}."
+    )
+    examples: int = _data(50_000, "Pairs of a task to draw for the training.")
+    steps: int = _training(2000, "Of the training.")
+    batch_size: int = _data(128, "Rows of a batch.")
+    batch_tokens: int | None = _data(
+        None, "In its place tokens of a batch of pairs, padding included."
+    )
+    accumulate: int = _training(1, "Compute each batch in so many parts.")
+    optimizer: str = _training(
+        "adamw",
+        "adamw; or muon for the matrices inside the layers, and AdamW for the rest.",
+        among=("adamw", "muon"),
+    )
+    learning_rate: float = _training(
+        3e-3, "The highest of cosine; a factor of inverse-sqrt.", check=RATE
+    )
+    schedule: str = _training(
+        "cosine",
+        "cosine or inverse-sqrt (the paper's).",
+        among=("cosine", "inverse-sqrt"),
+    )
+    warmup_steps: int = _training(
+        200, "While which the learning rate rises.", check=check_at_least_0
+    )
+    weight_decay: float = _training(0.01, "Of matrices.", check=DECAY)
+    beta2: float = _training(
+        0.98,
+        "How much of the gradients' mean square a step of AdamW keeps.",
+        check=check_probability,
+    )
+    clip_norm: float = _training(
+        1.0, "Longer gradients are shortened to it.", check=ABOVE_0
+    )
+    smoothing: float = _training(0.0, "Of the labels.", check=check_probability)
+    precision: str = _training("fp32", f"{', '.join(DTYPES)}.", among=tuple(DTYPES))
+    compile: bool = _training(False, "Let torch.compile make kernels for the model.")
+    seed: int = _training(0, "Of weights, data, dropout.", check=check_at_least_0)
+    evaluate_every: int = _watching(250, "Steps between looks at the validation data.")
+    evaluate_examples: int = _watching(500, "Pairs that are decoded at such a look.")
+    save_every: int = _watching(500, "Steps between checkpoints.")
+    keep: int = _watching(2, "How many checkpoints to keep.")
+    test_examples: int = _watching(2000, "Pairs that are decoded at the end.")
 
     @classmethod
     def of(cls, task: str, **changes: Any) -> "RunSettings":
-        """Begin with the preset of a task, and change what is named.
+        """Begin with the preset of a task, and change what is named, parts as well.
 
         If the number of steps is changed and the warm-up is not, the warm-up takes at
         most a fifth of them. If the schedule is "inverse-sqrt" and no factor is given,
@@ -143,10 +139,12 @@ class RunSettings:
             ValueError: as the class; or a change would do nothing.
         """
         check_one_of("task", task, PRESETS)
-        unknown = changes.keys() - {field.name for field in dataclasses.fields(cls)}
-        if unknown:
-            raise ValueError(f"there is no setting {sorted(unknown)[0]!r}")
+        if unknown := changes.keys() - _NAMES - PARTS.keys():
+            raise ValueError(f"there is no setting {min(unknown)!r}")
         values = {"warmup_steps": cls.warmup_steps, **PRESETS[task], **changes}
+        named = {name: values.pop(name) for name in PARTS.keys() & changes.keys()}
+        if named and values.get("model") == "gpt" and "model" not in changes:
+            values["model"] = PARTED
         if "warmup_steps" not in changes:  # a shorter training warms up more shortly
             steps = values.get("steps", cls.steps)
             values["warmup_steps"] = min(values["warmup_steps"], max(steps, 0) // 5)
@@ -158,26 +156,68 @@ class RunSettings:
             raise ValueError(
                 "examples is for tasks that draw them: files have their own"
             )
-        return cls(task=task, **parts.with_parts(values, set(changes)))
+        return cls(task=task, **{"parts": named, **values})
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "RunSettings":
         """Read what `dataclasses.asdict` and JSON have made of settings.
 
+        In older versions the parts lay beside the other settings: they are moved.
+
         Raises:
             KeyError, TypeError: a setting is missing, or unknown.
             ValueError: a setting is of another type, or as the class.
         """
-        tuples = {name: values[name] for name in ("files", "without")}
-        for name, texts in tuples.items():
-            if not isinstance(texts, list | tuple) or not all(
-                isinstance(text, str) for text in texts
-            ):
-                raise ValueError(f"{name} ({texts!r}) must be a list of texts")
-        kinds = get_type_hints(cls)
-        for name in values.keys() & (kinds.keys() - tuples.keys()):
-            check_type(name, values[name], kinds[name])
-        return cls(**{**values, **{name: tuple(x) for name, x in tuples.items()}})
+        kinds, given = get_type_hints(cls), dict[str, Any]()
+        parts: dict[str, Any] = {}
+        for name, value in values.items():
+            if name in PARTS:
+                parts |= {} if value is None else {name: value}
+                continue
+            if kinds.get(name) == tuple[str, ...]:
+                if not isinstance(value, list | tuple) or not all(
+                    isinstance(text, str) for text in value
+                ):
+                    raise ValueError(f"{name} ({value!r}) must be a list of texts")
+                value = tuple(value)
+            elif name in kinds and name != "parts":
+                check_type(name, value, kinds[name])
+            given[name] = value
+        if isinstance(given.get("parts", {}), Mapping):
+            given["parts"] = {**given.get("parts", {}), **parts}
+        return cls(**given)
+
+    def flat(self) -> dict[str, Any]:
+        """Return all settings by name; of a model with parts, these among them."""
+        values: dict[str, Any] = {}
+        for name, value in dataclasses.asdict(self).items():
+            if name != "parts":
+                values[name] = value
+                continue
+            if self.model == PARTED:
+                values |= {each: part.default for each, part in PARTS.items()}
+            values |= value
+        return values
+
+    def sizes(self, *, vocab_size: int, pad_id: int | None) -> dict[str, Any]:
+        """Return the sizes of the model, by the names of its config, and its parts."""
+        names = "d_model num_heads num_layers d_ff max_len dropout bias"
+        own = {name: getattr(self, name) for name in names.split()}
+        if self.model != PARTED and self.d_ff is None:
+            own["d_ff"] = 4 * self.d_model
+        return {"vocab_size": vocab_size, "pad_id": pad_id, **own, **self.parts}
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        check_one_of("task", self.task, PRESETS)
+        for setting in dataclasses.fields(self):
+            if setting.metadata:
+                check_setting(setting, getattr(self, setting.name))
+        for name in self.without:
+            check_one_of("without", name, ABLATIONS)
+        if self.seed >= 2**63:
+            raise ValueError(f"seed ({self.seed}) must be below 2^63")
+        object.__setattr__(self, "parts", checked_parts(self.parts))
+        check_together(self)
+
+
+_NAMES = {setting.name for setting in dataclasses.fields(RunSettings)}

@@ -1,28 +1,29 @@
 """A trained model by what a user calls it: a run, a file, or one of the package."""
 
 import shlex
-from dataclasses import dataclass
+import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tformer.data.vocabulary import Vocabulary
 from tformer.pretrained import load_pretrained, pretrained_names
-from tformer.runs.ablations import ablate
+from tformer.runs.checkpoints import load_state, saved_states
 from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.model import ablate, build_model, build_optimizer
+from tformer.runs.resume import check_unchanged
 from tformer.runs.settings import RunSettings
-from tformer.runs.state import saved_states
+from tformer.runs.vocabulary import run_vocabulary
 from tformer.training.checkpoint import load_checkpoint
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trained:
+class Trained(NamedTuple):
     """A trained model, and what is needed to ask it."""
 
     name: str
-    model: Any  # a Transformer, GPT or BERT, in eval()
+    model: Any  # in eval()
     vocabulary: Vocabulary
-    manifest: dict[str, Any]
-    settings: RunSettings | None  # of the run that made it
+    manifest: dict[str, Any]  # empty while its run is not finished
+    settings: RunSettings | None = None  # of the run that made it
     folder: RunFolder | None = None  # of that run
 
     @property
@@ -36,25 +37,22 @@ def load_trained(name: str | Path) -> Trained:
 
     Args:
         name: the folder of a run, a file that ends in ".safetensors", or the name of a
-            model of the package. A folder comes before a name.
+            model of the package. A folder comes before a name. Of a run that is not
+            finished the newest checkpoint is loaded, and a warning says so.
 
     Returns:
         The model on the CPU, without the parts that it was trained without.
 
     Raises:
-        RunError: there is no such model, its run is not finished, or it is damaged.
+        RunError: there is no such model, its run has made no checkpoint, or it is
+            damaged.
     """
     path, folder = Path(name), None
     try:
         if path.is_dir():
             folder = RunFolder.open(path)
             if not folder.model.exists():
-                steps = [s.name for s in saved_states(folder.checkpoints)][-1:]
-                so_far = f" (its newest checkpoint is {steps[0]})" if steps else ""
-                raise RunError(
-                    f"the run in {path} is not finished{so_far}: go on with "
-                    f"tformer train --resume {shlex.quote(str(path))}"
-                )
+                return _unfinished(str(name), folder)
             checkpoint = load_checkpoint(folder.model)
         elif path.suffix == ".safetensors":
             checkpoint = load_checkpoint(path)
@@ -74,11 +72,26 @@ def load_trained(name: str | Path) -> Trained:
         raise RunError(str(error)) from error
     for part in settings.without if settings else ():
         ablate(model, part)
-    return Trained(
-        name=str(name),
-        model=model,
-        vocabulary=vocabulary,
-        manifest=manifest,
-        settings=settings,
-        folder=folder,
+    return Trained(str(name), model, vocabulary, manifest, settings, folder)
+
+
+def _unfinished(name: str, folder: RunFolder) -> Trained:
+    """Load the newest checkpoint of a run."""
+    go_on = f"go on with tformer train --resume {shlex.quote(str(folder.path))}"
+    saved = saved_states(folder.checkpoints)
+    if not saved:
+        raise RunError(
+            f"the run in {name} is not finished, and has no checkpoint: {go_on}"
+        )
+    settings = folder.settings()
+    check_unchanged(folder, settings)
+    vocabulary, vocab_size = run_vocabulary(settings, folder.path)
+    pad_id = vocabulary.pad_id
+    model = build_model(settings, vocab_size=vocab_size, pad_id=pad_id)
+    load_state(saved[-1], model, build_optimizer(settings, model))
+    warnings.warn(
+        f"the run in {name} is not finished: this is its newest checkpoint, "
+        f"{saved[-1].name}; {go_on}",
+        stacklevel=2,
     )
+    return Trained(name, model.eval(), vocabulary, {}, settings, folder)

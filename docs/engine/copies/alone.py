@@ -24,6 +24,8 @@ from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
+from _pytest.capture import FDCapture
+
 DEMONSTRATION = 'if __name__ == "__main__":'
 
 
@@ -129,14 +131,19 @@ def _run_notebook(file: Path) -> None:
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     has_outputs = any(cell["outputs"] for cell in code)
     for number, cell in enumerate(code, 1):
-        name, source, printed = f"cell {number}", cell["source"], io.StringIO()
+        name, source = f"cell {number}", cell["source"]
         linecache.cache[name] = (sum(map(len, source)), None, source, name)
-        with contextlib.redirect_stdout(printed):
+        capture = FDCapture(1)  # what a subprocess prints as well
+        capture.start()
+        try:
             exec(compile("".join(source), name, "exec"), vars(main_module))
+            printed = capture.snap()
+        finally:
+            capture.done()
         streams = (out for out in cell["outputs"] if out["output_type"] == "stream")
         expected = "".join("".join(out["text"]) for out in streams)
-        if has_outputs and printed.getvalue() != expected:
-            both = f"prints\n{printed.getvalue()}\nbut the notebook holds\n{expected}"
+        if has_outputs and printed != expected:
+            both = f"prints\n{printed}\nbut the notebook holds\n{expected}"
             raise SystemExit(f"{name} {both}")
 
 

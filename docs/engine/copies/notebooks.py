@@ -293,16 +293,13 @@ def needed_data(
 
     That is every file beside a module that the page imports, and every file whose own
     name, or the name of whose folder, stands in the code of the page or of these
-    modules; the package itself names all its folders, and does not count. Where the
-    page names some files of a folder as texts, as in `load("dates")`, it needs no
-    others of that folder.
+    modules; the package itself names all its folders, and does not count.
     """
     package = project.root / project.package
     inner = [path for path in modules if path != package / "__init__.py"]
-    own = "\n".join(code)
-    text = "\n".join([own, *(path.read_text("utf-8") for path in inner)])
+    text = "\n".join([*code, *(path.read_text("utf-8") for path in inner)])
     beside = {path.parent for path in inner} - {package}
-    found = [
+    return [
         path
         for path in project.package_files()
         if path.suffix != ".py"
@@ -312,6 +309,3 @@ def needed_data(
             or (path.parent != package and f'"{path.parent.name}"' in text)
         )
     ]
-    named = {path for path in found if f'"{path.stem}"' in own}
-    folders = {path.parent for path in named}
-    return [path for path in found if path in named or path.parent not in folders]

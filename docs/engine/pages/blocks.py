@@ -74,7 +74,7 @@ _CLASS = re.compile(r"[{\s]\.([\w-]+)")
 
 # The names by which Pygments knows Python, and what it calls a session.
 PYTHON = {"python", "py", "python3", "py3", "pyi", "sage", "bazel", "starlark"}
-PYTHON |= {"python2", "py2", "ipython", "ipython3"}
+PYTHON |= {"python2", "py2", "ipython", "ipython3", "numpy"}
 SESSIONS = {"pycon", "python-console", "pycon3", "ipythonconsole"}
 
 
@@ -211,6 +211,9 @@ def find_blocks(lines: list[Line], fences: Iterable[Fence]) -> list[Block]:
                 advice = "write a python fence, and what it prints in a .output fence"
                 raise PageError(fence.opening.origin, f"a session is not run: {advice}")
             blocks.append(Block(len(blocks), fence, marks.take()))
+        elif fence.classes & (PYTHON | SESSIONS):
+            problem = f"a {fence.language} fence is called Python, and would not be run"
+            raise PageError(fence.opening.origin, f"{problem}: write ```python")
         else:
             marks.none_waits()
         if fence.is_output:

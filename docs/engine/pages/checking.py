@@ -9,6 +9,7 @@ from pathlib import Path
 from engine.pages.blocks import PYTHON, SESSIONS, Origin, PageError, squeeze
 from engine.pages.languages import language_problems
 from engine.pages.listing import todo_problems, unlisted_problem
+from engine.pages.numbers import number_problems
 from engine.pages.reading import KINDS, Page, Rendered, render
 from engine.project import Project
 from engine.run.figures import image_problems, repeated_names
@@ -23,6 +24,7 @@ def page_problems(page: Page) -> list[str]:
         *section_problems(page, rendered),
         *image_problems(page, rendered),
         *text_problems(page),
+        *(number_problems(page) if page.is_chapter else []),
     ]
 
 

@@ -1,22 +1,22 @@
 """Sentences with numbers, and what on their page holds each number.
 
 A quantity in the prose must be printed by a block of the page, stand in the code of
-one, or come with its source. `make lists` writes the list of all of them into
-`tests/engine/numbers/`, one file a page; a test fails where nothing holds a number. A
-reason written by hand, after `by hand:`, stays as long as its sentence.
+one, or come with its source. For the few that none of these holds, a reason stands in
+`tests/engine/numbers.yml`, as long as the sentence does.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from engine.pages.blocks import Block, Line, Origin
-from engine.pages.reading import CHAPTERS, Page
-from engine.project import Project
+import yaml
 
-NOTHING = "NOTHING"
-BY_HAND = "by hand: "
-FOLDER = "tests/engine/numbers"
+from engine.pages.blocks import Line, Origin
+from engine.pages.reading import Page
+
+REASONS = Path("tests", "engine", "numbers.yml")
 
 _UNIT = (
     r"%|×|times|fold|(?:mi|na|micro|milli)?(?:ms|s|seconds?|minutes?|hours?|days?)\b"
@@ -77,26 +77,29 @@ class Sentence:
     cites: bool
 
 
-@dataclass(frozen=True)
-class Held:
-    """A sentence, and for each of its quantities what holds it."""
-
-    sentence: Sentence
-    holders: tuple[str, ...]
-
-
-def held_numbers(page: Page) -> list[Held]:
-    """Return the sentences of a page with numbers, and what holds each number."""
-    shown = [(block, *_values(block)) for block in page.blocks]
-    held = []
+def number_problems(page: Page) -> list[str]:
+    """Return the numbers of a page that nothing holds, and reasons without a number."""
+    values = set()
+    for block in page.blocks:
+        printed = block.output.code if block.output else ""
+        values |= _numbers_in(printed) | _numbers_in(block.fence.code)
+    file = page.project.root / REASONS
+    given: Any = yaml.safe_load(file.read_text("utf-8")) if file.is_file() else {}
+    reasons = {(x, y) for x, each in given.get(page.name, {}).items() for y in each}
+    problems = []
     for sentence in sentences(page):
-        holders = (
-            _holder(each, _nearest_first(sentence.origin, shown))
-            or ("its source" if sentence.cites else NOTHING)
-            for each in sentence.quantities
-        )
-        held.append(Held(sentence, tuple(holders)))
-    return held
+        for each in sentence.quantities:
+            held = sentence.cites or any(map(each.equals, values))
+            reason = (sentence.text, each.text)
+            if not held and reason not in reasons:
+                problem = f"{each.text!r} is printed by no block and has no source"
+                told = f"in “{sentence.text}”; a reason may stand in {REASONS}"
+                problems.append(f"{sentence.origin}: {problem}, {told}")
+            reasons -= set() if held else {reason}
+    return problems + [
+        f"{REASONS}: {page.name} needs no reason for {number!r} in “{text}”"
+        for text, number in sorted(reasons)
+    ]
 
 
 def sentences(page: Page) -> Iterator[Sentence]:
@@ -157,90 +160,5 @@ def _plain(text: str) -> str:
     return re.sub(r"^(?:[-*] (?:\[[ x]\] )?|\d+\. )", "", text)
 
 
-Shown = tuple[Block, list[float], list[float]]
-
-
-def _values(block: Block) -> tuple[list[float], list[float]]:
-    printed = block.output.code if block.output else ""
-    return _numbers_in(printed), _numbers_in(block.fence.code)
-
-
-def _numbers_in(text: str) -> list[float]:
-    return [float(re.sub("[,_]", "", x)) for x in _VALUE.findall(text)]
-
-
-def _nearest_first(place: Origin, shown: list[Shown]) -> list[Shown]:
-    """Sort blocks by how far they stand from a sentence: many hold small numbers."""
-    return sorted(
-        shown, key=lambda entry: abs(entry[0].fence.opening.origin.line - place.line)
-    )
-
-
-def _holder(quantity: Quantity, shown: list[Shown]) -> str | None:
-    for block, printed, _ in shown:
-        if any(map(quantity.equals, printed)):
-            return f"printed by: {_name(block)}"
-    for block, _, set_ in shown:
-        if any(map(quantity.equals, set_)):
-            return f"set in: {_name(block)}"
-    return None
-
-
-def _name(block: Block) -> str:
-    """Return the first line of a block that is no import: how a reader finds it."""
-    lines = [line.strip() for line in block.fence.lines]
-    lines = [x for x in lines if x and not x.startswith(("import ", "from ", "#", '"'))]
-    return lines[0][:60] if lines else "the imports"
-
-
-def write_numbers(project: Project) -> list[str]:
-    """Write the list of each chapter anew; return the files that changed."""
-    folder, changed = project.root / FOLDER, []
-    wanted = {page.path.stem: page for page in chapters_of(project)}
-    for path in sorted(folder.glob("*.txt")):
-        if path.stem not in wanted:
-            path.unlink()
-            changed.append(project.relative(path))
-    for name, page in wanted.items():
-        path = folder / f"{name}.txt"
-        former = path.read_text("utf-8") if path.exists() else ""
-        new = list_of(page, former)
-        if new != former:
-            folder.mkdir(parents=True, exist_ok=True)
-            path.write_text(new, "utf-8")
-            changed.append(project.relative(path))
-    return changed
-
-
-def chapters_of(project: Project) -> list[Page]:
-    """Return the chapters of a project, read."""
-    folder = project.docs / CHAPTERS
-    return [Page(project, path) for path in sorted(folder.glob("*.md"))]
-
-
-def list_of(page: Page, former: str = "") -> str:
-    """Return the list of a page; reasons by hand are taken over from the former one."""
-    reasons = _reasons(former)
-    held = held_numbers(page)
-    lines = [f"{page.title}: {len(held)} sentences with numbers, and what holds each."]
-    for each in held:
-        lines += ["", each.sentence.text]
-        for quantity, holder in zip(
-            each.sentence.quantities, each.holders, strict=True
-        ):
-            reason = reasons.get((each.sentence.text, quantity.text))
-            told = reason if reason and holder == NOTHING else holder
-            lines.append(f"    {quantity.text} <- {told}")
-    return "\n".join(lines) + "\n"
-
-
-def _reasons(text: str) -> dict[tuple[str, str], str]:
-    reasons, sentence = {}, ""
-    for line in text.split("\n"):
-        if line.startswith("    "):
-            quantity, _, holder = line.strip().partition(" <- ")
-            if holder.startswith(BY_HAND):
-                reasons[sentence, quantity] = holder
-        elif line:
-            sentence = line
-    return reasons
+def _numbers_in(text: str) -> set[float]:
+    return {float(re.sub("[,_]", "", x)) for x in _VALUE.findall(text)}

@@ -5,32 +5,59 @@ docs/results/, one file a run, and writes docs/results.md from all files that ar
 
 kept          what is kept of a run
 groups        runs that differ in their seed alone, and the command of each
-numbers       intervals, and numbers as people write them
-page          the order of the page
-ledger_rows, ledger_words
-              the parts of the ledger, and what they are called
-tasks, translation, models, splits, ablations, text, ledger, recipe, curves
-              a section of the page each; one more needs a line in `page`
+columns       what a cell of a table says of a group, by the title of its column
+choice        which groups a table is of
+ledger        the parts of a language model, what they are called, and what they change
+page.md.jinja the page, with blanks: its words, and which table has which columns
 """
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from engine.results.kept import changes, keep, kept_results, run_name, summary
-from engine.results.page import render
+from engine.results import choice, ledger
+from engine.results.columns import across, table
+from engine.results.groups import commands, grouped, machines, seeds_told
+from engine.results.kept import Run, keep, kept_results
+from engine.tables import KeptError, render, signed
+from tformer.runs.folder import RunError
 
-__all__ = ["changes", "keep", "kept_results", "page", "run_name", "summary", "write"]
+__all__ = ["keep", "kept_results", "page", "write", "written"]
 
 PAGE = "results.md"
+COST = ("training loss", "tokens a second", "processor", "parameters")
 
 
 def page(docs: Path) -> str:
     """Make the page from what is kept."""
-    results = kept_results(docs)
-    return render([{**kept, "changes": changes(kept["settings"])} for kept in results])
+    return written(kept_results(docs))
+
+
+def written(runs: Iterable[Run]) -> str:
+    """Make the page of some runs."""
+    return render(
+        Path(__file__).parent / "page.md.jinja",
+        groups=grouped(runs),
+        choice=choice,
+        ledger=ledger,
+        table=table,
+        across=across,
+        machines=machines,
+        seeds_told=seeds_told,
+        commands=commands,
+        signed=signed,
+        cost=COST,
+    )
 
 
 def write(docs: Path, runs: Iterable[Path] = ()) -> None:
-    """Keep these runs, and write the page."""
-    keep(docs, runs)
+    """Keep these runs, and write the page.
+
+    Raises:
+        KeptError: a folder has no finished run, or a kept file lacks a field, which
+            the message names.
+    """
+    try:
+        keep(docs, runs)
+    except (RunError, OSError) as error:
+        raise KeptError(str(error)) from None
     (docs / PAGE).write_text(page(docs), "utf-8")

@@ -1,4 +1,4 @@
-"""What is kept of a run: its settings, result, looks and evaluations, in one file."""
+"""What is kept of a run, in one file: settings, result, looks and evaluations."""
 
 import dataclasses
 import hashlib
@@ -7,21 +7,111 @@ import json
 import re
 import statistics
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tformer.runs import parts
-from tformer.runs.evaluations import saved_evaluations
+from engine.tables import Kept, KeptError, read_kept
+from tformer.runs.evaluation import saved_evaluations
 from tformer.runs.folder import RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
+from tformer.models.families.custom import PARTS
+from tformer.runs.presets import PARTED
+from tformer.runs.resume import check_unchanged
 from tformer.runs.settings import RunSettings
-from tformer.runs.unchanged import check_unchanged
 
 FILES = "results"
 OF_PARTS = "parts"  # a folder there: of models that were built with parts, many runs
 LONGEST_NAME = 60  # of a file; one with many settings gets a hash of them
 LAST_STEPS = 100  # the loss of the training is their mean
-Kept = dict[str, Any]
+OWN = "tformer"
+
+
+class Run(Kept):
+    """What was kept of a run."""
+
+    @property
+    def task(self) -> str:
+        """What it was trained for."""
+        return str(self["settings.task"])
+
+    @property
+    def model(self) -> str:
+        """Our model, or which baseline."""
+        return str(self.get("result.baseline", OWN))
+
+    @property
+    def steps(self) -> int:
+        """How many steps it was trained for."""
+        return int(self.number("settings.steps"))
+
+    @property
+    def seed(self) -> int:
+        """What decides its random numbers."""
+        return int(self.number("settings.seed"))
+
+    @property
+    def off(self) -> str:
+        """The parts that it was trained without."""
+        return " ".join(self["settings.without"])
+
+    @property
+    def of_parts(self) -> bool:
+        """Whether its model was built with parts, as the command line names them."""
+        return bool(self.get("settings.model") == PARTED)
+
+    @property
+    def evaluations(self) -> dict[str, Kept]:
+        """What it was asked later, by name."""
+        found = self.get("evaluations", {})
+        return {name: Kept(x, f"{self.where}: {name}") for name, x in found.items()}
+
+    def looks(self, *fields: str) -> list[list[float]]:
+        """Return these numbers of each look at the validation."""
+        return [[look.number(f) for f in fields] for look in self.each("looks")]
+
+    @cached_property
+    def changes(self) -> dict[str, Any]:
+        """The settings that differ from the preset of the task, but for the seed.
+
+        Of a model with parts they differ from a GPT's. Its name is left out, as on the
+        command line, where a part is named.
+        """
+        try:
+            asked = RunSettings.from_json(self["settings"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise KeptError(f"{self.where}: settings: {error}") from None
+        model = {"model": PARTED} if self.of_parts else {}
+        preset = RunSettings.of(self.task, files=asked.files, **model).flat()
+        changed = {
+            name: " ".join(value) if isinstance(value, tuple) else value
+            for name, value in asked.flat().items()
+            # An older version has written fewer settings.
+            if (name in self["settings"] or name in PARTS)
+            and name != "seed"
+            and value != preset[name]
+        }
+        return changed if changed.keys() & PARTS.keys() else model | changed
+
+    @property
+    def name(self) -> str:
+        """What it was asked: its task, what is not the preset, its seed."""
+        baseline = self.get("result.baseline", "")
+        changed = [
+            # A number of a part says nothing without the part's name.
+            f"{name}-{value:g}"
+            if name in PARTS and not isinstance(value, str)
+            else str(value)
+            for name, value in self.changes.items()
+        ]
+        words = [self.task, baseline, *filter(None, changed), str(self.seed)]
+        text = re.sub(r"[^\w.]+", "-", "-".join(filter(None, words)))
+        text = text.strip("-").lower()
+        if len(text) <= LONGEST_NAME:
+            return text
+        told = json.dumps({**self.changes, "baseline": baseline}, sort_keys=True)
+        digest = hashlib.sha256(told.encode()).hexdigest()[:8]
+        return f"{self.task}-{digest}-{self.seed}"
 
 
 def keep(docs: Path, runs: Iterable[Path]) -> None:
@@ -31,15 +121,14 @@ def keep(docs: Path, runs: Iterable[Path]) -> None:
         RunError: a folder has no finished run in it.
     """
     for path in runs:
-        folder = RunFolder.open(path)
-        kept = summary(folder)
-        of_parts = kept["settings"]["model"] == parts.MODEL
-        file = docs / FILES / (OF_PARTS if of_parts else "") / f"{run_name(kept)}.json"
-        file.parent.mkdir(exist_ok=True, parents=True)
-        file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        run = Run(summary(RunFolder.open(path)), str(path))
+        folder = docs / FILES / (OF_PARTS if run.of_parts else "")
+        folder.mkdir(exist_ok=True, parents=True)
+        text = json.dumps(run.data, indent=1, ensure_ascii=False) + "\n"
+        (folder / f"{run.name}.json").write_text(text, "utf-8")
 
 
-def summary(folder: RunFolder) -> Kept:
+def summary(folder: RunFolder) -> dict[str, Any]:
     """Say what a run was asked, what came of it, and how it got there.
 
     Paths of own files are cut to their names: they are nobody's business.
@@ -47,26 +136,26 @@ def summary(folder: RunFolder) -> Kept:
     settings = folder.settings()
     check_unchanged(folder, settings)
     files = tuple(Path(file).name for file in settings.files)
-    result = read_kept_json(folder.result)
     lines = read_metrics(folder.metrics) if folder.metrics.exists() else []
     kept = {
-        "settings": dataclasses.asdict(dataclasses.replace(settings, files=files)),
-        "result": result,
+        "settings": dataclasses.replace(settings, files=files).flat(),
+        "result": read_kept_json(folder.result),
         "looks": [line for line in lines if "validation_loss" in line],
     }
-    if steps := [line for line in lines if "loss" in line]:
-        kept["training"] = training(lines, steps)
+    if any("loss" in line for line in lines):
+        kept["training"] = training(lines)
     if evaluations := saved_evaluations(folder):
         kept["evaluations"] = evaluations
     return kept
 
 
-def training(lines: list[Kept], steps: list[Kept]) -> Kept:
+def training(lines: list[dict[str, Any]]) -> dict[str, Any]:
     """Measure a training by its metrics: the loss at its end, and how fast it was.
 
     The speed is that of the steps alone: those before which the run looked at the
     validation, or was begun, are left out.
     """
+    steps = [line for line in lines if "loss" in line]
     tokens, seconds = 0, 0.0
     for before, line in itertools.pairwise(lines):
         if "loss" in before and "loss" in line:
@@ -80,56 +169,8 @@ def training(lines: list[Kept], steps: list[Kept]) -> Kept:
     }
 
 
-def run_name(kept: Kept) -> str:
-    """Name a run by what it was asked: its task, what is not the preset, its seed."""
-    settings = kept["settings"]
-    baseline = kept["result"].get("baseline", "")
-    changed = [
-        # A number of a part says nothing without the part's name.
-        f"{name}-{value:g}"
-        if name in parts.OF_GPT and not isinstance(value, str)
-        else str(value)
-        for name, value in changes(settings).items()
-    ]
-    words = [settings["task"], baseline, *changed]
-    if settings["files"]:
-        words = [word for word in words if word]
-    text = "-".join([*filter(None, words), str(settings["seed"])])
-    text = re.sub(r"[^\w.]+", "-", text).strip("-").lower()
-    if len(text) <= LONGEST_NAME:
-        return text
-    told = json.dumps({**changes(settings), "baseline": baseline}, sort_keys=True)
-    digest = hashlib.sha256(told.encode()).hexdigest()[:8]
-    return f"{settings['task']}-{digest}-{settings['seed']}"
-
-
-def changes(settings: Kept) -> Kept:
-    """List the settings that differ from the preset of the task, but for the seed.
-
-    Of a model with parts they differ from a GPT's. Its name is left out, as on the
-    command line, where a part is named.
-    """
-    files, model = tuple(settings["files"]), settings.get("model")
-    of_parts = {"model": model} if model == parts.MODEL else {}
-    preset = dataclasses.asdict(
-        RunSettings.of(settings["task"], files=files, **of_parts)
-    )
-    changed: Kept = {}
-    for name, value in settings.items():
-        value = tuple(value) if isinstance(value, list) else value
-        if name != "seed" and value != preset[name]:
-            changed[name] = " ".join(value) if isinstance(value, tuple) else value
-    if of_parts and not changed.keys() & parts.OF_GPT.keys():
-        changed = {**of_parts, **changed}
-    return changed
-
-
-def kept_results(docs: Path) -> list[Kept]:
+def kept_results(docs: Path) -> list[Run]:
     """Read the files of all runs, in the order of their names."""
-    files = [
-        f
-        for glob in ("*.json", f"{OF_PARTS}/*.json")
-        for f in (docs / FILES).glob(glob)
-    ]
+    files = [*(docs / FILES).glob("*.json"), *(docs / FILES / OF_PARTS).glob("*.json")]
     files.sort(key=lambda file: file.name)
-    return [json.loads(file.read_text("utf-8")) for file in files]
+    return [Run(read_kept(f), str(f.relative_to(docs.parent))) for f in files]

@@ -1,220 +1,249 @@
 """Each part of a language model, put into one small GPT or the block of today."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from engine.results.groups import (
-    Group,
-    Result,
-    command,
-    folded,
-    machines,
-    means,
-    steps,
-)
-from engine.results.ledger_rows import (
-    CLOSE,
-    KINDS,
-    Row,
-    differences,
-    ledger,
-    of_ledger,
-    ratio,
-)
-from engine.results.numbers import (
-    MISSING,
-    SPACE,
-    fold,
-    items,
-    listed,
-    number,
-    paired,
-    signed,
-    span,
-    table,
-)
+from engine.results.columns import mean, spread
+from engine.results.groups import Group
+from engine.tables import MISSING, SPACE, fold, paired, signed
+from engine.tables import table as write_table
+from tformer.models.families.custom import PARTS
 
-__all__ = ["of_ledger", "section"]
-
+# What the two models are built with, where it is not what a GPT has by itself.
+BASES: dict[str, dict[str, Any]] = {
+    "gpt": {"feed_forward": "gelu"},
+    "today": {"positions": "rotary", "norm": "rms", "feed_forward": "swiglu"},
+}
+# What else a row may change; with a tuned setting a run is none of the ledger.
+ALSO = ("d_ff", "optimizer")
+TIME = "evaluations.step-time.result.ratio"  # as tests/baselines/step_times.py wrote it
+CLOSE = 0.05  # a step that takes so much more or less time counts as equal
 SEEN = 0.25  # larger differences would make the others of the picture too small
-HEAD = ["put in", "in place of", "loss", "difference", "", "parameters", "step"]
-HEAD += ["equal time"]
-WORDS = """
-## Parts in and out {{ #ledger }}
-
-One small GPT of 2019 with one part exchanged at a time, and the block of today with one
-part exchanged. All make {most:,} steps on the same text, with the settings of
-`tformer train text` and {seeds}. Nothing was tuned for any row: a part
-that wants another learning rate did not get one. The loss is that of all of the
-validation text, in nats a character. The GPT has {loss}.
-
-A *difference* is the loss minus that of the model without the exchange: below 0 is
-better. It is taken seed by seed, since a seed decides the order of the text for both.
-The interval is Student's, at 95 %, around the mean of these differences; so few make it
-wide.{fewer} A part *helps* or *hurts* if its interval lies on one side of 0, else its
-effect *does not show*. Of {count} rows one or two would help or hurt by chance.
-
-{told}
-
-All of this holds for a model of {parameters:,} parameters, a context of {context}
-characters and {most:,} steps. Some parts are made for other things than the loss of a
-small model: fewer key/value heads, latents and a window save memory; caps, and norms of
-queries and keys, keep a large training from diverging. Sinusoids are added to tokens
-that begin as small as a GPT's. The paper multiplies the tokens by √d_model first; here
-nothing does.
-
-"""
-TIMES = """
-*Step* is the processor's time of a training step, that of the GPT being 1; each was
-measured in one process, in turn with the GPT. *Equal time* is the difference again,
-where each model makes as many steps as fit into the time of the GPT's {most:,}. If a
-step takes within {close:.0f} % of the GPT's time, the same runs count.{missing}
-"""
-PICTURE = """??? note "The code of this picture, and its numbers"
-
-    ```python
-    import matplotlib.pyplot as plt
-
-{names}
-{means}
-{halves}
-    figure, ax = plt.subplots(figsize=(4.8, {height:.1f}))
-    ax.axvline(0, color="black", lw=0.8)
-    for i, (mean, half) in enumerate(zip(means, halves)):
-        color = "C0" if mean + half < 0 else "C1" if mean - half > 0 else "gray"
-        ax.errorbar(mean, i, xerr=half, fmt="o", color=color, ms=4, capsize=2)
-    ax.set_yticks(range(len(names)), names)
-    ax.invert_yaxis()
-    ax.set(xlabel="difference of the loss", xlim=({low}, {high}))
-    ```
-
-![{alt}](figures/results-ledger.svg "{caption}")
-
-"""
+KINDS = ("helps", "does not show", "hurts")
+# A setting is called by its name and its value, "rotary positions", but for these.
+WORDS = {
+    "positions sinusoidal": "sinusoids",
+    "positions alibi": "ALiBi",
+    "positions t5": "T5's relative bias",
+    "norm layer": "LayerNorm",
+    "norm rms": "RMSNorm",
+    "norm rms_plus_one": "RMSNorm, 1 + w",
+    "placement sandwich": "sandwich norm",
+    "placement pre": "pre-norm",
+    "placement post": "post-norm",
+    "feed_forward relu": "ReLU",
+    "feed_forward gelu": "GELU",
+    "feed_forward gelu_tanh": "GELU by tanh",
+    "feed_forward relu2": "ReLU²",
+    "feed_forward swiglu": "SwiGLU",
+    "feed_forward geglu": "GeGLU",
+    "feed_forward reglu": "ReGLU",
+    "feed_forward glu": "GLU",
+    "optimizer adamw": "AdamW",
+    "optimizer muon": "Muon",
+    "qk_norm": "QK-norm",
+    "kv_heads 1": "1 key/value head",
+    "kv_heads": "{} key/value heads",
+    "window": "window of {}",
+    "global_every": "1 in {} global",
+    "softcap": "scores capped at {:g}",
+    "logit_cap": "logits capped at {:g}",
+    "top_k": "{} a token",
+    "shared_experts": "{} shared",
+    "d_ff": "of width {}",
+    "kv_rank": "latents of {} (MLA)",
+}
 
 
-def section(groups: Sequence[Group]) -> str:
-    """Write the ledger: what it says in words, the picture, two tables, commands."""
-    rows = ledger(groups)
-    if not rows:
+class Row(NamedTuple):
+    """A part, the runs with it, and what they are compared with."""
+
+    name: str
+    instead: str  # of what
+    at: str  # the base, by its name in BASES
+    runs: Group
+    base: Group
+    timed: Group  # in the time of the GPT; empty if there is no such run
+    base_timed: Group
+
+    @property
+    def apart(self) -> list[float]:
+        """The loss minus that of the base, seed by seed."""
+        return differences(self.runs, self.base)
+
+    @property
+    def fewer(self) -> bool:
+        """Whether there are fewer of them than seeds of the base."""
+        return len(self.apart) < len(self.base)
+
+    @property
+    def mean(self) -> float:
+        """The mean of these differences."""
+        return statistics.mean(self.apart) if self.apart else 0
+
+    @property
+    def kind(self) -> str:
+        """What the interval of the difference says."""
+        return verdict(self.apart)
+
+
+def name_of(base: Mapping[str, Any], changed: Mapping[str, Any]) -> tuple[str, str]:
+    """Say what was put in, and what of the base it stands in for, if anything."""
+    if changed == BASES["today"]:
+        return "the block of today", "all three"
+    unset = {name: part.default for name, part in PARTS.items()}
+    unset |= {"d_ff": None, "optimizer": "adamw"}
+    names = [n for n in unset if base.get(n, unset[n]) != changed.get(n, unset[n])]
+    put = [called(n, changed.get(n, unset[n])) for n in names]
+    instead = [called(n, base.get(n, unset[n])) for n in names]
+    return ", ".join(filter(None, put)), ", ".join(filter(None, instead))
+
+
+def called(setting: str, value: Any) -> str:
+    """Say what a setting is called; nothing if it is none, or off."""
+    if value is None or value is False:
         return ""
-    into, today = ([r for r in rows if r.at == name] for name in ("gpt", "today"))
-    gpt = into[0].base
-    told = "\n".join(
-        f"- **{kind.capitalize()}**: {_named(rows, kind)}." for kind in KINDS
-    )
-    words = WORDS.format(
-        most=steps(gpt),
-        seeds=f"{len(gpt)} seed{'s'[: len(gpt) != 1]}",
-        loss=_loss(gpt),
-        count=len(rows),
-        told=told,
-        fewer=_fewer(rows, len(gpt)),
-        parameters=gpt[0]["result"]["parameters"],
-        context=gpt[0]["settings"]["max_len"],
-    )
-    times = TIMES.format(
-        most=steps(gpt), close=100 * CLOSE, missing=_without_time(rows)
-    )
-    tables = (
-        "Put into the GPT, which has learned positions, LayerNorm and GELU:\n\n"
-        + table(HEAD, map(_cells, into), right=range(2, 8))
-    )
-    if today:
-        tables += (
-            "\nPut into the block of today, which has rotary positions, RMSNorm and "
-            f"SwiGLU, and a loss of {_loss(today[0].base)}:\n\n"
-            + table(HEAD, map(_cells, today), right=range(2, 8))
-        )
-    every = [r.runs for r in rows] + [gpt]
-    every += [r.timed for r in rows if r.timed and r.timed is not r.runs]
-    lines = [line for g in every for line in folded(command(_first(g))).splitlines()]
-    commands = "\n".join(f"    {line}" for line in lines)
+    name = setting.replace("_", " ")
+    rule = name if value is True else f"{'no' if value == 'none' else value} {name}"
+    return WORDS.get(f"{setting} {value}", WORDS.get(setting, rule)).format(value)
+
+
+def of_ledger(group: Group) -> bool:
+    """Whether runs belong to the ledger: nothing but parts was changed."""
+    run = group.first
+    known = {*PARTS, *ALSO, "steps", "model"}
     return (
-        words
-        + _picture(rows)
-        + tables
-        + times
-        + machines(every)
-        + f'\n??? note "The command of each row"\n\n    ```bash\n{commands}\n    ```\n'
+        run.task == "text"
+        and group.own
+        and run.of_parts
+        and run.changes.keys() <= known
     )
 
 
-def _named(rows: Sequence[Row], kind: str) -> str:
-    found = []
-    for r in rows:
-        if r.kind == kind:
-            whose = f" in place of {r.instead}" if r.instead else ""
-            at = " in the block of today" * (r.at == "today")
-            found.append(f"{r.name}{whose}{at} ({signed(paired(r.apart)[0])})")
-    return "; ".join(found) or "nothing"
+def built_with(group: Group) -> dict[str, Any]:
+    """Name the parts of some runs that are not a GPT's."""
+    changed = group.first.changes.items()
+    return {name: x for name, x in changed if name not in ("steps", "model")}
 
 
-def _fewer(rows: Sequence[Row], seeds: int) -> str:
-    few = [r.name for r in rows if len(r.apart) < seeds]
-    return f" Of these there are fewer than {seeds}: {', '.join(few)}." if few else ""
+def differences(group: Group, base: Group) -> list[float]:
+    """Compute the loss of each seed minus that of the same seed of the base."""
+    losses = {run.seed: run.number("result.test_loss") for run in base}
+    both = [run for run in group if run.seed in losses]
+    return [run.number("result.test_loss") - losses[run.seed] for run in both]
 
 
-def _without_time(rows: Sequence[Row]) -> str:
-    missing = [r.name for r in rows if not r.timed]
-    if not missing:
-        return ""
-    return f" A dash: no such run was made, for {len(missing)} of {len(rows)} rows."
+def verdict(apart: Sequence[float]) -> str:
+    """Say whether a difference shows: whether its interval is on one side of 0."""
+    if len(apart) < 2:
+        return MISSING
+    mean, half = paired(apart)
+    return KINDS[(mean - half > 0) - (mean + half < 0) + 1]
 
 
-def _loss(group: Group) -> str:
-    values = means(group, "result", "test_loss")
-    return f"{number(statistics.mean(values), '.3f')} ({span(values, '.3f')})"
+def ledger(groups: Sequence[Group]) -> list[Row]:
+    """Gather the rows: those of the GPT first, each base's sorted by difference."""
+    same: dict[str, list[Group]] = {}  # parts, and all numbers of steps
+    for g in filter(of_ledger, groups):
+        same.setdefault(_key(built_with(g)), []).append(g)
+    bases = {name: same.get(_key(base), []) for name, base in BASES.items()}
+    if not all(bases.values()):
+        return []
+    most = bases["gpt"][0].first.steps
+    equal = [g for some in same.values() for g in some if g.first.steps == most]
+    base_of = {_key(built_with(g)): g for g in equal}
+    rows = []
+    for g in equal:
+        if built_with(g) != BASES["gpt"]:
+            at = nearest(built_with(g))
+            base = base_of.get(_key(BASES[at]), Group())
+            timed = _timed(g, same[_key(built_with(g))])
+            names = name_of(BASES[at], built_with(g))
+            rows.append(Row(*names, at, g, base, timed, _timed(base, bases[at])))
+    return sorted(rows, key=lambda r: (list(BASES).index(r.at), r.mean))
 
 
-def _cells(r: Row) -> list[str]:
-    took, parameters = ratio(r.runs), r.runs[0]["result"]["parameters"]
-    return [
-        r.name,
-        r.instead or MISSING,
-        _loss(r.runs).replace(" (", "<br>(", 1),
-        _apart(r.apart),
-        r.kind,
-        f"{parameters:,}",
-        MISSING if took is None else f"{took:.2f}",
-        _apart(differences(r.timed, r.base_timed)),
-    ]
+def _key(changed: dict[str, Any]) -> str:
+    return repr(sorted(changed.items()))
+
+
+def nearest(changed: dict[str, Any]) -> str:
+    """Name the base from which the fewest settings differ; of today's the GPT."""
+    if changed == BASES["today"]:
+        return "gpt"
+
+    def distance(name: str) -> int:
+        base = BASES[name]
+        return sum(base.get(n) != changed.get(n) for n in base.keys() | changed.keys())
+
+    return min(BASES, key=distance)
+
+
+def _timed(runs: Group, same: Iterable[Group]) -> Group:
+    """Choose the runs that took the time of the GPT's steps."""
+    took = runs.values(TIME)
+    if not took:
+        return Group()
+    if abs(round(statistics.mean(took), 2) - 1) <= CLOSE + 1e-9:  # as the table has it
+        return runs
+    wanted = runs.first.steps / statistics.mean(took)
+    near = [g for g in same if abs(g.first.steps / wanted - 1) <= CLOSE]
+    return near[0] if near else Group()
 
 
 def _apart(values: Sequence[float]) -> str:
-    if not values:
-        return MISSING
     if len(values) < 2:
-        return signed(values[0])
+        return signed(values[0]) if values else MISSING
     mean, half = paired(values)
     return f"{signed(mean)}{SPACE}±{SPACE}{half:.3f}"
 
 
-def _first(group: Group) -> Result:
-    return min(group, key=lambda run: run["settings"]["seed"])
+def table(rows: Iterable[Row]) -> str:
+    """Write the table of some rows."""
+    columns = {
+        "put in": lambda r: r.name,
+        "in place of": lambda r: r.instead or MISSING,
+        "loss": lambda r: spread(r.runs.values("result.test_loss")),
+        "difference": lambda r: _apart(r.apart),
+        "": lambda r: r.kind,
+        "parameters": lambda r: f"{r.runs.first['result.parameters']:,}",
+        "step": lambda r: mean(TIME, ".2f")(r.runs),
+        "equal time": lambda r: _apart(differences(r.timed, r.base_timed)),
+    }
+    return write_table(columns, rows, left=["in place of"])
 
 
-def _picture(rows: Sequence[Row]) -> str:
-    shown = [r for r in rows if len(r.apart) > 1]
-    seen = [r for r in shown if abs(paired(r.apart)[0]) <= SEEN]
-    if not seen:
-        return ""
-    names = [fold(r.name + ", today" * (r.at == "today"), 32) for r in seen]
-    pairs = [paired(r.apart) for r in seen]
-    beyond = [f"{r.name} {signed(paired(r.apart)[0])}" for r in shown if r not in seen]
-    far = f" Too far to be drawn: {', '.join(beyond)}." if beyond else ""
-    told = ", ".join(
-        f"{name} {signed(mean)}".replace("\n", " ")
-        for name, (mean, _) in zip(names, pairs, strict=True)
-    )
-    return PICTURE.format(
-        names=items(names, "names"),
-        means=listed((round(mean, 4) for mean, _ in pairs), "means"),
-        halves=listed((round(half, 4) for _, half in pairs), "halves"),
-        height=0.8 + 0.22 * sum(1 + name.count("\n") for name in names),
-        low=-SEEN - 0.05,
-        high=SEEN + 0.05,
-        alt=f"Points with lines, a row each part, beside a line at 0: {told}.",
-        caption="Points: the mean difference of the loss, left of 0 is better. Lines: "
-        f"its 95 % interval.{far}",
-    )
+def loss(group: Group) -> str:
+    """Write the mean of the loss, and in brackets the lowest and the highest seed."""
+    return spread(group.values("result.test_loss")).replace("<br>", " ")
+
+
+def named(rows: Iterable[Row], kind: str) -> str:
+    """List the rows of which the interval says so."""
+    found = [
+        f"{r.name}{' in place of ' * bool(r.instead)}{r.instead}"
+        f"{' in the block of today' * (r.at == 'today')} ({signed(r.mean)})"
+        for r in rows
+        if r.kind == kind
+    ]
+    return "; ".join(found) or "nothing"
+
+
+def drawn(rows: Iterable[Row]) -> tuple[list[tuple[str, float, float]], list[str]]:
+    """Give the points of the picture, and name those that are too far to be drawn."""
+    near, far = [], []
+    for r in rows:
+        if len(r.apart) > 1 and abs(r.mean) <= SEEN:
+            mean, half = paired(r.apart)
+            name = fold(r.name + ", today" * (r.at == "today"), 32)
+            near.append((name, mean, half))
+        elif len(r.apart) > 1:
+            far.append(f"{r.name} {signed(r.mean)}")
+    return near, far
+
+
+def every_group(rows: Sequence[Row]) -> list[Group]:
+    """List the runs of all rows, the GPT's, and those of equal time."""
+    timed = [r.timed for r in rows if r.timed and r.timed is not r.runs]
+    return [*(r.runs for r in rows), rows[0].base, *timed]

@@ -3,15 +3,17 @@
 import contextlib
 import functools
 import importlib.util
-import io
 import os
 import random
 import sys
 import tempfile
+import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from _pytest.capture import FDCapture
 
 from engine.pages.blocks import Block
 from engine.pages.reading import Page
@@ -46,6 +48,8 @@ class Runner:
         self._module.__file__ = str(page.path)
         self._compiler = Compiler(page.path, page.text.count("\n") + 1)
         self._leaving = contextlib.ExitStack()
+        self._threads = set(threading.enumerate())  # those that are not the page's
+        self._in_threads: list[BaseException] = []  # what threads of the page raised
 
     def result(self, block: Block) -> Result:
         """Return what `block` left behind, after running all blocks above it.
@@ -81,19 +85,29 @@ class Runner:
         return self.ran.get(block.number, Result())
 
     def _run(self, block: Block) -> Result | BlockFailed:
-        result, printed = Result(), io.StringIO()
+        result, capture = Result(), FDCapture(1)  # what a subprocess prints as well
+        capture.start()
         try:
-            with self._as_main(), contextlib.redirect_stdout(printed):
+            with self._as_main():
                 result.has_value = self._execute(block)
                 result.figures, result.touching = figures.take_figures()
+                if block is self.page.blocks[-1]:  # as Python does at its end
+                    for thread in set(threading.enumerate()) - self._threads:
+                        thread.join(None if not thread.daemon else 0)
+            if self._in_threads:
+                raise self._in_threads.pop(0)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  # exit(), pytest.skip() too
             message = describe(error, self.page, block, self._compiler.copied)
-            said = f"\nIt had printed:\n{printed.getvalue()}"
-            return BlockFailed(message + said if printed.getvalue() else message)
-        result.stdout = printed.getvalue()
-        return result
+            printed = capture.snap()
+            said = f"\nIt had printed:\n{printed}"
+            return BlockFailed(message + said if printed else message)
+        else:
+            result.stdout = capture.snap()
+            return result
+        finally:
+            capture.done()
 
     def _execute(self, block: Block) -> bool:
         """Run a block; say whether its last line has a value that is not None."""
@@ -106,6 +120,8 @@ class Runner:
 
     @functools.cached_property
     def _folder(self) -> Path:
+        self._leaving.enter_context(_threads_told(self._in_threads))
+        self._leaving.enter_context(_no_end())
         return self._leaving.enter_context(page_environment(self.page))
 
     @contextlib.contextmanager
@@ -120,6 +136,49 @@ class Runner:
         finally:
             sys.modules["__main__"], sys.argv = main, arguments
             os.chdir(folder)
+
+
+class PageEnded(BaseException):
+    """A block ended the process, in which more blocks and pages were to run."""
+
+
+@contextlib.contextmanager
+def _no_end() -> Iterator[None]:
+    """Let nothing end the process as if all were well; a fork of it may end."""
+    process, names = os.getpid(), ("_exit", "execv", "execve")
+    real = {name: getattr(os, name) for name in names}
+
+    def instead(name: str) -> Callable[..., None]:
+        def end(*given: object) -> None:
+            if os.getpid() != process:
+                real[name](*given)
+            raise PageEnded(f"os.{name}({', '.join(map(repr, given))})")
+
+        return end
+
+    for name in names:
+        setattr(os, name, instead(name))
+    try:
+        yield
+    finally:
+        for name in names:
+            setattr(os, name, real[name])
+
+
+@contextlib.contextmanager
+def _threads_told(raised: list[BaseException]) -> Iterator[None]:
+    """Collect what threads raise, which Python only prints."""
+    before = threading.excepthook
+
+    def tell(told: threading.ExceptHookArgs) -> None:
+        if told.exc_value is not None:
+            raised.append(told.exc_value)
+
+    threading.excepthook = tell
+    try:
+        yield
+    finally:
+        threading.excepthook = before
 
 
 class SecondRun:

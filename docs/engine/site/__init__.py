@@ -1,1 +1,12 @@
-"""What MkDocs asks: hooks, lists of chapters, API pages."""
+"""The site: what MkDocs, Material and their plugins do not do by themselves."""
+
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+
+from engine.project import Project
+
+
+def project_of(config: MkDocsConfig) -> Project:
+    """Return the project that MkDocs builds."""
+    return Project(Path(config.config_file_path).resolve().parent)

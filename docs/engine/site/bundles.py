@@ -9,6 +9,7 @@ them becomes a class, whose name is made from its declarations.
 """
 
 import hashlib
+import logging
 import re
 from importlib.resources import files as package_files
 from pathlib import Path
@@ -18,32 +19,36 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import Files
 
-from engine.site.node import minified
+from engine.project import PACKAGES
+from engine.site.node import node
+
+log = logging.getLogger("mkdocs.hooks.bundles")
 
 SITE, WITH_FORMULAS = "assets/css/site.css", "assets/css/formulas.css"
-SCRIPT = "assets/js/site.js"
+SCRIPT, WORKER = "assets/js/site.js", "assets/js/search-worker.js"
 KATEX = "assets/katex/katex.min.css"
 
-_ELEMENT = re.compile(r"<[a-zA-Z][^<>]*?\sstyle=\"[^<>]*>")
-_STYLE = re.compile(r'\sstyle="(?P<declarations>[^"]*)"')
-_CLASS = re.compile(r'(?<=\sclass=")')
+_ELEMENT = re.compile(
+    r"<(?P<before>[a-zA-Z][^<>]*?)\sstyle=\"(?P<style>[^\"]*)\"(?P<after>[^<>]*?)"
+    r"(?P<end>\s*/?>)"
+)
 # Material marks the body while it sets the colours, and this rule for all that is in it
 # makes a browser style the whole page twice at each start.
 _SWITCHING = re.compile(r"\[data-md-color-switching\][^{}]*\{[^{}]*\}")
-_FROM_KATEX = re.compile(r"url\((?=fonts/)")
+# Material's script takes each alternate form of a page for another language, and looks
+# for a sitemap beside it.
+_ALTERNATES, _LANGUAGES = "link[rel=alternate]", "link[rel=alternate][hreflang]"
 
 _sources: dict[str, list[str]] = {}  # what is bundled, from docs/
-_rules: dict[bool, dict[str, str]] = {}  # classes, of pages with and without formulas
+_rules: dict[str, dict[str, str]] = {}  # the classes that each stylesheet needs
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Take the lists of small files, and name the bundles in their place."""
-    scripts = [x for x in config.extra_javascript if type(x) is str or _plain(x)]
-    _sources.update(css=list(config.extra_css), js=[str(x) for x in scripts])
-    _rules.update({False: {}, True: {}})
-    others = [x for x in config.extra_javascript if x not in scripts]
-    config.extra_css = []
-    config.extra_javascript = [SCRIPT, *others] if scripts else others
+    scripts = [str(script) for script in config.extra_javascript]
+    _sources.update(css=list(config.extra_css), js=scripts)
+    _rules.update({SITE: {}, WITH_FORMULAS: {}})
+    config.extra_css, config.extra_javascript = [], [SCRIPT]
     return config
 
 
@@ -55,49 +60,47 @@ def on_files(files: Files, **_: Any) -> Files:
     return files
 
 
+@event_priority(-50)  # when mkdocstrings has written its styles
 def on_env(env: Any, config: MkDocsConfig, **_: Any) -> Any:
     """Tell the template the addresses: they change when a style changes."""
-    docs = Path(config.docs_dir)
-    parts = [docs / path for path in [*_sources["css"], KATEX]]
-    texts = [part.read_text("utf-8") for part in parts if part.is_file()]
-    state = "".join([*texts, str(config.extra.get("formulas"))])
+    state = _styles(config, WITH_FORMULAS) + str(config.extra.get("formulas"))
     version = hashlib.sha256(state.encode()).hexdigest()[:8]
-    config.extra["styles"] = {
-        "site": f"{SITE}?{version}",
-        "formulas": f"{WITH_FORMULAS}?{version}",
-    }
+    names = {"site": SITE, "formulas": WITH_FORMULAS}
+    config.extra["styles"] = {x: f"{path}?{version}" for x, path in names.items()}
     return env
 
 
 @event_priority(-50)
 def on_post_page(output: str, **_: Any) -> str:
     """Turn each `style` into a class."""
-    return without_styles(output, _rules[WITH_FORMULAS in output])
+    return without_styles(
+        output, _rules[WITH_FORMULAS if WITH_FORMULAS in output else SITE]
+    )
 
 
 @event_priority(-50)
 def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
     """Do so with pages that are no Markdown: 404.html."""
-    if not template_name.endswith(".html"):
-        return output_content
-    return without_styles(output_content, _rules[False])
+    is_page = template_name.endswith(".html")
+    return without_styles(output_content, _rules[SITE]) if is_page else output_content
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write the bundles."""
+    """Write the bundles, and mend Material's script."""
     site = Path(config.site_dir)
-    for path, formulas in ((SITE, False), (WITH_FORMULAS, True)):
-        rules = {**_rules[False], **_rules[True]} if formulas else _rules[False]
-        css = _styles(config, formulas) + "\n".join(map(_rule, sorted(rules.items())))
-        _write(site / path, minified(css, "css"))
-    if _sources["js"]:
-        # each in a block of its own: names in one do not meet those in another
-        parts = [_read(config, path) for path in _sources["js"]]
-        js = "\n".join(f"{{\n{part}\n}}" for part in parts)
-        _write(site / SCRIPT, minified(js, "js"))
-    worker = site / "assets/js/search-worker.js"
-    if worker.is_file():
-        _write(worker, minified(worker.read_text("utf-8"), "js"))
+    _rules[WITH_FORMULAS].update(_rules[SITE])
+    for path, rules in _rules.items():
+        classes = (f".{name}{{{rules[name]}}}" for name in sorted(rules))
+        _write(site / path, "\n".join([_styles(config, path), *classes]))
+    # Each script in a block of its own: names in one do not meet those in another.
+    scripts = [f"{{\n{_read(config, path)}\n}}" for path in _sources["js"]]
+    _write(site / SCRIPT, "\n".join(scripts))
+    _write(site / WORKER, _read(config, WORKER))
+    for script in (site / "assets" / "javascripts").glob("bundle.*.min.js"):
+        code = script.read_text("utf-8")
+        if _ALTERNATES not in code:
+            log.warning("%s does not look for %s any more", script.name, _ALTERNATES)
+        script.write_text(code.replace(_ALTERNATES, _LANGUAGES), "utf-8")
 
 
 def without_styles(html: str, rules: dict[str, str]) -> str:
@@ -109,27 +112,19 @@ def without_styles(html: str, rules: dict[str, str]) -> str:
     """
 
     def mend(match: re.Match[str]) -> str:
-        element = match[0]
-        declarations = _STYLE.search(element)
-        if not declarations:
-            return element
-        text = ";".join(filter(None, map(str.strip, declarations[1].split(";"))))
-        element = _STYLE.sub("", element, count=1)
-        if not text:
-            return element
-        name = f"s{hashlib.sha256(text.encode()).hexdigest()[:6]}"
-        rules[name] = text
-        if _CLASS.search(element):
-            return _CLASS.sub(f"{name} ", element, count=1)
-        end = -2 if element.endswith("/>") else -1
-        return f'{element[:end].rstrip()} class="{name}"{element[end:]}'
+        before, style, after, end = match.groups()
+        parts = [part.strip() for part in style.split(";") if part.strip()]
+        given = f"<{before}{after}"
+        if not parts:
+            return given + end
+        name = f"s{hashlib.sha256(';'.join(parts).encode()).hexdigest()[:6]}"
+        # As strong as the attribute was.
+        rules[name] = ";".join(f"{part}!important" for part in parts)
+        if ' class="' in given:
+            return given.replace(' class="', f' class="{name} ', 1) + end
+        return f'{given} class="{name}"{end.strip()}'
 
     return _ELEMENT.sub(mend, html)
-
-
-def _rule(item: tuple[str, str]) -> str:
-    name, declarations = item  # as strong as the attribute was
-    return f".{name}{{{declarations.replace(';', '!important;')}!important}}"
 
 
 def _read(config: MkDocsConfig, path: str) -> str:
@@ -138,24 +133,20 @@ def _read(config: MkDocsConfig, path: str) -> str:
     return (here if here.is_file() else Path(config.site_dir, path)).read_text("utf-8")
 
 
-def _styles(config: MkDocsConfig, formulas: bool) -> str:
-    """Return Material's styles, KaTeX's if they are asked for, and the site's own."""
-    folder = package_files("material") / "templates" / "assets" / "stylesheets"
-    theme = [x for x in folder.iterdir() if re.fullmatch(r"\w+\.\w+\.min\.css", x.name)]
-    texts = [x.read_text("utf-8") for x in sorted(theme, key=lambda x: x.name)]
+def _styles(config: MkDocsConfig, path: str) -> str:
+    """Return Material's styles, KaTeX's where formulas are, and the site's own."""
+    folder = Path(str(package_files("material"))) / "templates/assets/stylesheets"
+    texts = [x.read_text("utf-8") for x in sorted(folder.glob("*.min.css"))]
     parts = [_SWITCHING.sub("", text) for text in texts]
-    if formulas:
-        parts.append(_FROM_KATEX.sub("url(../katex/", _read(config, KATEX)))
+    if path == WITH_FORMULAS:
+        parts.append(_read(config, KATEX).replace("url(fonts/", "url(../katex/fonts/"))
     parts += [_read(config, path) for path in _sources["css"]]
     return re.sub(r"/\*# sourceMappingURL=.*?\*/", "", "\n".join(parts))
 
 
-def _plain(script: Any) -> bool:
-    return str(script).endswith(".js") and not (
-        script.type or script.defer or getattr(script, "async")
-    )
-
-
 def _write(path: Path, text: str) -> None:
+    """Write CSS or JavaScript as esbuild shortens it."""
+    program = PACKAGES / "esbuild" / "bin" / "esbuild"
+    options = (f"--loader={path.suffix[1:]}", "--minify", "--legal-comments=none")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf-8")
+    path.write_text(node(program, *options, "--log-level=warning", text=text), "utf-8")

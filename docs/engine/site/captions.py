@@ -1,11 +1,15 @@
-"""Figures with captions: `![what is seen](../figures/x.svg "What it *shows*.")`.
+"""Figures, pictures and tables: `![what is seen](../figures/x.svg "What it *shows*.")`.
 
 A Markdown extension. The title of an image that stands alone becomes the caption, in
 which Markdown and formulas work; a notebook shows a plain image. A figure of the engine
 also gets its size, so that nothing moves when it arrives, and the width below which its
 text could not be read: on a phone, it then scrolls in a box of its own. The folded code
 that draws a figure stands before it in the source, and is run; a reader sees the figure
-first.
+first. All pictures but the first come when they are nearly seen.
+
+In tables, the corner above the names of rows is no heading, which a screen reader would
+announce, and cells with code or a formula are marked: a style that asks with `:has()`
+makes a browser look at all of them again whenever something is put into the page.
 """
 
 import html
@@ -24,16 +28,6 @@ from engine.run.figures import Size, size_of
 _IMAGE = r'!\[([^\]]*)\]\(([^)\s]+)\s+"((?:[^"\\]|\\.)*)"\s*\)'
 _DRAWS = re.compile(r"The code of this (picture|figure|plot)")
 CAPTION = "data-caption"  # the title as it is written, until `_Figures` takes it
-
-
-def _figures_first(parent: etree.Element) -> None:
-    """Put a figure before the folded code that draws it."""
-    for i in range(len(parent) - 1):
-        fold, figure = parent[i], parent[i + 1]
-        summary = fold.find("summary") if fold.tag == "details" else None
-        said = "" if summary is None else "".join(summary.itertext())
-        if figure.tag == "figure" and _DRAWS.match(said):
-            parent[i], parent[i + 1] = figure, fold
 
 
 class _Titled(InlineProcessor):  # type: ignore[misc]
@@ -60,17 +54,24 @@ class _Figures(Treeprocessor):  # type: ignore[misc]
         """Change the tree of a page."""
         for paragraph in [x for x in root.iter("p") if len(x) == 1]:
             image = paragraph[0]
-            alone = (
-                not (paragraph.text or "").strip() and not (image.tail or "").strip()
-            )
-            size = self._size(image.get("src", "")) if image.tag == "img" else None
-            if image.tag == "img" and alone and (size or CAPTION in image.attrib):
-                self._frame(paragraph, image, size)
-        for image in root.iter("img"):  # in the middle of a text
-            if CAPTION in image.attrib:
+            alone = not f"{paragraph.text or ''}{image.tail or ''}".strip()
+            if image.tag == "img" and alone:
+                size = self._size(image.get("src", ""))
+                if size or CAPTION in image.attrib:
+                    self._frame(paragraph, image, size)
+        for number, image in enumerate(root.iter("img")):
+            if CAPTION in image.attrib:  # in the middle of a text
                 image.set("title", image.attrib.pop(CAPTION))
+            if number:
+                image.set("loading", "lazy")
+                image.set("decoding", "async")
         for parent in root.iter():
             _figures_first(parent)
+        for cell in [*root.iter("th"), *root.iter("td")]:
+            if cell.tag == "th" and not len(cell) and not (cell.text or "").strip():
+                cell.tag = "td"
+            elif cell.tag == "td" and any(map(_is_code, cell.iter())):
+                cell.set("class", "with-code")
 
     def _frame(
         self, paragraph: etree.Element, image: etree.Element, size: Size | None
@@ -79,18 +80,16 @@ class _Figures(Treeprocessor):  # type: ignore[misc]
         image.tail = None
         paragraph.tag, paragraph.text = "figure", "\n"
         paragraph.set("class", "figure")
+        paragraph.remove(image)
+        box = etree.SubElement(paragraph, "div", {"class": "figure-box"})
+        box.append(image)
         if size:
             image.set("width", image.get("width", str(size.width)))
             image.set("height", image.get("height", str(size.height)))
-            if size.scrolls:
-                image.set("style", f"min-width:{size.least_width}px")
-        box = etree.Element("div", {"class": "figure-box"})
         if size and size.scrolls:
+            image.set("style", f"min-width:{size.least_width}px")
             box.set("role", "group")
             box.set("aria-label", "A wide figure, which scrolls")
-        paragraph.remove(image)
-        box.append(image)
-        paragraph.append(box)
         if caption:
             alone = etree.Element("div")  # which itself is not looked into
             said = etree.SubElement(alone, "figcaption")
@@ -106,8 +105,22 @@ class _Figures(Treeprocessor):  # type: ignore[misc]
         return size_of(path.read_text("utf-8"))
 
 
+def _figures_first(parent: etree.Element) -> None:
+    """Put a figure before the folded code that draws it."""
+    for i in range(len(parent) - 1):
+        fold, figure = parent[i], parent[i + 1]
+        summary = fold.find("summary") if fold.tag == "details" else None
+        said = "" if summary is None else "".join(summary.itertext())
+        if figure.tag == "figure" and _DRAWS.match(said):
+            parent[i], parent[i + 1] = figure, fold
+
+
+def _is_code(element: etree.Element) -> bool:
+    return element.tag == "code" or element.get("class") == "arithmatex"
+
+
 class CaptionExtension(Extension):  # type: ignore[misc]
-    """Figures with captions."""
+    """Figures with captions, late pictures, and tables."""
 
     def __init__(self, **options: Any) -> None:
         self.config = {"folder": ["docs/figures", "where the engine's figures are"]}

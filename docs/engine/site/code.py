@@ -5,10 +5,8 @@ until its reader opens it, also without JavaScript; what is copied then is the w
 block by its button, and code that works by hand.
 """
 
-import functools
 import html
 import re
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +14,11 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.pages import Page as SitePage
 
-from engine.looking import names_at
+from engine.definitions import names_at
 from engine.pages.blocks import PageError, squeeze
 from engine.pages.reading import Page
 from engine.project import Project
+from engine.site import project_of
 
 _BLOCK = re.compile(
     r'<span class="filename">(?P<title>[^<]*)</span>'
@@ -30,6 +29,12 @@ _HIGHLIGHT = '<div class="language-'
 _OUTPUT = re.compile(rf'{_HIGHLIGHT}\w+ output highlight">')
 _TAG = re.compile(r"<[^>]*>")
 QUOTES = '"""'
+# A docstring that goes on below its first line, as Pygments writes it.
+_DOCSTRING = re.compile(
+    rf'^(?P<first>.*<span class="sd">\w*{QUOTES}(?!.*{QUOTES}).*</span>)'
+    rf"(?P<rest>(?:\n.*)*?\n.*{QUOTES}</span>)$",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -50,18 +55,14 @@ class Embedded:
 
 def on_page_content(html: str, page: SitePage, config: MkDocsConfig, **_: Any) -> str:
     """MkDocs: fold docstrings, and link each block of the package."""
-    root = Path(config.config_file_path).resolve().parent
     path = Path(config.docs_dir, page.file.src_uri)
     html = joined(html)
     if 'class="filename"' not in html or path.suffix != ".md" or not path.is_file():
         return html
-    project = Project(root)
     try:
-        pieces = embedded(Page(project, path))
+        return linked(html, Page(project_of(config), path))
     except PageError:
         return html  # which the engine tells
-    tests = functools.partial(covering, project)
-    return linked(html, pieces, project.repo_url, tests)
 
 
 def joined(html: str) -> str:
@@ -80,47 +81,43 @@ def embedded(page: Page) -> dict[str, Embedded]:
     """Return where each block from a file of the package is from, by its text."""
     found = {}
     for fence in page.fences:
-        files = {line.origin.file for line in fence.lines if line.strip()}
-        if len(files) != 1 or not fence.is_python or files == {page.path}:
-            continue
-        file = files.pop()
-        if file.suffix != ".py":
-            continue
-        numbers = [line.origin.line for line in fence.lines if line.strip()]
-        names = names_at(file.read_text("utf-8"), set(numbers))
-        name = page.project.relative(file)
-        piece = Embedded(name, min(numbers), max(numbers), tuple(names))
-        found[squeeze(fence.code)] = piece
+        places = [line.origin for line in fence.lines if line.strip()]
+        files = {place.file for place in places}
+        if len(files) == 1 and fence.is_python and files != {page.path}:
+            (file,) = files
+            numbers = {place.line for place in places}
+            if file.suffix == ".py":
+                names = names_at(file.read_text("utf-8"), numbers)
+                found[squeeze(fence.code)] = Embedded(
+                    page.project.relative(file),
+                    min(numbers),
+                    max(numbers),
+                    tuple(names),
+                )
     return found
 
 
-def linked(
-    page_html: str,
-    pieces: dict[str, Embedded],
-    repository: str,
-    tests: Callable[[Embedded], list[str]],
-) -> str:
+def linked(page_html: str, page: Page) -> str:
     """Fold the docstrings of embedded blocks, and let their titles lead to the source.
 
     Args:
-        page_html: the page.
-        pieces: where blocks are from, by their text.
-        repository: its address.
-        tests: gives the files that test a piece, from the root of the project.
+        page_html: the page as the site shows it.
+        page: its source.
     """
+    pieces = embedded(page)
+    on_github = f"{page.project.repo_url}/blob/HEAD"
 
     def block(match: re.Match[str]) -> str:
         text = squeeze(html.unescape(_TAG.sub("", match["code"])))
         piece = pieces.get(text)
         if piece is None:
             return match[0]
-        on_github = f"{repository}/blob/HEAD"
-        lines = f"#L{piece.first}-L{piece.last}"
-        source = _link(f"{on_github}/{piece.file}{lines}", match["title"], "")
-        title = (
-            f'<span class="filename">{source}{_tests(tests(piece), on_github)}</span>'
-        )
-        return title + match["open"] + folded(match["code"]) + match["close"]
+        url = f"{on_github}/{piece.file}#L{piece.first}-L{piece.last}"
+        source = f'<a href="{html.escape(url)}">{match["title"]}</a>'
+        tests = _tests(covering(page.project, piece), on_github)
+        code = folded(match["code"])
+        title = f'<span class="filename">{source}{tests}</span>'
+        return title + match["open"] + code + match["close"]
 
     return _BLOCK.sub(block, page_html)
 
@@ -131,13 +128,11 @@ def _tests(files: list[str], on_github: str) -> str:
     for file in files:
         words = Path(file).stem.removeprefix(Path(files[0]).stem).strip("_")
         said = words.replace("_", " ") if links and words else "tests"
-        links.append(_link(f"{on_github}/{file}", said, f"What tests it: {file}"))
+        url, title = (
+            html.escape(f"{x}{file}") for x in (on_github + "/", "What tests it: ")
+        )
+        links.append(f'<a href="{url}" title="{title}">{said}</a>')
     return f'<span class="filename-tests">{" ".join(links)}</span>' if links else ""
-
-
-def _link(url: str, text: str, title: str) -> str:
-    titled = f' title="{html.escape(title)}"' if title else ""
-    return f'<a href="{html.escape(url)}"{titled}>{text}</a>'
 
 
 def covering(project: Project, piece: Embedded) -> list[str]:
@@ -155,42 +150,22 @@ def covering(project: Project, piece: Embedded) -> list[str]:
     return [project.relative(x) for x in naming or files]
 
 
-# A docstring that goes on below its first line, as Pygments writes it.
-_OPENS = re.compile(rf'.*<span class="sd">\w*{QUOTES}(?!.*{QUOTES}).*</span>$')
-_CLOSES = re.compile(rf".*{QUOTES}</span>$")
-
-
 def folded(code: str) -> str:
-    """Fold all docstrings of highlighted Python to their first line."""
-    done: list[str] = []
-    lines = iter(code.split("\n"))
-    for line in lines:
-        if not _OPENS.match(line):
-            done.append(line)
-            continue
-        rest = list(_until_closed(lines))
-        done.append(line + _fold(rest) if rest else line)
-    return "\n".join(done)
+    """Fold all docstrings of highlighted Python to their first line.
 
-
-def _until_closed(lines: Iterable[str]) -> Iterable[str]:
-    for line in lines:
-        yield line
-        if _CLOSES.match(line):
-            return
-
-
-def _fold(rest: list[str]) -> str:
-    """Return what hides the rest of a docstring; a box to tick needs no JavaScript.
-
-    The quotes that end the first line are shown while the rest is not, so that what is
-    selected by hand is Python.
+    A box to tick needs no JavaScript. The quotes that end the first line are shown
+    while the rest is not, so that what is selected by hand is Python.
     """
-    count = len(rest)
-    lines = "1 more line" if count == 1 else f"{count} more lines"
-    return (
-        f'<span class="fold"><span class="sd fold-end">{QUOTES}</span>'
-        f'<input type="checkbox" class="fold-box" autocomplete="off" '
-        f'data-lines="{lines}" aria-label="Docstring: {lines}">'
-        '<span class="fold-rest">\n' + "\n".join(rest) + "</span></span>"
-    )
+
+    def fold(match: re.Match[str]) -> str:
+        count = match["rest"].count("\n")
+        lines = "1 more line" if count == 1 else f"{count} more lines"
+        return (
+            f'{match["first"]}<span class="fold">'
+            f'<span class="sd fold-end">{QUOTES}</span>'
+            '<input type="checkbox" class="fold-box" autocomplete="off" '
+            f'data-lines="{lines}" aria-label="Docstring: {lines}">'
+            f'<span class="fold-rest">{match["rest"]}</span></span>'
+        )
+
+    return _DOCSTRING.sub(fold, code)

@@ -8,7 +8,6 @@ before: they lie in `.cache/formulas.json`.
 import hashlib
 import json
 import logging
-import os
 import re
 from html import unescape
 from pathlib import Path
@@ -17,14 +16,15 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.pages import Page
 
-from engine.looking import ONE_PAGE
 from engine.project import PACKAGES
-from engine.site.node import call
+from engine.site import project_of
+from engine.site.node import node
 
 log = logging.getLogger("mkdocs.hooks.formulas")
 
 Formula = tuple[str, bool]  # its LaTeX, and whether it stands in a line of its own
 
+_SCRIPT = Path(__file__).parents[2] / "npm" / "formulas.mjs"
 _FORMULA = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">'
     r"\s*\\(?:\((?P<inline>.*?)\\\)|\[(?P<display>.*?)\\\])\s*</(?P=tag)>",
@@ -46,10 +46,9 @@ def on_page_content(html: str, page: Page, **_: Any) -> str:
 
 def on_env(env: Any, config: MkDocsConfig, **_: Any) -> Any:
     """Set the formulas of all pages."""
-    root = Path(config.config_file_path).resolve().parent
-    found = set_formulas(list(_set), root / ".cache" / "formulas.json")
-    _set.update(found)
-    digest = hashlib.sha256("".join(found.values()).encode())
+    cache = project_of(config).root / ".cache" / "formulas.json"
+    _set.update(set_formulas(list(_set), cache))
+    digest = hashlib.sha256("".join(_set.values()).encode())
     config.extra["formulas"] = digest.hexdigest()[:8]
     return env
 
@@ -69,34 +68,27 @@ def formulas_in(html: str) -> list[Formula]:
 
 def set_formulas(formulas: list[Formula], cache: Path) -> dict[Formula, str]:
     """Return the HTML of each formula; call KaTeX, once, for those that are new."""
-    version = json.loads((PACKAGES / "katex/package.json").read_text("utf-8"))[
-        "version"
-    ]
+    package = json.loads((PACKAGES / "katex/package.json").read_text("utf-8"))
     known = json.loads(cache.read_text("utf-8")) if cache.is_file() else {}
-    keys = {x: f"{version} {'display' if x[1] else 'inline'} {x[0]}" for x in formulas}
-    new = [formula for formula in formulas if keys[formula] not in known]
-    if new:
-        made = call("formulas.mjs", new)
+    keys = {x: f"{package['version']} {x[1]} {x[0]}" for x in formulas}
+    if new := [formula for formula in formulas if keys[formula] not in known]:
+        made = json.loads(node(_SCRIPT, PACKAGES, text=json.dumps(new)))
         known.update({keys[x]: html for x, html in zip(new, made, strict=True)})
-    if ONE_PAGE not in os.environ:  # what no page has any more is forgotten
-        known = {key: known[key] for key in keys.values()}
-    cache.parent.mkdir(parents=True, exist_ok=True)
-    cache.write_text(json.dumps(known, ensure_ascii=False), "utf-8")
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        cache.write_text(json.dumps(known, ensure_ascii=False), "utf-8")
     return {formula: known[key] for formula, key in keys.items()}
 
 
 def with_formulas(html: str, found: dict[Formula, str]) -> tuple[str, list[str]]:
     """Return a page with its formulas set, and those that KaTeX refuses."""
-    wrong = []
+    refused = [x for x in formulas_in(html) if "katex-error" in found[x]]
 
     def put(match: re.Match[str]) -> str:
         formula = _formula(match)
         made = found[formula]
-        if "katex-error" in made:
-            wrong.append(formula[0])
         return f'<div class="arithmatex">{made}</div>' if formula[1] else made
 
-    return _FORMULA.sub(put, html), wrong
+    return _FORMULA.sub(put, html), [latex for latex, _ in refused]
 
 
 def with_marks(html: str) -> str:

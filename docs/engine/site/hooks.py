@@ -1,11 +1,13 @@
-"""MkDocs hooks: make the generated files first, and link them."""
+"""MkDocs hooks: make the generated files first, and tell the templates of chapters."""
 
+import contextlib
 import logging
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,6 +18,7 @@ from mkdocs.structure.pages import Page
 
 sys.path.append(str(Path(__file__).parents[2]))  # MkDocs loads this file by its path
 
+from engine.copies.as_markdown import as_markdown
 from engine.looking import ONE_PAGE
 from engine.making import MADE
 from engine.pages.blocks import PageError
@@ -23,20 +26,28 @@ from engine.pages.minutes import minutes
 from engine.pages.reading import CHAPTERS, kind_of
 from engine.pages.reading import Page as Source
 from engine.project import Project
+from engine.site import project_of
+from engine.site.dates import dates_of
+from engine.site.lists import ORDER, chapters, order, plain
 
 log = logging.getLogger("mkdocs.hooks.engine")
 
+MARKDOWN = "index.md"  # a chapter as Markdown, beside its index.html
+# The branch that the workflow for GitHub Pages pushes docs/notebooks/ to.
+NOTEBOOKS_BRANCH = "notebooks"
+_COLAB = "https://colab.research.google.com/github"
+_TO_COLAB = re.compile(r"\(colab:([\w-]+)\)")  # in a page: [Run it](colab:attention)
 _COMMENT = re.compile(r"<!--[-\s]*pytest.*?-->\n?", re.DOTALL)
 
 
-def _root(config: MkDocsConfig) -> Path:
-    return Path(config.config_file_path).resolve().parent
-
-
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Let links lead nowhere where one page alone is built."""
-    wanted = one_page(config)
-    if wanted is not None:
+    """Read the chapters; let links lead nowhere where one page alone is built."""
+    project = project_of(config)
+    listed = chapters(project)
+    dates = dates_of(project, [chapter.file for chapter in listed])
+    dated = [replace(each, dates=dates[each.file]) for each in listed]
+    config.extra.update(chapters=dated, markdown=MARKDOWN)
+    if one_page(config):
         for options in (config.validation.nav, config.validation.links):
             options.update(dict.fromkeys(options, logging.DEBUG))
     return config
@@ -45,11 +56,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Leave out all pages but the one that is asked for."""
     wanted = one_page(config)
-    if wanted is None:
-        return files
-    return Files(
-        [x for x in files if x.src_uri == wanted or not x.is_documentation_page()]
-    )
+    kept = (x for x in files if x.src_uri == wanted or not x.is_documentation_page())
+    return Files(list(kept)) if wanted else files
 
 
 def one_page(config: MkDocsConfig) -> str | None:
@@ -64,15 +72,11 @@ def on_pre_build(config: MkDocsConfig) -> None:
     In a process of its own: under `mkdocs serve` this one would keep the package as it
     first was. What fails is a warning, so that `--strict` stops and the server goes on.
     """
+    command = [sys.executable, str(Path(__file__).parents[1]), "generate"]
+    command += [os.environ[ONE_PAGE]] if one_page(config) else []
+    root = project_of(config).root
     done = subprocess.run(
-        [
-            *(sys.executable, str(Path(__file__).parents[1]), "generate"),
-            *([os.environ[ONE_PAGE]] if one_page(config) else []),
-        ],
-        cwd=_root(config),
-        capture_output=True,
-        text=True,
-        check=False,
+        command, cwd=root, capture_output=True, text=True, check=False
     )
     for line in done.stdout.splitlines():
         log.info("%s", line)
@@ -80,24 +84,39 @@ def on_pre_build(config: MkDocsConfig) -> None:
         log.warning("%s", done.stderr.strip())
 
 
+def on_env(env: Any, **_: Any) -> Any:
+    """Let templates drop the marks of Markdown."""
+    env.filters["plain"] = plain
+    return env
+
+
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
     """Tell the theme where a chapter leads."""
-    repository = Project(_root(config)).repo_url
-    markdown = _TO_COLAB.sub(rf"({_colab(repository)}/\1.ipynb)", markdown)
-    in_chapters = Path(page.file.src_uri).parent == Path(CHAPTERS)
-    if kind_of(page.meta, in_chapters) == "chapter" or page.meta.get("notebook"):
-        project = Project(_root(config))
-        page.meta["kind"] = kind_of(page.meta, in_chapters)
-        page.meta.update(chapter_links(project, page.file.src_uri, page.meta))
-        if page.meta["kind"] == "chapter":
-            path = Path(config.docs_dir, page.file.src_uri)
-            page.meta["minutes"] = minutes_of(project, path)
-    return markdown
+    project, source = project_of(config), page.file.src_uri
+    kind = kind_of(page.meta, Path(source).parent == Path(CHAPTERS))
+    if kind == "chapter" or page.meta.get("notebook"):
+        page.meta.update(chapter_links(project, source, page.meta), kind=kind)
+    if kind == "chapter":
+        with contextlib.suppress(PageError):  # which the engine tells
+            page.meta["minutes"] = minutes(Source(project, project.docs / source))
+    return _TO_COLAB.sub(rf"({_colab(project)}/\1.ipynb)", markdown)
 
 
 def on_page_content(html: str, page: Page, **_: Any) -> str:
     """Drop the comments that speak to pytest."""
     return html if page.file.src_uri.endswith(".ipynb") else _COMMENT.sub("", html)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write each chapter as Markdown."""
+    project = project_of(config)
+    lists = {ORDER: order(project)}
+    for chapter in config.extra["chapters"]:
+        path = Path(config.site_dir, chapter.url, MARKDOWN)
+        if path.parent.is_dir():  # not where one page alone is built
+            with contextlib.suppress(PageError):
+                page = Source(project, project.docs / chapter.file)
+                path.write_text(as_markdown(page, lists), "utf-8")
 
 
 def on_serve(
@@ -111,22 +130,8 @@ def on_serve(
     return server
 
 
-def minutes_of(project: Project, path: Path) -> int | None:
-    """Return the time to read a page; None for a wrong one: the engine says so."""
-    try:
-        return minutes(Source(project, path))
-    except PageError:
-        return None
-
-
-# The branch that the workflow for GitHub Pages pushes docs/notebooks/ to.
-NOTEBOOKS_BRANCH = "notebooks"
-_COLAB = "https://colab.research.google.com/github"
-_TO_COLAB = re.compile(r"\(colab:([\w-]+)\)")  # in a page: [Run it](colab:attention)
-
-
-def _colab(repo_url: str) -> str:
-    repository = repo_url.removeprefix("https://github.com/")
+def _colab(project: Project) -> str:
+    repository = project.repo_url.removeprefix("https://github.com/")
     return f"{_COLAB}/{repository}/blob/{NOTEBOOKS_BRANCH}"
 
 
@@ -146,17 +151,16 @@ def chapter_links(
         for a file that is not there.
     """
     on_github = f"{project.repo_url}/blob/HEAD"
-    docs = project.relative(project.docs)
-    links: dict[str, Any] = {"source_url": f"{on_github}/{docs}/{source}"}
-    links["module_urls"] = [f"{on_github}/{name}" for name in meta.get("modules", [])]
     name = PurePosixPath(source).stem
     files = {
         "notebook": f"notebooks/{name}.ipynb",
         "standalone": f"downloads/{name}.py",
         "standalone_numpy": f"downloads/{name}_numpy.py",
     }
-    for key, file in files.items():
-        links[key] = file if (project.docs / file).is_file() else None
-    notebook = f"{_colab(project.repo_url)}/{name}.ipynb"
-    links["colab_url"] = notebook if links["notebook"] else None
-    return links
+    there = {x: y if (project.docs / y).is_file() else None for x, y in files.items()}
+    return {
+        "source_url": f"{on_github}/{project.relative(project.docs)}/{source}",
+        "module_urls": [f"{on_github}/{file}" for file in meta.get("modules", [])],
+        "colab_url": f"{_colab(project)}/{name}.ipynb" if there["notebook"] else None,
+        **there,
+    }

@@ -14,31 +14,40 @@ from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
 from engine.copies.labs import lab_alone
-from engine.project import Project
 from engine.run.cache import STATES, digest_of
+from engine.site import project_of
 
 log = logging.getLogger("mkdocs.hooks.labs")
 
 SHARED_STYLE = "assets/css/jupyter.css"
+_LINK = re.compile(
+    r'href="(?P<path>(?![a-z][a-z0-9+.-]*:|[#/])[^"#]+\.(?:md|ipynb))(?P<anchor>#[^"]*)?"'
+)
+_STYLE = re.compile(r"<style[^>]*>(?P<css>.*?)</style>", re.DOTALL)
+# For MathJax and Mermaid, which would be loaded from elsewhere; the site has KaTeX.
+_SCRIPT = re.compile(
+    r'<script (?:src=""|type="text/x-mathjax-config"|type="module").*?</script>',
+    re.DOTALL,
+)
+
 _styles: dict[str, str] = {}  # of each lab
 _labs: dict[Path, Path] = {}  # the notebook of each, and where readers get it
-
-
-def _root(config: MkDocsConfig) -> Path:
-    return Path(config.config_file_path).resolve().parent
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Give the labs a cache per state of the package, which mkdocs-jupyter ignores."""
     _labs.clear()
-    if "mkdocs-jupyter" in config.plugins:
-        project, state = Project(_root(config)), hashlib.sha256()
-        for path in project.package_files():
-            state.update(digest_of(path, meaning=True).encode())
-        folder = project.root / ".cache" / "mkdocs-jupyter" / state.hexdigest()[:16]
-        labs: Any = config.plugins["mkdocs-jupyter"]
-        labs.config["cache_dir"] = str(folder)
+    project, state = project_of(config), hashlib.sha256()
+    for path in project.package_files():
+        state.update(digest_of(path, meaning=True).encode())
+    folder = project.root / ".cache" / "mkdocs-jupyter" / state.hexdigest()[:16]
+    _options(config)["cache_dir"] = str(folder)
     return config
+
+
+def _options(config: MkDocsConfig) -> Any:
+    plugin: Any = config.plugins["mkdocs-jupyter"]
+    return plugin.config
 
 
 def on_page_content(html: str, page: Page, files: Files, **_: Any) -> str:
@@ -66,27 +75,13 @@ def on_post_build(config: MkDocsConfig) -> None:
         path = Path(config.site_dir, SHARED_STYLE)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(max(_styles.values(), key=len), "utf-8")
-    project = Project(_root(config))
     for source, target in _labs.items():
-        target.write_text(lab_alone(project, source), "utf-8")
-    if "mkdocs-jupyter" in config.plugins:
-        labs: Any = config.plugins["mkdocs-jupyter"]
-        current = Path(labs.config["cache_dir"])
-        folders = sorted(current.parent.glob("*/"), key=lambda x: x.stat().st_mtime)
-        for folder in folders[:-STATES]:
-            if folder != current:
-                shutil.rmtree(folder)
-
-
-_LINK = re.compile(
-    r'href="(?P<path>(?![a-z][a-z0-9+.-]*:|[#/])[^"#]+)(?P<anchor>#[^"]*)?"'
-)
-_STYLE = re.compile(r"<style[^>]*>(?P<css>.*?)</style>", re.DOTALL)
-# For MathJax and Mermaid, which would be loaded from elsewhere; the site has KaTeX.
-_SCRIPT = re.compile(
-    r'<script (?:src=""|type="text/x-mathjax-config"|type="module").*?</script>',
-    re.DOTALL,
-)
+        target.write_text(lab_alone(project_of(config), source), "utf-8")
+    current = Path(_options(config)["cache_dir"])
+    folders = sorted(current.parent.glob("*/"), key=lambda x: x.stat().st_mtime)
+    for folder in folders[:-STATES]:
+        if folder != current:
+            shutil.rmtree(folder)
 
 
 def take_styles(html: str) -> tuple[str, str]:
@@ -111,14 +106,11 @@ def mend_links(
     lost = []
 
     def link(match: re.Match[str]) -> str:
-        path, anchor = match["path"], match["anchor"] or ""
-        if not path.endswith((".md", ".ipynb")):
-            return match[0]
-        file = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
-        url = find(file)
+        file = posixpath.join(posixpath.dirname(source), match["path"])
+        url = find(posixpath.normpath(file))
         if url is None:
-            lost.append(path)
+            lost.append(match["path"])
             return match[0]
-        return f'href="{url}{anchor}"'
+        return f'href="{url}{match["anchor"] or ""}"'
 
     return _LINK.sub(link, html), lost

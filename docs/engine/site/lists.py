@@ -20,6 +20,8 @@ from mkdocs.utils.meta import get_data
 
 from engine.pages.listing import files_of, unlisted_problem
 from engine.project import Project
+from engine.site import project_of
+from engine.site.dates import Dates
 
 log = logging.getLogger("mkdocs.hooks.lists")
 
@@ -30,29 +32,34 @@ TABLE, ORDER = "<!-- chapters: table -->", "<!-- chapters: order -->"
 
 # The twin and the fast paths are taught beside what they equal: not listed again.
 _BESIDE = ("fast", "reference")
-_NEXT = re.compile(r"^Next: \[([^]]+)\]\(([^)]+)\)")
+_NEXT = re.compile(r"^Next: \[(?P<said>[^]]+)\]\((?P<file>[^)]+)\)", re.MULTILINE)
+_MARKUP = re.compile(r"[`*]|\\[()]")
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """A page below chapters/, as the lists show it.
+    """A page below chapters/, as the lists show it."""
 
-    Attributes:
-        file: its path in docs/.
-        title: its heading.
-        meta: its front matter, with `concept` and `question`.
-        text: all of the file.
-    """
-
-    file: str
-    title: str
-    meta: dict[str, Any]
-    text: str
+    file: str  # its path in docs/
+    title: str  # its heading
+    meta: dict[str, Any]  # its front matter, with `concept` and `question`
+    text: str  # all of the file
+    dates: Dates | None = None  # where a build has asked git
 
     @property
     def name(self) -> str:
         """How other chapters call it: `attention.md`."""
         return Path(self.file).name
+
+    @property
+    def stem(self) -> str:
+        """How files made of it are called: `attention`."""
+        return Path(self.file).stem
+
+    @property
+    def url(self) -> str:
+        """Its address below the home page: `chapters/attention/`."""
+        return self.file.removesuffix(".md") + "/"
 
     @property
     def is_taught(self) -> bool:
@@ -61,15 +68,13 @@ class Chapter:
 
     def modules(self, package: str) -> dict[str, str]:
         """Return the modules that it teaches by their dotted names, and their files."""
-        named = {
-            file.removesuffix(".py").replace("/", "."): file
-            for file in self.meta.get("modules") or []
+        inside = {
+            x: x.removeprefix(f"{package}/") for x in self.meta.get("modules", [])
         }
-        beside = tuple(f"{package}.{folder}." for folder in _BESIDE)
         return {
-            name.removeprefix(f"{package}."): file
-            for name, file in named.items()
-            if not name.startswith(beside)
+            name.removesuffix(".py").replace("/", "."): file
+            for file, name in inside.items()
+            if name.partition("/")[0] not in _BESIDE
         }
 
 
@@ -87,16 +92,19 @@ def chapters(project: Project) -> list[Chapter]:
     return found
 
 
+def plain(text: str) -> str:
+    """Drop the marks of Markdown."""
+    return _MARKUP.sub("", text)
+
+
 def home_table(project: Project) -> list[str]:
     """Return the table of chapters and the questions that they answer."""
     rows = []
     for chapter in chapters(project):
-        named = (
-            f"[`{name}`][{project.package}.{name}]"
-            for name in chapter.modules(project.package)
-        )
-        cells = [f"[{chapter.title}]({chapter.file})", chapter.meta.get("question")]
-        rows.append(_row(*cells, ", ".join(named)))
+        names = chapter.modules(project.package)
+        named = ", ".join(f"[`{x}`][{project.package}.{x}]" for x in names)
+        link = f"[{chapter.title}]({chapter.file})"
+        rows.append(_row(link, chapter.meta.get("question"), named))
     return [*HOME_HEAD, *rows]
 
 
@@ -123,54 +131,57 @@ def readme_table(project: Project) -> list[str]:
 def write_readme(project: Project) -> bool:
     """Write README's table anew; return whether that changed it."""
     path = project.root / "README.md"
-    old = path.read_text("utf-8")
-    lines = old.split("\n")
+    lines = path.read_text("utf-8").split("\n")
     start, end = _table(lines)
-    new = "\n".join([*lines[:start], *readme_table(project), *lines[end:]])
-    if new != old:
-        path.write_text(new, "utf-8")
-    return new != old
+    wanted = readme_table(project)
+    if changed := lines[start:end] != wanted:
+        lines[start:end] = wanted
+        path.write_text("\n".join(lines), "utf-8")
+    return changed
 
 
 def write_links(project: Project) -> list[str]:
     """Let each chapter call the next one by its title; return the files written."""
     written = []
     for chapter, following in itertools.pairwise(chapters(project)):
-        lines = chapter.text.split("\n")
-        for n, line in enumerate(lines):
-            found = _NEXT.match(line)
-            leads = found and found.group(2) == following.name
-            if found and leads and not _calls(found.group(1), following.title):
-                start, end = found.span(1)
-                lines[n] = f"{line[:start]}{following.title}{line[end:]}"
-        if "\n".join(lines) != chapter.text:
+        found = _NEXT.search(chapter.text)
+        leads = found and found["file"] == following.name
+        if found and leads and not _calls(found["said"], following.title):
+            start, end = found.span("said")
             path = project.docs / chapter.file
-            path.write_text("\n".join(lines), "utf-8")
+            text = chapter.text[:start] + following.title + chapter.text[end:]
+            path.write_text(text, "utf-8")
             written.append(project.relative(path))
     return written
 
 
 def list_problems(project: Project) -> list[str]:
     """Return what the lists lack: each with the file, the line, and what to write."""
-    listed, problems = chapters(project), []
-    for chapter in listed:
-        place = f"{project.relative(project.docs)}/{chapter.file}"
-        problems += [
-            f"{place}:1: the front matter says no `{key}:`, which {table} shows"
-            for key, table in (("concept", "README's table"), ("question", "the home"))
-            if not chapter.meta.get(key)
-        ]
-    if unlisted := _unlisted_problems(project):  # who leads to whom is not known yet
-        return [*unlisted, *problems]
-    problems += [*_next_problems(project, listed), *_order_problems(project, listed)]
-    if not problems and (project.root / "README.md").is_file():
-        problems += _readme_problems(project)
+    listed, docs = chapters(project), project.relative(project.docs)
+    problems = [
+        f"{docs}/{x.file}:1: the front matter says no `{key}:`, which {table} shows"
+        for x in listed
+        for key, table in (("concept", "README's table"), ("question", "the home"))
+        if not x.meta.get(key)
+    ]
+    metas = ((x, get_data(x.read_text("utf-8"))[1]) for x in project.site_pages)
+    unlisted = [unlisted_problem(project, path, meta) for path, meta in metas]
+    if told := [problem for problem in unlisted if problem]:
+        return [*told, *problems]  # who leads to whom is not known yet
+    problems += [f"{docs}/{x}" for x in _next_problems(listed)]
+    problems += [f"{docs}/{x}" for x in _order_problems(listed)]
+    readme = project.root / "README.md"
+    if not problems and readme.is_file():
+        lines = readme.read_text("utf-8").split("\n")
+        start, end = _table(lines)
+        if lines[start:end] != readme_table(project):
+            problems.append(f"README.md:{start + 1}: `make lists` writes this table")
     return problems
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
     """MkDocs: put the lists where a page asks for them."""
-    project = Project(Path(config.config_file_path).resolve().parent)
+    project = project_of(config)
     if page.is_homepage:
         for problem in list_problems(project):
             log.warning("%s", problem)
@@ -180,20 +191,17 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
     return markdown
 
 
-def _next_problems(project: Project, listed: list[Chapter]) -> Iterator[str]:
+def _next_problems(listed: list[Chapter]) -> Iterator[str]:
     for chapter, following in itertools.pairwise(listed):
-        lines = chapter.text.split("\n")
-        places = {n: _NEXT.match(line) for n, line in enumerate(lines, 1)}
-        links = {n: found for n, found in places.items() if found}
-        place = f"{project.relative(project.docs)}/{chapter.file}"
-        line = next(iter(links), len(lines))
+        links = list(_NEXT.finditer(chapter.text))
+        place = links[0].start() if links else len(chapter.text)
+        line = chapter.text.count("\n", 0, place) + 1
         wanted = f"Next: [{following.title}]({following.name})"
-        targets = [found.group(2) for found in links.values()]
-        if chapter.is_taught and targets != [following.name]:
-            yield f"{place}:{line}: the chapter needs one line `{wanted}`"
-        says = [_calls(found.group(1), following.title) for found in links.values()]
-        if targets == [following.name] and says != [True]:
-            yield f"{place}:{line}: `make lists` writes here: {wanted}"
+        leads = [link["file"] for link in links] == [following.name]
+        if chapter.is_taught and not leads:
+            yield f"{chapter.file}:{line}: the chapter needs one line `{wanted}`"
+        if leads and not _calls(links[0]["said"], following.title):
+            yield f"{chapter.file}:{line}: `make lists` writes here: {wanted}"
 
 
 def _calls(text: str, title: str) -> bool:
@@ -202,45 +210,23 @@ def _calls(text: str, title: str) -> bool:
     return said == all_words[: len(said)]
 
 
-def _unlisted_problems(project: Project) -> list[str]:
-    found = []
-    for path in project.site_pages:
-        _, meta = get_data(path.read_text("utf-8"))
-        found.append(unlisted_problem(project, path, meta))
-    return [problem for problem in found if problem]
-
-
-def _order_problems(project: Project, listed: list[Chapter]) -> Iterator[str]:
+def _order_problems(listed: list[Chapter]) -> Iterator[str]:
     before: set[str] = set()
     for chapter in listed:
         for name in chapter.meta.get("builds_on") or []:
             if name not in before:
-                place = f"{project.relative(project.docs)}/{chapter.file}"
-                yield f"{place}:1: builds on {name}, which mkdocs.yml puts after it"
+                says = f"builds on {name}, which mkdocs.yml puts after it"
+                yield f"{chapter.file}:1: {says}"
         before.add(chapter.name)
-
-
-def _readme_problems(project: Project) -> Iterator[str]:
-    lines = (project.root / "README.md").read_text("utf-8").split("\n")
-    start, end = _table(lines)
-    wanted = readme_table(project)
-    for n, row in enumerate(wanted, start):
-        if n >= end or lines[n] != row:
-            yield f"README.md:{n + 1}: `make lists` writes here: {row}"
-            return
-    if end - start > len(wanted):
-        n = start + len(wanted)
-        yield f"README.md:{n + 1}: `make lists` removes: {lines[n]}"
 
 
 def _table(lines: list[str]) -> tuple[int, int]:
     """Return where README's table starts, and the first line after it."""
     if README_HEAD[0] not in lines:
         raise ValueError(f"README.md has no table {README_HEAD[0]!r}")
-    start = end = lines.index(README_HEAD[0])
-    while end < len(lines) and lines[end].startswith("|"):
-        end += 1
-    return start, end
+    start = lines.index(README_HEAD[0])
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines[start:])
+    return start, start + len(list(rows))
 
 
 def _row(*cells: Any) -> str:

@@ -1,67 +1,43 @@
-"""Live pieces: what the pages that have one get, and the files that pieces read.
+"""Live pieces: the files that they read, and the lines of the package that they quote.
 
-A page with `data-live` gets one module, which loads all else when a reader comes near;
-no other page does, and nothing keeps the first paint waiting. The site gets the trained
-models, `live/models/`, and the lines of the package that pieces quote,
-`live/source.json`: which these are stands in docs/live/quotes.json.
+A page with `data-live` gets one module, from the template `main.html`, which loads all
+else when a reader comes near. The site gets the trained models, `live/models/`, and the
+lines of the package that pieces quote, `live/source.json`: which these are stands in
+docs/live/quotes.json.
 """
 
 import ast
 import json
-import posixpath
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
-from mkdocs.structure.pages import Page
 
 from engine.definitions import NoDefinition, find_nodes
 from engine.project import Project
+from engine.site import project_of
 
-SCRIPT = "live/load.js"
 QUOTES, SOURCE = "live/quotes.json", "live/source.json"
-MODELS = ("pretrained", "dates*")  # the folder in the package, and which of its files
-_SIGN = ' data-live="'
+MODELS = "pretrained/dates*"  # in the package
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the models and the quoted lines."""
-    project = Project(Path(config.config_file_path).resolve().parent)
+    project = project_of(config)
     for path in models(project):
         name = f"live/models/{path.name}"
         files.append(File.generated(config, name, abs_src_path=str(path)))
-    if (project.docs / QUOTES).is_file():
+    if quotes := files.get_file_from_path(QUOTES):
         text = json.dumps(quoted(project), ensure_ascii=False, indent=1)
         files.append(File.generated(config, SOURCE, content=text + "\n"))
-        files.remove(files.src_uris[QUOTES])
+        files.remove(quotes)
     return files
-
-
-def on_post_page(output: str, page: Page, **_: Any) -> str:
-    """Load what pieces need, where there is one."""
-    return with_pieces(output, page.url)
 
 
 def models(project: Project) -> list[Path]:
     """Return the files of the models that run in the page."""
-    folder, names = MODELS
-    return sorted((project.root / project.package / folder).glob(names))
-
-
-def with_pieces(html: str, url: str) -> str:
-    """Return a page that loads what its pieces need.
-
-    Args:
-        html: the page.
-        url: its address from the root of the site, "chapters/masks/".
-    """
-    if _SIGN not in html:
-        return html
-    folder = posixpath.dirname(f"/{url}")
-    script = posixpath.relpath(f"/{SCRIPT}", folder)
-    loaded = f'<script defer type="module" src="{script}"></script>'
-    return html.replace("</head>", f"{loaded}</head>", 1)
+    return sorted((project.root / project.package).glob(MODELS))
 
 
 def quoted(project: Project) -> dict[str, dict[str, Any]]:
@@ -83,25 +59,19 @@ def _quote(
 ) -> dict[str, Any]:
     source = (project.root / file).read_text("utf-8")
     lines = source.split("\n")
-    inside = ast.walk(find_nodes(source, definition)[-1])
-    found = [
-        node
-        for node in inside
-        if isinstance(node, ast.stmt)
-        and not isinstance(node, ast.Expr)  # the docstring
-        and not hasattr(node, "body")
-        and fragment in "\n".join(lines[node.lineno - 1 : node.end_lineno])
-    ]
+    found = []
+    for node in ast.walk(find_nodes(source, definition)[-1]):
+        # Not the docstring, and nothing that holds other statements.
+        if isinstance(node, ast.stmt) and not isinstance(node, ast.Expr):
+            first, last = node.lineno, node.end_lineno or node.lineno
+            whole = lines[first - 1 : last]
+            if not hasattr(node, "body") and fragment in "\n".join(whole):
+                code = "\n".join(line[node.col_offset :] for line in whole)
+                found.append((first, last, code))
     if len(found) != 1:
         problem = f"{file}: {len(found)} statements of {definition} have {fragment!r}"
         raise NoDefinition(problem)
-    first, last = found[0].lineno, found[0].end_lineno or found[0].lineno
-    code = [line[found[0].col_offset :] for line in lines[first - 1 : last]]
-    return {
-        "file": file,
-        "definition": definition,
-        "first": first,
-        "last": last,
-        "code": "\n".join(code),
-        "url": f"{project.repo_url}/blob/HEAD/{file}#L{first}-L{last}",
-    }
+    first, last, text = found[0]
+    url = f"{project.repo_url}/blob/HEAD/{file}#L{first}-L{last}"
+    said = {"file": file, "definition": definition, "first": first, "last": last}
+    return {**said, "code": text, "url": url}

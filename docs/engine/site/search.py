@@ -62,12 +62,12 @@ def on_page_context(context: Any, page: Page, **_: Any) -> Any:
 
 def on_post_build(config: MkDocsConfig) -> None:
     """Divide the plugin's file into settings, for every page, and sections."""
-    settings, sections = (Path(config.site_dir, x) for x in (SETTINGS, SECTIONS))
-    if not settings.is_file():
-        return
-    index = json.loads(settings.read_text("utf-8"))
-    _write(sections, [mended(entry, _about) for entry in index["docs"]])
-    _write(settings, {**index, "docs": []})
+    site = Path(config.site_dir)
+    index = json.loads((site / SETTINGS).read_text("utf-8"))
+    sections = [mended(entry, _about) for entry in index["docs"]]
+    for path, content in ((SECTIONS, sections), (SETTINGS, {**index, "docs": []})):
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        (site / path).write_text(text, "utf-8")
 
 
 def mended(entry: dict[str, Any], about: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -78,21 +78,17 @@ def mended(entry: dict[str, Any], about: dict[str, dict[str, Any]]) -> dict[str,
         about: the front matter of each page, by its address.
     """
     text, place = entry["text"], entry["location"]
+    title = prose(entry["title"])
     if place.startswith("api/"):
         text = _RETURNED.sub("", _LISTED.sub("", text))
-    if place.startswith(_TWIN):
-        text = "".join(text.partition("</p>")[:2])
-    new = {**entry, "title": prose(entry["title"]), "text": prose(text)}
-    if place.startswith("api/"):
-        new["text"] = _TYPES.sub("", new["text"])
-    meta = about.get(place)  # of sections there is none: they have an anchor
-    if meta and not place.startswith("api/"):
-        said = (meta.get("question"), meta.get("description"))
-        lead = "".join(f"<p>{escape(text, quote=False)}</p>" for text in said if text)
-        new["text"] = f"{lead}{new['text']}"
-        if meta.get("keywords"):
-            new["keywords"] = meta["keywords"]
-    return new
+        if place.startswith(_TWIN):
+            text = "".join(text.partition("</p>")[:2])
+        return {**entry, "title": title, "text": _TYPES.sub("", prose(text))}
+    meta = about.get(place, {})  # of sections there is none: they have an anchor
+    said = (meta.get("question"), meta.get("description"))
+    lead = "".join(f"<p>{escape(x, quote=False)}</p>" for x in said if x)
+    keywords = {"keywords": meta["keywords"]} if meta.get("keywords") else {}
+    return {**entry, "title": title, "text": lead + prose(text), **keywords}
 
 
 def prose(html: str) -> str:
@@ -111,9 +107,3 @@ def plain_math(latex: str) -> str:
     for sign, plain in _SIGNS.items():
         text = re.sub(sign, plain, text)
     return escape(_SPACE.sub(" ", text).strip(), quote=False)
-
-
-def _write(path: Path, content: Any) -> None:
-    path.write_text(
-        json.dumps(content, ensure_ascii=False, separators=(",", ":")), "utf-8"
-    )

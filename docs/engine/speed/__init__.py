@@ -2,36 +2,50 @@
 
 `python -m engine speed` reads every file of docs/speed/ and writes docs/speed.md.
 
-rows          what a file holds, as typed rows, and numbers as people write them
+rows          what a file holds, and what a cell of a table says of it
 bars          what was asked of speed and memory, and whether it is met
-tables        the tables of a file
-pictures      its pictures, each drawn by the page from the numbers beside it
-page          the order of the page
+page.md.jinja the page, with blanks: its words, and which table has which columns
 """
 
-import json
 from pathlib import Path
 
-from engine.speed.page import CHAPTER, render
+from engine.speed import rows
+from engine.speed.bars import NEAR, bars
 from engine.speed.rows import Report
+from engine.tables import read_kept, render
 
 __all__ = ["kept_reports", "page", "write"]
 
 PAGE = "speed.md"
 FILES = "speed"
+CHAPTER = "chapters/making-it-fast.md"
 
 
 def kept_reports(docs: Path) -> dict[str, Report]:
     """Read the files, by their names."""
     files = sorted((docs / FILES).glob("*.json"))
-    return {file.stem: Report.of(json.loads(file.read_text("utf-8"))) for file in files}
+    return {
+        file.stem: Report(read_kept(file), str(file.relative_to(docs.parent)))
+        for file in files
+    }
 
 
 def page(docs: Path) -> str:
     """Make the page from what is kept."""
-    return render(kept_reports(docs), chapter=(docs / CHAPTER).exists())
+    return render(
+        Path(__file__).parent / "page.md.jinja",
+        reports=kept_reports(docs),
+        chapter=CHAPTER if (docs / CHAPTER).exists() else "",
+        near=NEAR,
+        bars=bars,
+        rows=rows,
+    )
 
 
 def write(docs: Path) -> None:
-    """Write the page."""
+    """Write the page.
+
+    Raises:
+        KeptError: a file lacks a field; the message names both.
+    """
     (docs / PAGE).write_text(page(docs), "utf-8")

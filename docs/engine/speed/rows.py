@@ -1,97 +1,92 @@
-"""What a file of `make bench` holds, and how its numbers are written."""
+"""What a file of `make bench` holds, and what a cell of a table says of it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 
-from engine.results.numbers import MISSING, SPACE
+from engine.tables import MISSING, SPACE, Kept, KeptError, table
 
 OURS = "tformer"  # the role of ours
+KERNEL = "F.scaled_dot_product_attention"
 SHORT = {"float32": "fp32", "bfloat16": "bf16"}
+CURVES = {  # of contenders, and how a short legend names them
+    "tformer": "tformer",
+    KERNEL: "torch's kernel",
+    "as in tutorials": "as in tutorials",
+}
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Kept):
     """A workload, and what was measured of each contender."""
 
-    family: str
-    name: str
-    size: str
-    dtype: str
-    length: int | None
-    ours: str | None  # the fastest of ours
-    best: str | None  # of the others
-    ratio: float | None  # time of ours over the best other's
-    ratios: dict[str, float]
-    contenders: dict[str, dict[str, Any]]
+    @cached_property
+    def contenders(self) -> dict[str, Kept]:
+        """What was measured, by the name of who ran."""
+        found = self["contenders"].items()
+        return {name: Kept(x, f"{self.where}.contenders.{name}") for name, x in found}
 
     @property
-    def whole_name(self) -> str:
-        """The name, with its size and dtype."""
-        words = [self.name, self.size, SHORT[self.dtype]]
-        return ", ".join(word for word in words if word)
+    def label(self) -> str:
+        """The name, with its size."""
+        return ", ".join(filter(None, (self["name"], self["size"])))
+
+    @property
+    def title(self) -> str:
+        """The name, with its size and dtype, each size on one line."""
+        text = f"{self.label}, {SHORT[self['dtype']]}"
+        return re.sub(" ([=×]) ", rf"{SPACE}\1{SPACE}", text)
+
+    @property
+    def ratio(self) -> float | None:
+        """Time of ours over the best other's, if both were timed."""
+        return None if self.get("ratio") is None else self.number("ratio")
 
     @property
     def missed(self) -> float:
         """By how much the ratio is above 1.00, to two digits as the page has it."""
         return max(0.0, round((self.ratio or 0.0) - 1, 2))
 
-    def seconds(self, contender: str | None) -> float:
-        """Return the median of a contender's time."""
-        return float(self.contenders[contender or ""]["median"])
-
-    def peak(self, contender: str | None) -> int | None:
-        """Return the peak of a contender's memory in bytes, if it was measured."""
-        found: int | None = self.contenders.get(contender or "", {}).get("peak_bytes")
-        return found
+    @property
+    def ours(self) -> str:
+        """The fastest of ours; the first contender if none was timed."""
+        return self.get("ours") or next(iter(self.contenders))
 
     @property
-    def mine(self) -> str:
-        """The contender of ours, timed or not."""
-        return self.ours or next(iter(self.contenders))
+    def best(self) -> str:
+        """The best of the others."""
+        return str(self["best"])
+
+    def seconds(self, contender: str) -> float:
+        """Return the median of a contender's time."""
+        if contender not in self.contenders:
+            raise KeptError(f"{self.where}: there is no contender {contender}")
+        return self.contenders[contender].number("median")
+
+    def peak(self, contender: str) -> int | None:
+        """Return the peak of a contender's memory in bytes, if it was measured."""
+        found = self.contenders.get(contender)
+        return found.get("peak_bytes") if found else None
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(Kept):
     """A file: rows, and on what they were measured."""
 
-    rows: tuple[Row, ...]
-    about: dict[str, Any]
-
-    @classmethod
-    def of(cls, kept: dict[str, Any]) -> "Report":
-        """Read what was kept."""
-        names = ("family", "name", "size", "dtype", "length", "contenders")
-        rows = [
-            Row(
-                **{name: row[name] for name in names},
-                **{name: row.get(name) for name in ("ours", "best", "ratio")},
-                ratios=row.get("ratios", {}),
-            )
-            for row in kept["rows"]
-        ]
-        return cls(tuple(rows), {n: x for n, x in kept.items() if n != "rows"})
+    @cached_property
+    def rows(self) -> list[Row]:
+        """All rows."""
+        self["rows"]
+        return [Row(x.data, x.where) for x in self.each("rows")]
 
     def compared(self, family: str | None = None) -> list[Row]:
         """Return the rows that have a ratio, of a family or all."""
-        return [
-            row
-            for row in self.rows
-            if row.ratio is not None and family in (None, row.family)
-        ]
+        found = [row for row in self.rows if row.ratio is not None]
+        return [row for row in found if family in (None, row["family"])]
 
-    def find(self, name: str, size: str, dtype: str = "float32") -> Row | None:
-        """Return a row, if it was measured."""
-        for row in self.rows:
-            if (row.name, row.size, row.dtype) == (name, size, dtype):
-                return row
-        return None
-
-    def named(self, beginning: str, dtype: str = "float32") -> Iterator[Row]:
-        """Yield the rows whose names begin so."""
-        for row in self.rows:
-            if row.name.startswith(beginning) and row.dtype == dtype:
-                yield row
+    def named(self, name: str, size: str | None = None) -> list[Row]:
+        """Return the rows of a name in float32, of a size or all."""
+        found = [row for row in self.rows if row["dtype"] == "float32"]
+        found = [row for row in found if row["name"] == name]
+        return [row for row in found if size in (None, row["size"])]
 
 
 def milliseconds(seconds: float) -> str:
@@ -101,10 +96,136 @@ def milliseconds(seconds: float) -> str:
     return f"{digits}{SPACE}ms"
 
 
-def megabytes(count: int | None) -> str:
+def megabytes(count: float | None) -> str:
     """Write a memory: 10⁶ bytes are a megabyte."""
     if count is None:
         return MISSING
     value = count / 1e6
     digits = f"{value:,.0f}" if value >= 100 else f"{value:#.2g}".rstrip(".")
     return f"{digits}{SPACE}MB"
+
+
+COMPARED: dict[str, Callable[[Row], object]] = {  # a phone shows the first columns
+    "workload": lambda row: row.title,
+    "ratio": lambda row: f"{row.ratio:.2f}",
+    "tformer": lambda row: milliseconds(row.seconds(row.ours)),
+    "best other": lambda row: milliseconds(row.seconds(row.best)),
+    "which": lambda row: row.best,
+    "memory": lambda row: megabytes(row.peak(row.ours)),
+    "its memory": lambda row: megabytes(row.peak(row.best)),
+    "missed by": lambda row: f"{row.missed:.2f}" if row.missed else MISSING,
+}
+
+
+def compared(rows: Iterable[Row]) -> str:
+    """Write what was compared."""
+    return table(COMPARED, rows, left=["which"])
+
+
+def behind(rows: Iterable[Row], near: float) -> int:
+    """Count the rows that are behind by more than a run can decide."""
+    return sum(row.missed > near for row in rows)
+
+
+Ran = tuple[Row, str]  # a row, and the name of a contender; "" is all of the row
+
+
+def _ran(field: str, form: Callable[[float], str]) -> Callable[[Ran], str]:
+    def cell(ran: Ran) -> str:
+        row, name = ran
+        if not name:
+            return ""
+        found = row.contenders[name].get(field)
+        return form(found) if found else MISSING
+
+    return cell
+
+
+def _ratio(ran: Ran) -> str:
+    found = ran[0].get("ratios", {}).get(ran[1])
+    return f"{found:.2f}" if found else MISSING if ran[1] else ""
+
+
+def _difference(ran: Ran) -> str:
+    """Write how far an output is from ours, and of whom it was not asked."""
+    row, name = ran
+    if not name:
+        return ""
+    found = row.contenders[name]
+    if name == row.ours and found["role"] == OURS:
+        return MISSING
+    if found.get("failed") is not None:
+        return "did not run"
+    if found.get("disagrees"):
+        return "differs: not timed"
+    apart = found["difference"]
+    if apart is None:
+        return "not checked"
+    return "0" if apart == 0 else f"{apart:.0e}".replace("e-0", "e-")
+
+
+EVERYONE: dict[str, Callable[[Ran], object]] = {
+    "contender": lambda ran: ran[1] or f"**{ran[0].title}**",
+    "tformer over it": _ratio,
+    "median": _ran("median", milliseconds),
+    "lowest": _ran("lowest", milliseconds),
+    "memory": _ran("peak_bytes", megabytes),
+    "largest difference": _difference,
+}
+
+
+def everyone(report: Report) -> str:
+    """Write what was measured of every contender, below the name of its row."""
+    ran = [(row, name) for row in report.rows for name in ("", *row.contenders)]
+    return table(EVERYONE, ran)
+
+
+def by_dtype(rows: Sequence[Row]) -> tuple[list[str], dict[str, list[float]]]:
+    """Give the bars of a picture: names, and their ratios in each dtype, or nan."""
+    ratios = {(row["dtype"], row.label): row.ratio or 0.0 for row in rows}
+    names = list(dict.fromkeys(row.label for row in rows))
+    bars = {
+        short: [round(ratios.get((dtype, name), float("nan")), 3) for name in names]
+        for dtype, short in SHORT.items()
+        if any(row["dtype"] == dtype for row in rows)
+    }
+    return names, bars
+
+
+def told(names: Sequence[str], bars: dict[str, list[float]]) -> str:
+    """Say the ratios of a picture in words."""
+    parts = []
+    for i, name in enumerate(names):
+        known = {d: x[i] for d, x in bars.items() if x[i] == x[i]}
+        parts.append(
+            f"{name}: {', '.join(f'{x:.2f} in {d}' for d, x in known.items())}"
+        )
+    return "; ".join(parts)
+
+
+def curves(rows: Iterable[Row]) -> list[tuple[str, dict[str, list[float]]]]:
+    """Give the curves of a picture: time and memory of some contenders over T."""
+    found: list[tuple[str, dict[str, list[float]]]] = []
+    for name, label in CURVES.items():
+        those = [row for row in rows if name in row.contenders]
+        those = [row for row in those if row.contenders[name].get("median")]
+        numbers: dict[str, list[float]] = {
+            "lengths": [row.number("length") for row in those],
+            "times": [1e3 * row.seconds(name) for row in those],
+            "memory": [(row.peak(name) or 0) / 1e6 for row in those],
+        }
+        found += [(label, numbers)] if those else []
+    return found
+
+
+def of_kernel(rows: Iterable[Row]) -> list[float]:
+    """Return the ratios to torch's kernel."""
+    return [row["ratios"][KERNEL] for row in rows]
+
+
+def ticks(rows: Iterable[Row]) -> list[int]:
+    """Return powers of 2 from the shortest to the longest, as many as have room."""
+    lengths = [int(row.number("length")) for row in rows]
+    first, last = (most(lengths).bit_length() - 1 for most in (min, max))
+    step = 1 if last - first < 4 else 2
+    return [2**power for power in range(first, last + 1, step)]

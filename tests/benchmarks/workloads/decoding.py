@@ -30,7 +30,7 @@ from tformer import (
     greedy,
     sample,
 )
-from tformer.fast.turning import turn_weights
+from tformer.nn.memory_layout import turn_weights
 
 TOKENS, PROMPT, BEAMS, TOP_K = 32, 16, 4, 50
 LARGEST = 1  # prompts of more rows are not written without a cache: it takes minutes

@@ -20,11 +20,9 @@ def make(T: int) -> Sequence[Contender]:
     def kernel() -> torch.Tensor:
         return F.scaled_dot_product_attention(*tensors, is_causal=True)
 
-    straight = partial(reference.scaled_dot_product_attention, q, k, v, is_causal=True)
-    tiles = partial(reference.tiled_attention, q, k, v, is_causal=True)
+    blocks = partial(reference.attention_in_blocks, q, k, v, is_causal=True)
     return [
-        Contender("tformer.reference", straight, OURS),
-        Contender("tformer.reference, in tiles", tiles, OURS),
+        Contender("tformer.reference", blocks, OURS),
         Contender("F.scaled_dot_product_attention", without_gradients(kernel)),
         plain("NumPy, as in tutorials", partial(numpy_attention, q, k, v)),
     ]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from tformer.checks import check_positive
+from tformer.checks import check_divisible, check_positive
 from tformer.models.causal_lm import CausalLM
 from tformer.models.families.reading import one_of, with_defaults
 from tformer.nn.block import Block
@@ -105,8 +105,7 @@ def build(config: Mapping[str, Any]) -> CausalLM:
         ValueError: a word is unknown, a value out of its range, or does nothing beside
             the others.
     """
-    c = with_defaults(config, DEFAULTS)
-    check_parts(c)
+    c = check_config(config)
     D, V = c["d_model"], c["vocab_size"]
     width = c["head_dim"] or D // c["num_heads"]
     rotary, relative = make_rotary(c, width), make_relative(c)
@@ -141,8 +140,9 @@ def build(config: Mapping[str, Any]) -> CausalLM:
     )
 
 
-def check_parts(c: Mapping[str, Any]) -> None:
-    """Raise unless each part is of its kind, and goes with the others."""
+def check_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Complete a config, or raise as `build`, without making anything."""
+    c = with_defaults(config, DEFAULTS)
     for name, part in PARTS.items():
         value = c[name]
         if isinstance(part.kind, tuple):
@@ -165,6 +165,21 @@ def check_parts(c: Mapping[str, Any]) -> None:
     for name in ("kv_heads", "qk_norm", "gate", "window", "sinks", "softcap"):
         if c["kv_rank"] and c[name]:
             raise ValueError(f"{name} ({c[name]}) is not for kv_rank ({c['kv_rank']})")
+    for name in ("experts", "kv_heads", "kv_rank", "window", "global_every"):
+        if c[name] is not None:
+            check_positive(**{name: c[name]})
+    check_positive(d_model=c["d_model"], num_heads=c["num_heads"], max_len=c["max_len"])
+    if c["kv_heads"] is not None:
+        check_divisible(num_heads=c["num_heads"], kv_heads=c["kv_heads"])
+    if c["head_dim"] is None:
+        check_divisible(d_model=c["d_model"], num_heads=c["num_heads"])
+    width = c["head_dim"] or c["d_model"] // c["num_heads"]
+    if c["positions"] == "rotary" and not c["kv_rank"] and width % 2:
+        raise ValueError(
+            f"positions ('rotary') need heads of an even width, and d_model "
+            f"({c['d_model']}) / num_heads ({c['num_heads']}) is {width}"
+        )
+    return c
 
 
 def make_positions(c: Mapping[str, Any]) -> nn.Module | None:

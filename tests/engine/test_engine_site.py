@@ -1,0 +1,309 @@
+"""MkDocs makes the generated files first, links them, and mends labs and API pages."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.copies.alone import problem_of
+from engine.project import ENGINE, Project
+from engine.run.cache import STATES
+from engine.site.dates import dates_of
+from engine.site.hooks import chapter_links
+from engine.site.labs import mend_links, take_styles
+
+CONFIG = f"""
+nav:
+  - index.md
+  - Book:
+      - chapters/scale.md
+  - Lab: labs/lab.ipynb
+  - API: [api/index.md]
+plugins:
+  - search
+  - mkdocstrings:
+      handlers:
+        python:
+          paths: [.]
+          options: {{show_root_toc_entry: true, summary: true}}
+  - api-autonav:
+      modules: [tiny]
+      exclude: ["re:^tiny$"]
+      nav_section_title: API
+      api_root_uri: api
+      nav_item_prefix: ""
+  - mkdocs-jupyter: {{include: ["labs/*.ipynb"]}}
+hooks: [{", ".join(f"{ENGINE}/site/{x}.py" for x in ("hooks", "labs", "lists", "api"))}]
+"""
+INIT = '''"""A package."""
+
+from tiny.data import Loose
+from tiny.scale import Scaler, scale
+
+__all__ = ["Loose", "Scaler", "scale"]
+'''
+DATA = '''"""What is
+read: a | b.
+
+More."""
+
+from tiny.scale import scale
+
+__all__ = ["Loose", "scale"]
+
+
+class Loose:
+    """In a folder's own file."""
+'''
+LAB = {
+    "cells": [
+        {
+            "cell_type": "markdown",
+            "id": "a",
+            "metadata": {},
+            "source": "# Lab\n\n[chapter](../chapters/scale.md#the-question) "
+            "and [nothing](gone.md) and [away](https://example.org/x.md)",
+        },
+        {
+            "cell_type": "code",
+            "id": "b",
+            "metadata": {},
+            "source": "from tiny.scale import scale\n\nprint(scale([1.0], 4.0))",
+            "outputs": [],
+            "execution_count": None,
+        },
+    ],
+    "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+META = "{% if page.meta.kind %}{{ page.meta | tojson }}{% endif %}{{ page.content }}"
+
+
+def build(root: Path, *options: str) -> tuple[int, str]:
+    own = {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ENGINE.parent)}
+    command = [sys.executable, "-m", "mkdocs", "build", *options]
+    done = subprocess.run(
+        command,
+        cwd=root,
+        env={**os.environ, **own},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The small project with a lab and pages of its API, built; what was said."""
+    root = tmp_path_factory.mktemp("built") / "small"
+    shutil.copytree(Path(__file__).parent / "project", root)
+    config, page = root / "mkdocs.yml", root / "docs/chapters/scale.md"
+    theme = ("  font: false", "  font: false\n  custom_dir: theme")
+    config.write_text(config.read_text("utf-8").replace(*theme) + CONFIG, "utf-8")
+    for file, text in {
+        "tiny/__init__.py": INIT,
+        "tiny/data/__init__.py": DATA,
+        "tiny/nn/__init__.py": '"""Parts."""\n',
+        "tiny/nn/_own.py": '"""Nobody sees this."""\n',
+        "tiny/nn/either.py": '"""This | that."""\n',
+        "tiny/__main__.py": '"""Nor this."""\n',
+        "docs/api/index.md": "# API\n\n<!-- names -->\n",
+        "docs/labs/lab.ipynb": json.dumps(LAB),
+        "theme/partials/content.html": META,
+    }.items():
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).write_text(text, "utf-8")
+    lead = "concept: <scales>\nquestion: Why scale?\ndescription"
+    page.write_text(page.read_text("utf-8").replace("description", lead, 1), "utf-8")
+    code, said = build(root)
+    assert code == 0, said
+    return root, said
+
+
+@pytest.fixture(scope="module")
+def site(built: tuple[Path, str]) -> Path:
+    return built[0] / "site"
+
+
+def article(site: Path, page: str) -> str:
+    html = (site / page / "index.html").read_text("utf-8")
+    return html.split("<article", 1)[1]
+
+
+def test_every_public_module_has_a_page_and_folders_stand_first(site: Path) -> None:
+    nav = (site / "api/index.html").read_text("utf-8").split("md-nav--primary")[1]
+    tops = dict.fromkeys(re.findall(r'href="tiny/(\w+)/"', nav))
+    assert list(tops) == ["nn", "data", "reference", "checks", "scale", "stored"]
+    pages = {path.parent for path in (site / "api").rglob("index.html")}
+    modules = {*tops, "reference/scale", "nn/either"}
+    assert pages == {site / "api", *(site / "api/tiny" / name for name in modules)}
+
+
+def test_the_tables_of_the_api(site: Path) -> None:
+    table = article(site, "api")
+    for module, name in (("scale", "scale"), ("scale", "Scaler"), ("data", "Loose")):
+        assert f"tiny/{module}/#tiny.{module}.{name}" in table
+    assert "what is read: a | b." in table
+    assert "<td>This | that.</td>" in table
+    assert "More." not in table
+    assert "<code>tiny.data</code></a>" in re.sub(r"<span.*?>|</span>", "", table)
+    folder = article(site, "api/tiny/nn").split("<table>")[1]
+    assert 'href="either/#tiny.nn.either"' in folder
+    assert "<td>This | that.</td>" in folder
+    assert "Names in" not in folder  # none of them gives a name to the package
+    assert 'id="modules"' not in article(site, "api/tiny/scale")
+
+
+def test_a_page_of_the_api_has_its_full_name_and_its_chapter(site: Path) -> None:
+    html = (site / "api/tiny/scale/index.html").read_text("utf-8")
+    assert "<title>tiny.scale - tiny</title>" in html
+    assert 'content="API of tiny.scale. Scale numbers."' in html
+    chapter = '\n<p>Chapter: <a href="../../../chapters/scale/">Scale</a></p>'
+    assert html.partition("</h1>")[2].startswith(chapter)
+    assert "<p>Chapter" not in article(site, "api/tiny/stored")
+
+
+def test_a_folder_shows_what_it_defines_and_not_what_it_hands_on(site: Path) -> None:
+    html = article(site, "api/tiny/data")
+    assert 'id="tiny.data.Loose"' in html
+    assert 'id="tiny.data.scale"' not in html
+
+
+def test_the_search_puts_chapters_first_and_a_part_before_its_twin(site: Path) -> None:
+    index = json.loads((site / "search/search_index.json").read_text("utf-8"))
+    found = {x["location"]: (x["title"], x.get("boost")) for x in index["docs"]}
+    assert found["api/tiny/scale/"] == ("tiny.scale", 0.5)
+    assert found["api/tiny/nn/either/"] == ("tiny.nn.either", 0.5)
+    assert found["api/tiny/reference/scale/"] == ("tiny.reference.scale", 0.25)
+    assert found["chapters/scale/"][1] is None
+
+
+def test_a_build_makes_files_and_links_them(site: Path) -> None:
+    chapter = (site / "chapters/scale/index.html").read_text("utf-8")
+    assert "pytest.mark" not in chapter
+    assert "https://github.com/example/tiny/blob/HEAD/tiny/scale.py" in chapter
+    files = ("figures/scale-line.svg", "notebooks/scale.ipynb", "downloads/scale.py")
+    for file in files:
+        assert (site / file).is_file()
+        assert file in chapter
+
+
+def test_a_lab_is_mended_and_taken_away(built: tuple[Path, str]) -> None:
+    root, said = built
+    assert "labs/lab.ipynb links to gone.md, which is not there" in said
+    folder = root / "site/labs/lab"
+    lab = (folder / "index.html").read_text("utf-8")
+    assert 'href="../../chapters/scale/#the-question"' in lab
+    assert 'href="https://example.org/x.md"' in lab
+    assert 'href="../../assets/css/jupyter.css"' in lab
+    assert len(lab) < 100_000
+    assert not re.search(r"<script[^>]*>[^<]*https?://(?!www.w3.org|example.org)", lab)
+    assert (root / "site/assets/css/jupyter.css").stat().st_size > 100_000
+    taken = folder / "lab.ipynb"
+    assert problem_of("tiny", taken) is None
+    alone = problem_of("tiny", root / "docs/labs/lab.ipynb")
+    assert "tiny cannot be imported" in (alone or "")
+    link = "](https://example.org/tiny/chapters/scale/#the-question)"
+    assert link in taken.read_text("utf-8")
+
+
+def test_what_fails_stops_a_strict_build_and_labs_keep_few_states(
+    built: tuple[Path, str],
+) -> None:
+    root = built[0]
+    (first,) = (root / ".cache" / "mkdocs-jupyter").iterdir()
+    (root / "tiny/checks.py").write_text("def check_positive(x): return x\n", "utf-8")
+    page = root / "docs/index.md"
+    page.write_text(page.read_text("utf-8").replace("print", "printed"), "utf-8")
+    for number in range(STATES):
+        (first.parent / f"older-{number}").mkdir()
+        os.utime(first.parent / f"older-{number}", (number, number))
+    code, said = build(root, "--strict", "--site-dir", "other")
+    assert code == 1
+    warning = "docs/index.md:4: NameError: name 'printed' is not defined"
+    assert f"WARNING -  {warning}" in said
+    kept = {folder.name for folder in first.parent.iterdir()}
+    assert first.name in kept
+    assert len({x for x in kept if not x.startswith("older")}) == 2
+    assert len(kept) == STATES
+    assert "older-0" not in kept
+
+
+def test_links_of_a_chapter(project: Project) -> None:
+    meta = {"kind": "chapter", "modules": ["tiny/scale.py", "tiny/checks.py"]}
+    for file in ("notebooks/scale.ipynb", "downloads/scale_numpy.py"):
+        path = project.docs / file
+        path.parent.mkdir()
+        path.write_text("", "utf-8")
+    github, colab = "https://github.com/example/tiny/blob/HEAD", "blob/notebooks"
+    links = chapter_links(project, "chapters/scale.md", meta)
+    assert links == {
+        "source_url": f"{github}/docs/chapters/scale.md",
+        "module_urls": [f"{github}/tiny/scale.py", f"{github}/tiny/checks.py"],
+        "notebook": "notebooks/scale.ipynb",
+        "standalone": None,
+        "standalone_numpy": "downloads/scale_numpy.py",
+        "colab_url": "https://colab.research.google.com/github/example/tiny/"
+        f"{colab}/scale.ipynb",
+    }
+    (project.docs / "notebooks/scale.ipynb").unlink()
+    without = chapter_links(project, "chapters/scale.md", meta)
+    assert (without["notebook"], without["colab_url"]) == (None, None)
+
+
+def test_links_to_sources_become_links_to_pages() -> None:
+    html = (
+        '<a href="../a/b.md#c">1</a><a href="b.ipynb">2</a><a href="gone.md">3</a>'
+        '<a href="http://x.org/b.md">4</a><a href="/b.md">5</a><a href="#d">6</a>'
+        '<a href="b.png">7</a>'
+    )
+    there = {"a/b.md": "../a/b/", "labs/b.ipynb": "../b/"}
+    mended, lost = mend_links(html, "labs/lab.ipynb", there.get)
+    links = "../a/b/#c ../b/ gone.md http://x.org/b.md /b.md #d b.png"
+    assert re.findall('href="(.*?)"', mended) == links.split()
+    assert lost == ["gone.md"]
+
+
+def test_styles_and_foreign_scripts_are_taken_out() -> None:
+    html = (
+        "<style>a{}</style><p>x</p><style type='text/css'>b{}</style>"
+        '<script src=""> </script><script type="text/x-mathjax-config">y</script>'
+        "<script>kept()</script>"
+        '<script type="module">import "https://example.org"</script>'
+    )
+    assert take_styles(html) == ("<p>x</p><script>kept()</script>", "a{}\nb{}")
+
+
+def commit(project: Project, date: str) -> None:
+    names = [f"GIT_{x}_{y}" for x in ("AUTHOR", "COMMITTER") for y in ("NAME", "EMAIL")]
+    who = dict.fromkeys(names, "a")
+    dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+    for command in (["add", "-A"], ["commit", "-qm", "a", "--no-gpg-sign"]):
+        subprocess.run(
+            ["git", *command],
+            cwd=project.root,
+            env={**os.environ, **who, **dates},
+            check=True,
+        )
+
+
+def test_dates_are_those_of_git(project: Project) -> None:
+    files = ["chapters/scale.md", "chapters/é.md", "chapters/not-there-yet.md"]
+    assert dates_of(project, files)[files[0]].published.endswith("Z")  # without git
+    subprocess.run(["git", "init", "-q"], cwd=project.root, check=True)
+    commit(project, "2024-05-01T12:00:00+02:00")
+    (project.docs / files[0]).write_text("# Other\n", "utf-8")
+    (project.docs / files[1]).write_text("# New\n", "utf-8")
+    commit(project, "2025-06-01T00:30:00+02:00")
+    dates = dates_of(project, files)
+    assert dates[files[0]].published == "2024-05-01T10:00:00Z"
+    assert dates[files[0]].updated == "2025-05-31T22:30:00Z"
+    assert dates[files[1]].published == "2025-05-31T22:30:00Z"
+    assert dates[files[2]].updated > dates[files[1]].updated

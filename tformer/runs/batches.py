@@ -1,0 +1,143 @@
+"""What a run reads, and batches of pairs and of windows of a text."""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from tformer.data.batches import Batch, PairBatch, TextBatch, batches_of_pairs
+from tformer.data.vocabulary import Vocabulary
+from tformer.data.windows import masked_batches
+from tformer.runs.folder import RunError
+from tformer.runs.settings import RunSettings
+from tformer.tasks import TASKS
+
+Pairs = Sequence[tuple[str, str]]
+WINDOWS_IN_A_BATCH = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunData:
+    """What a run reads."""
+
+    vocabulary: Vocabulary
+    vocab_size: int  # of the model: BERT has a token more, that hides others
+    batches: Callable[[int], Iterator[Batch]]  # those after so many steps
+    validation: Sequence[Batch]  # for the loss, while the run goes on
+    test: Sequence[Batch]  # for the loss, at its end
+    validation_pairs: Pairs = ()  # to be decoded
+    test_pairs: Pairs = ()
+    max_target_len: int = 0  # tokens, the end token included
+    test_bytes: int = 0  # of a text: how long its test is in UTF-8
+    digest: str = ""  # of own files, as ids: a run goes on with the same ones only
+    # Raises if what is still read of files has changed; if True, reads all to see it.
+    check: Callable[[bool], object] = lambda _: None
+
+
+def task_data(settings: RunSettings) -> RunData:
+    """Draw pairs of a task.
+
+    Raises:
+        RunError: `max_len` is below the length of the task's texts.
+    """
+    s, task = settings, TASKS[settings.task]
+    longest = max(task.max_source_len, task.max_target_len) + 1  # and the end token
+    if s.max_len < longest:
+        raise RunError(
+            f"max_len ({s.max_len}) must be at least {longest} for {s.task}: so many "
+            "tokens has its longest text"
+        )
+    drawn = {
+        "train": task.pairs("train", s.examples, s.seed),
+        # The same for all seeds, so that runs can be compared.
+        "validation": task.pairs("validation", s.evaluate_examples, 0),
+        "test": task.pairs("test", s.test_examples, 0),
+    }
+    length = task.max_target_len + 1
+    return pairs_data(s, task.vocabulary(), drawn, max_target_len=length)
+
+
+def pairs_data(
+    settings: RunSettings,
+    vocabulary: Vocabulary,
+    splits: Mapping[str, Pairs],
+    *,
+    max_target_len: int,
+    digest: str = "",
+) -> RunData:
+    """Make the data of a run from pairs.
+
+    Args:
+        settings: of the run.
+        vocabulary: of both sides.
+        splits: the pairs to train, to validate and to test with.
+        max_target_len: tokens of a target, the end token included.
+        digest: of the files, if they are somebody's own.
+    """
+    s = settings
+    return RunData(
+        vocabulary=vocabulary,
+        vocab_size=len(vocabulary),
+        batches=lambda start: batches_of_pairs(
+            vocabulary,
+            splits["train"],
+            batch_size=None if s.batch_tokens else s.batch_size,
+            batch_tokens=s.batch_tokens,
+            seed=s.seed,
+            start=start,
+        ),
+        validation=pairs_in_order(vocabulary, splits["validation"]),
+        test=pairs_in_order(vocabulary, splits["test"]),
+        validation_pairs=splits["validation"],
+        test_pairs=splits["test"],
+        max_target_len=max_target_len,
+        digest=digest,
+    )
+
+
+def pairs_in_order(
+    vocabulary: Vocabulary, pairs: Pairs, *, batch_size: int = 256
+) -> list[PairBatch]:
+    """Put pairs into batches, each once and in the order in which they come."""
+    batches = []
+    for first in range(0, len(pairs), batch_size):
+        sources, targets = zip(*pairs[first : first + batch_size], strict=True)
+        src = vocabulary.encode_batch(sources, eos=True)
+        tgt = vocabulary.encode_batch(targets, bos=True, eos=True)
+        batches.append(PairBatch(src, tgt))
+    return batches
+
+
+def windows_in_order(stream: Any, context: int, most: int) -> list[TextBatch]:
+    """Cut a text into windows side by side; each target is asked for once."""
+    count = min(most, (len(stream) - 1) // context)
+    # Spread over the whole text, if there are more than are wanted.
+    places = np.linspace(0, (len(stream) - 1) // context - 1, count).astype(int)
+    rows = [stream[i * context : (i + 1) * context + 1] for i in places]
+    ids = torch.from_numpy(np.stack(rows).astype(np.int64))
+    return [TextBatch(part) for part in torch.split(ids, WINDOWS_IN_A_BATCH)]
+
+
+def hidden_windows(
+    stream: Any, vocabulary: Vocabulary, context: int, count: int
+) -> list[Batch]:
+    """Draw about so many windows of a text with hidden tokens, always the same ones."""
+    batches = masked_batches(
+        np.asarray(stream),
+        batch_size=WINDOWS_IN_A_BATCH,
+        context=context,
+        seed=0,
+        **hiding(vocabulary),
+    )
+    return list(itertools.islice(batches, max(1, count // WINDOWS_IN_A_BATCH)))
+
+
+def hiding(vocabulary: Vocabulary) -> dict[str, Any]:
+    """Say what hides tokens, of which there are how many, and which are never."""
+    size = len(vocabulary)
+    special = (vocabulary.pad_id, vocabulary.bos_id, vocabulary.eos_id)
+    # What hides a token is one more than the vocabulary has.
+    return {"mask_id": size, "vocab_size": size, "special_ids": special}

@@ -1,0 +1,176 @@
+"""How good a model is: while it is trained, at the end, and asked later."""
+
+import math
+import os
+import platform
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+import tformer
+from tformer.files import sealed, write_json
+from tformer.generate.evaluating import evaluating
+from tformer.nn.experts import active_parameters
+from tformer.runs.batches import RunData
+from tformer.runs.folder import RunError, RunFolder, read_kept_json
+from tformer.training.evaluation import bits_per_byte, exact_match, mean_loss
+from tformer.training.finite import not_finite
+from tformer.training.loop import batch_loss
+from tformer.training.processes import num_processes
+
+FOLDER = "evaluations"
+PATIENCE = 60.0  # seconds to wait for others that write there; each takes a moment
+
+
+def validation_scores(
+    model: Any, data: RunData, device: torch.device
+) -> dict[str, float]:
+    """Measure a model on the validation data: its loss, and how often it is right.
+
+    Raises:
+        FloatingPointError: the loss, or a score of a next token, is not finite.
+    """
+    loss = mean_loss(model, (batch.to(device) for batch in data.validation)).loss
+    if not math.isfinite(loss):
+        raise FloatingPointError(
+            f"the validation loss is {loss}. A lower learning rate or a longer warm-up "
+            "may help"
+        )
+    return {"validation_loss": loss, **_matches("validation", model, data)}
+
+
+def check_useful(model: Any, data: RunData, device: torch.device) -> None:
+    """Raise if nobody could go on from a model, as its next loss is not finite.
+
+    Weights can be finite and so large that what is computed from them is not: one
+    batch shows it. Weights that are not finite are left to `save_state`.
+
+    Raises:
+        FloatingPointError: it is not.
+    """
+    with evaluating(model), torch.no_grad():
+        loss = batch_loss(model, data.validation[0].to(device)).item()
+    if not math.isfinite(loss) and not_finite(model) is None:
+        raise FloatingPointError(
+            f"the loss of the validation's first batch is {loss}, and no checkpoint is "
+            "made. A lower learning rate or a longer warm-up may help"
+        )
+
+
+def test_scores(model: Any, data: RunData, device: torch.device) -> dict[str, Any]:
+    """Measure a model on the test data; of a text, in bits per byte as well."""
+    of_test = mean_loss(model, (batch.to(device) for batch in data.test))
+    scores = {"test_loss": of_test.loss, "test_tokens": of_test.tokens}
+    if data.test_pairs:
+        scores["test_pairs"] = len(data.test_pairs)
+    scores |= _matches("test", model, data)
+    if data.test_bytes:
+        nats = of_test.loss * of_test.tokens
+        scores["test_bits_per_byte"] = bits_per_byte(nats, data.test_bytes)
+    return scores
+
+
+def _matches(split: str, model: Any, data: RunData) -> dict[str, float]:
+    pairs = getattr(data, f"{split}_pairs")
+    if not pairs:
+        return {}
+    share = exact_match(model, data.vocabulary, pairs, max_len=data.max_target_len)
+    return {f"{split}_exact_match": share}
+
+
+def parameter_counts(model: nn.Module) -> dict[str, int]:
+    """Count the parameters; with experts those, too, that one token uses."""
+    whole = sum(p.numel() for p in model.parameters())
+    active = active_parameters(model)
+    used = {} if active == whole else {"active_parameters": active}
+    return {"parameters": whole, **used}
+
+
+def describe_machine(device: torch.device) -> dict[str, Any]:
+    """Name the processor or GPU on which a number was measured, and the versions."""
+    cuda = device.type == "cuda"
+    return {
+        "device": device.type,
+        "name": torch.cuda.get_device_name(device) if cuda else _cpu_name(),
+        "kernels": "CUDA" if cuda else torch.backends.cpu.get_cpu_capability(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "processes": num_processes(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "tformer": tformer.__version__,
+    }
+
+
+def _cpu_name() -> str:
+    """Name the processor: Linux knows more of it, also where a name is that of many."""
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text("utf-8").splitlines() if file.exists() else []
+    told = {n.strip(): x.strip() for n, _, x in (s.partition(":") for s in lines)}
+    if "model name" not in told:
+        return platform.processor() or platform.machine()
+    numbers = [n for n in ("cpu family", "model", "stepping") if n in told]
+    return ", ".join(
+        [told["model name"], *(f"{n.split()[-1]} {told[n]}" for n in numbers)]
+    )
+
+
+def check_name(name: str) -> None:
+    """Raise a RunError unless a name can be that of a file on any system."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
+        raise RunError(
+            f"the name {name!r} must be of letters, digits, '.', '_' and '-', at most "
+            "100, and begin with a letter or a digit"
+        )
+
+
+def save_evaluation(
+    folder: RunFolder,
+    name: str,
+    *,
+    asked: dict[str, Any],
+    result: dict[str, Any],
+    mistakes: list[dict[str, str]],
+    device: torch.device,
+) -> Path:
+    """Write what a run's model was asked after the training, and what came of it.
+
+    Args:
+        folder: of the run.
+        name: of the evaluation; one of this name is replaced.
+        asked: files, split and the like.
+        result: numbers by name.
+        mistakes: some wrong answers: source, target, and what was written.
+        device: on which it was computed.
+
+    Returns:
+        The file.
+
+    Raises:
+        RunError: it cannot be written, or the folder of evaluations is a link.
+    """
+    check_name(name)
+    folder.check_own(FOLDER)
+    path = folder.path / FOLDER / f"{name}.json"
+    kept: dict[str, Any] = {"asked": asked, "result": result, "mistakes": mistakes}
+    kept["machine"] = describe_machine(device)
+    with folder.locked(PATIENCE):
+        try:
+            path.parent.mkdir(exist_ok=True)
+            write_json(path, sealed(kept))
+        except OSError as error:
+            raise RunError(f"{path} cannot be written: {error.strerror}") from error
+    return path
+
+
+def saved_evaluations(folder: RunFolder) -> dict[str, dict[str, Any]]:
+    """Read the evaluations of a run, by name.
+
+    Raises:
+        RunError: a file is damaged or changed.
+    """
+    files = sorted((folder.path / FOLDER).glob("*.json"))
+    return {file.stem: read_kept_json(file, asked=dict, result=dict) for file in files}
