@@ -9,7 +9,7 @@ from tformer import reference as reference
 from tformer import tasks as tasks
 from tformer import training as training
 from tformer.generate.beam import beam_search as beam_search
-from tformer.generate.greedy import greedy as greedy
+from tformer.generate.sampling import greedy as greedy
 from tformer.generate.sampling import sample as sample
 from tformer.models.bert import BERT as BERT
 from tformer.models.bert import BERTConfig as BERTConfig

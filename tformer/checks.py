@@ -167,4 +167,4 @@ def import_when_used(package: str) -> None:
             return import_module, (package,)
 
     this.__class__ = Package
-    this.__all__ = sorted(home)
+    vars(this)["__all__"] = sorted(home)

@@ -3,8 +3,6 @@
 T new tokens · L tokens of a text · D d_model · V vocabulary
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -25,7 +23,7 @@ class Reader:
 
     def __init__(self, model: CausalLM, given: Given, spare: int) -> None:
         self.model, self.vocab_size = model, given.vocab_size
-        self.cache: Any = given.cache  # of this model: its states take no other
+        self.cache = given.cache  # of this model: its states take no other
         self.largest: list[Tensor] = []  # of the scores that were read
         for block in self.cache.blocks:
             if isinstance(block.sequence, KeyValueCache):

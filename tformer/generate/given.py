@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from tformer.checks import check_positive
 from tformer.generate.decode import (
-    Cache,
     Choose,
     Score,
     continuing,
@@ -22,6 +21,7 @@ from tformer.generate.decode import (
 from tformer.generate.evaluating import evaluating
 from tformer.models.causal_lm import CausalLM
 from tformer.models.transformer import Transformer
+from tformer.nn.cache import ModelCache
 from tformer.nn.positions import LearnedPositionalEmbedding
 
 
@@ -45,7 +45,7 @@ class Prefix:
         ids = torch.as_tensor(ids, device=model.embedding.weight.device)
         if ids.ndim != 1 or not len(ids):
             raise ValueError(f"ids must be (P,), and not empty, not {tuple(ids.shape)}")
-        self._cache: Cache = model.new_cache(len(ids))
+        self._cache: ModelCache = model.new_cache(len(ids))
         with evaluating(model), torch.no_grad():
             continuing(model, self._cache)(ids[None])
 
@@ -59,7 +59,7 @@ class Prefix:
         """The memory that is kept, in bytes."""
         return self._cache.nbytes
 
-    def new_cache(self, rows: int, max_len: int) -> Cache:
+    def new_cache(self, rows: int, max_len: int) -> ModelCache:
         """Copy the cache for each of so many texts, with room for so many tokens."""
         cache = self._cache.copy(max_len)
         device = self.model.embedding.weight.device
@@ -93,7 +93,7 @@ class Given(NamedTuple):
     """What every way of decoding begins with, checked."""
 
     score: Score
-    cache: Cache  # where `score` keeps what it has read
+    cache: ModelCache  # where `score` keeps what it has read
     prompts: Tensor  # int64 (B, P); of a Transformer the start tokens
     lengths: list[int]  # of the prompts
     max_len: int
@@ -134,7 +134,7 @@ def check_given(
     check_positive(max_len=max_len)
     # torch.compile puts another module around a model; its parts are asked here.
     model = getattr(model, "_orig_mod", model)
-    cache: Cache
+    cache: ModelCache
     if isinstance(model, Transformer):
         V = model.tgt_embedding.vocab_size
         _check_id("bos_id", bos_id, V)

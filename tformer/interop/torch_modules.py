@@ -116,7 +116,7 @@ def _joined(part: MultiHeadAttention, xs: Iterable[Tensor]) -> tuple[Tensor, Ten
     q, k, v = xs
     copies = part.num_heads // part.num_kv_heads
     each = [
-        x.unflatten(0, (part.num_kv_heads, -1))
+        x.view(part.num_kv_heads, -1, *x.shape[1:])
         .repeat_interleave(copies, 0)
         .flatten(0, 1)
         for x in (k, v)
@@ -185,7 +185,7 @@ def _call(module: nn.Module, x: Tensor) -> Tensor:
     return module(x)
 
 
-def _ours(old: nn.Module) -> nn.Module:
+def _ours(old: Any) -> Any:
     """Make our module of the sizes of torch's; what is not of its kind is an error."""
     if isinstance(old, nn.MultiheadAttention):
         for name, width in (("kdim", old.kdim), ("vdim", old.vdim)):
@@ -202,8 +202,9 @@ def _ours(old: nn.Module) -> nn.Module:
         return _block(old)
     for kind, stack in STACKS.items():
         if isinstance(old, kind):
-            norm = None if old.norm is None else _norm(old.norm, LayerNorm)
-            return stack([_block(layer) for layer in old.layers], norm)
+            theirs: Any = old
+            norm = None if theirs.norm is None else _norm(theirs.norm, LayerNorm)
+            return stack([_block(layer) for layer in theirs.layers], norm)
     if isinstance(old, nn.Transformer):
         return EncoderDecoder(_ours(old.encoder), _ours(old.decoder))
     raise TypeError(f"module must be one of torch's kinds, not {type(old).__name__}")
@@ -247,7 +248,7 @@ def _activation(activation: Any) -> str:
     raise ValueError(f"activation ({name}) must be relu or gelu")
 
 
-def _theirs_of(old: nn.Module) -> nn.Module:
+def _theirs_of(old: Any) -> Any:
     """Make torch's module of the sizes of ours; what it cannot have is an error."""
     if isinstance(old, MultiHeadAttention):
         if old.head_dim * old.num_heads != old.d_model or list(old.children())[4:]:
@@ -260,10 +261,11 @@ def _theirs_of(old: nn.Module) -> nn.Module:
         return _layer(old)
     for kind, stack in STACKS.items():
         if type(old) is stack:
-            new = kind(_layer(old.blocks[0]), 1)
-            new.layers = nn.ModuleList(_layer(block) for block in old.blocks)
-            new.num_layers = len(old.blocks)
-            new.norm = None if old.norm is None else _norm(old.norm, nn.LayerNorm)
+            ours: Any = old
+            new = kind(_layer(ours.blocks[0]), 1)
+            new.layers = nn.ModuleList(_layer(block) for block in ours.blocks)
+            new.num_layers = len(ours.blocks)
+            new.norm = None if ours.norm is None else _norm(ours.norm, nn.LayerNorm)
             return new
     if isinstance(old, EncoderDecoder):
         encoder, decoder = _theirs_of(old.encoder), _theirs_of(old.decoder)
@@ -279,7 +281,9 @@ def _theirs_of(old: nn.Module) -> nn.Module:
 
 
 def _layer(old: Block) -> nn.Module:
-    attention, network, norm = old.attention, old.feed_forward, old.attention_norm
+    attention: Any = old.attention
+    network: Any = old.feed_forward
+    norm: Any = old.attention_norm
     fits = isinstance(network, FeedForward) and old.placement in ("pre", "post")
     if not (fits and isinstance(attention, MultiHeadAttention)):
         raise ValueError("module has a part or a placement that torch's has not")

@@ -8,6 +8,7 @@ from tformer.models.config import TransformerConfig as TransformerConfig
 from tformer.models.encoder_decoder import EncoderDecoder as EncoderDecoder
 from tformer.models.folder import Entry as Entry
 from tformer.models.folder import read_model as read_model
+from tformer.models.folder import saved_of as saved_of
 from tformer.models.folder import weight_files as weight_files
 from tformer.models.folder import read_headers as read_headers
 from tformer.models.folder import on_meta as on_meta

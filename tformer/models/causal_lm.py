@@ -5,6 +5,7 @@ B batch · T length · D d_model · V vocabulary · N blocks
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -111,12 +112,15 @@ class CausalLM(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token of the vocabulary: (B, T, D) to (B, T, V)."""
-        tied = self.output is None
-        logits = F.linear(x, self.embedding.weight) if tied else self.output(x)
+        if self.output is None:
+            logits = F.linear(x, self.embedding.weight)
+        else:
+            logits = self.output(x)
         logits = logits if self.logit_scale == 1 else self.logit_scale * logits
         cap = self.logit_cap
         return logits if cap is None else cap * torch.tanh(logits / cap)
 
     def new_cache(self, max_len: int) -> ModelCache:
         """Make an empty cache for sequences of so many tokens."""
-        return ModelCache(block.new_cache(max_len) for block in self.blocks)
+        blocks: Iterable[Any] = self.blocks
+        return ModelCache(block.new_cache(max_len) for block in blocks)

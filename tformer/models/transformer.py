@@ -176,5 +176,6 @@ class Transformer(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token of the target's vocabulary: (B, T, D) to (B, T, V)."""
-        tied = self.output is None
-        return F.linear(x, self.tgt_embedding.weight) if tied else self.output(x)
+        if self.output is None:
+            return F.linear(x, self.tgt_embedding.weight)
+        return self.output(x)

@@ -5,6 +5,7 @@ from tformer.nn.attention import (
 from tformer.nn.block import Block as Block
 from tformer.nn.block import transformer_block as transformer_block
 from tformer.nn.cache import Cache as Cache
+from tformer.nn.cache import HasCache as HasCache
 from tformer.nn.cache import KeyValueCache as KeyValueCache
 from tformer.nn.cache import KeyValueCache as KVCache
 from tformer.nn.cache import BlockCache as BlockCache
@@ -38,6 +39,7 @@ from tformer.nn.linear_attention import (
     linear_attention_recurrent as linear_attention_recurrent,
 )
 from tformer.nn.linear_attention import linear_attention as linear_attention
+from tformer.nn.linear_attention import chunks as chunks
 from tformer.nn.linear_attention import attend_in_chunk as attend_in_chunk
 from tformer.nn.linear_attention import decay_matrix as decay_matrix
 from tformer.nn.linear_attention import feature_map as feature_map
@@ -54,6 +56,7 @@ from tformer.nn.lora import load_lora as load_lora
 from tformer.nn.masks import causal_mask as causal_mask
 from tformer.nn.masks import length_mask as length_mask
 from tformer.nn.masks import combine_masks as combine_masks
+from tformer.nn.memory_layout import turn_weights as turn_weights
 from tformer.nn.norm import layer_norm as layer_norm
 from tformer.nn.norm import LayerNorm as LayerNorm
 from tformer.nn.norm import rms_norm as rms_norm

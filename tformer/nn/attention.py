@@ -5,6 +5,7 @@ Dv width of a value
 """
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -120,7 +121,7 @@ def scaled_dot_product_attention(
                 x if x is None else x.expand(*x.shape[:-2], T, S)[..., rows, keys]
                 for x in masks.values()
             )
-            attend = partial(
+            attend: Callable[..., Tensor] = partial(
                 scaled_dot_product_attention, attn_mask=mask, bias=added, **options
             )
             if torch.is_grad_enabled() and torch.func.debug_unwrap(query) is query:

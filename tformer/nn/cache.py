@@ -4,7 +4,7 @@ B batch · G key/value heads · T new tokens · L tokens so far · Dh head_dim �
 """
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -36,6 +36,14 @@ class Cache(Protocol):
 
     def copy(self, max_len: int) -> "Cache":
         """Make a cache of its own with the same tokens, and room for `max_len`."""
+
+
+@runtime_checkable
+class HasCache(Protocol):
+    """An attention with a cache of its own kind, such as `LinearAttention`."""
+
+    def new_cache(self, max_len: int) -> Cache:
+        """Make an empty cache for sequences of so many tokens."""
 
 
 class KeyValueCache:
@@ -102,7 +110,7 @@ class KeyValueCache:
             begin, end = begin - kept.start, end - kept.start
             keys = torch.cat((self.keys[:, :, kept], key), dim=2)
             values = torch.cat((self.values[:, :, kept], value), dim=2)
-            self.end = min(end, W - 1 + self.spare)
+            self.end = min(end, (W or 0) - 1 + self.spare)
             self.keys[:, :, : self.end] = keys[:, :, end - self.end :]
             self.values[:, :, : self.end] = values[:, :, end - self.end :]
         else:
@@ -203,7 +211,7 @@ class ModelCache:
 
 def cache_of(attention: nn.Module, max_len: int) -> Cache:
     """Make the empty cache of an attention: of its own kind, if it has `new_cache`."""
-    if hasattr(attention, "new_cache"):
+    if isinstance(attention, HasCache):
         return attention.new_cache(max_len)
     return KeyValueCache(max_len, window=getattr(attention, "window", None))
 

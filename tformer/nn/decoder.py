@@ -50,7 +50,8 @@ class Decoder(nn.Module):
 
     def new_cache(self, max_len: int) -> ModelCache:
         """Make an empty cache for targets of so many tokens."""
-        return ModelCache(block.new_cache(max_len) for block in self.blocks)
+        blocks: Iterable[Any] = self.blocks
+        return ModelCache(block.new_cache(max_len) for block in blocks)
 
 
 def transformer_decoder(

@@ -165,8 +165,8 @@ class MultiHeadAttention(nn.Module):
         k, v = keys_values  # (B, G, S, Dh)
         T, S = q.shape[2], k.shape[2]
         bias = None if self.relative is None else self.relative(T, S)
-        scoring = {"is_causal": is_causal, "bias": bias, "sinks": self.sinks}
-        scoring.update(self.scoring)
+        scoring: dict[str, Any] = {"bias": bias, "sinks": self.sinks, **self.scoring}
+        scoring["is_causal"] = is_causal
         dropout_p = self.dropout if self.training else 0.0
         if self.recorders:
             own = attn_mask if segments is None else segment_mask(segments, q.device)

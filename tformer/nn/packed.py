@@ -55,7 +55,7 @@ def attend_to_segments(
             f"segments ({sum(lengths)} tokens in all) must cover query and key, of "
             f"{query.shape[2]} and {key.shape[2]}"
         )
-    parts = (x.split(lengths, dim=2) for x in (query, key, value))
+    parts = (torch.split(x, lengths, dim=2) for x in (query, key, value))
     attended = [
         scaled_dot_product_attention(*each, **options)
         for each in zip(*parts, strict=True)

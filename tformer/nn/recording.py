@@ -6,6 +6,7 @@ B batch · H heads · T queries · S keys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -63,7 +64,7 @@ def record_weights(model: nn.Module) -> Iterator[RecordedWeights]:
     Yields:
         `RecordedWeights`, filled by each forward: by module, or by its name.
     """
-    attentions: dict[str, nn.Module] = {
+    attentions: dict[str, Any] = {
         # torch.compile puts what it compiles below a name of its own
         name.replace("_orig_mod.", ""): module
         for name, module in model.named_modules(remove_duplicate=False)

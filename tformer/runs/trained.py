@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tformer.data.vocabulary import Vocabulary
+from tformer.models.transformer import Transformer
 from tformer.pretrained import load_pretrained, pretrained_names
 from tformer.runs.checkpoints import load_state, saved_states
 from tformer.runs.folder import RunError, RunFolder
@@ -71,7 +72,8 @@ def load_trained(name: str | Path) -> Trained:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(str(error)) from error
     for part in settings.without if settings else ():
-        ablate(model, part)
+        if isinstance(model, Transformer):
+            ablate(model, part)
     return Trained(str(name), model, vocabulary, manifest, settings, folder)
 
 

@@ -18,8 +18,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 from tformer.data.batch import Batch
 from tformer.nn.block import Block
-from tformer.nn.decoder import DecoderLayer
-from tformer.nn.encoder import EncoderLayer
 from tformer.nn.router import Router, expert_counts
 from tformer.training.processes import (
     num_processes,
@@ -27,7 +25,7 @@ from tformer.training.processes import (
     sum_over_processes,
 )
 
-LAYERS = (EncoderLayer, DecoderLayer, Block)  # FSDP gathers one after the other
+LAYERS = (Block,)  # FSDP gathers one after the other
 
 
 def setup(device: str = "auto", *, timeout: timedelta | None = None) -> torch.device:

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -59,7 +59,8 @@ def batch_loss(model: nn.Module, batch: Batch, *, smoothing: float = 0.0) -> Ten
 
 def pad_id_of(model: nn.Module) -> int | None:
     """Tell which token a model takes for padding, if any."""
-    pad_id: int | None = getattr(model, "module", model).pad_id  # DDP wraps the model
+    whole: Any = getattr(model, "module", model)  # DDP wraps the model
+    pad_id: int | None = whole.pad_id
     return pad_id
 
 
