@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from attention_inputs import DV, B, G, H, S, T, draw
-from tformer import scaled_dot_product_attention, tiled_attention
-from tformer.nn.tiles import Tiling, is_hidden, tiled_backward, tiled_forward, tiles
+from tformer import scaled_dot_product_attention
+from tformer.nn import (
+    Tiling,
+    is_hidden,
+    tiled_attention,
+    tiled_backward,
+    tiled_forward,
+    tiles,
+)
 
 BIAS_AND_MASK = [(1, 1, 1, 1), (1, 1, T, S), (1, H, 1, S), (B, 1, 1, S), (B, H, T, S)]
 

@@ -16,6 +16,7 @@ import torch.distributed.checkpoint  # slow: once, in the server, for all proces
 import torch.distributed.checkpoint.state_dict
 import torch.distributed.fsdp
 from safetensors.torch import load_file, save_file
+from tformer.models.expert_parts import ExpertParts
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -30,7 +31,6 @@ from tformer import (
     TransformerConfig,
 )
 from tformer.data.batch import PairBatch, TextBatch
-from tformer.models.expert_parts import ExpertParts
 from tformer.training.distributed import distribute, running, settle, unwrap
 from tformer.training.finite import not_finite
 from tformer.training.loop import train_step

@@ -3,6 +3,12 @@
 from functools import partial
 
 import torch
+from tformer.fast.dropout import Dropout
+from tformer.fast.linear import Linear
+from tformer.models.attention_parts import LatentParts, RotaryParts
+from tformer.models.causal_config import Parts
+from tformer.models.expert_parts import ExpertParts
+from tformer.nn.residual import Residual
 from torch import nn
 
 from tformer import (
@@ -41,14 +47,8 @@ from tformer import (
     length_mask,
     rotary_frequencies,
 )
-from tformer.fast.dropout import Dropout
-from tformer.fast.linear import Linear
-from tformer.models.attention_parts import LatentParts, RotaryParts
-from tformer.models.causal_config import Parts
-from tformer.models.expert_parts import ExpertParts
 from tformer.models.multi_token import MultiTokenHead
 from tformer.nn.quantized import QuantizedLinear
-from tformer.nn.residual import Residual
 from tformer.nn.router import Router
 
 D, H, F, V = 16, 4, 24, 11

@@ -141,6 +141,7 @@ def scaled_dot_product_attention(
         seen = causal_mask(T, S, window=window, device=query.device)
         attn_mask = seen if attn_mask is None else attn_mask & seen
     if bias is not None:
+        bias = bias.to(torch.promote_types(query.dtype, torch.float32))
         attn_mask = bias if attn_mask is None else bias.where(attn_mask, -math.inf)
     alive = None
     if query.device.type != "cpu":  # other kernels lack what the CPU's has

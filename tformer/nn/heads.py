@@ -174,8 +174,9 @@ class MultiHeadAttention(nn.Module):
             for keep in self.recorders:
                 keep(weights)
         if segments is not None:
+            attend = scaled_dot_product_attention
             heads = attend_to_segments(
-                q, k, v, segments, dropout_p=dropout_p, **scoring
+                q, k, v, segments, attend, dropout_p=dropout_p, **scoring
             )
         else:
             heads = scaled_dot_product_attention(

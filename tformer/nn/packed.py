@@ -3,7 +3,7 @@
 B batch · S length with padding · N real tokens of all sequences · D d_model · H heads
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -36,7 +36,12 @@ def segment_mask(segments: Sequence[int], device: torch.device) -> Tensor:
 
 
 def attend_to_segments(
-    query: Tensor, key: Tensor, value: Tensor, segments: Sequence[int], **options: Any
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    segments: Sequence[int],
+    attend: Callable[..., Tensor] = scaled_dot_product_attention,
+    **options: Any,
 ) -> Tensor:
     """Let each sequence attend to itself, where they lie side by side: (B, H, N, Dv).
 
@@ -47,6 +52,7 @@ def attend_to_segments(
         key: (B, G, N, Dh).
         value: (B, G, N, Dv).
         segments: the length of each sequence; N in all.
+        attend: what computes each.
         **options: of `scaled_dot_product_attention`.
     """
     lengths = [length for length in segments if length > 0]
@@ -56,8 +62,5 @@ def attend_to_segments(
             f"{query.shape[2]} and {key.shape[2]}"
         )
     parts = (torch.split(x, lengths, dim=2) for x in (query, key, value))
-    attended = [
-        scaled_dot_product_attention(*each, **options)
-        for each in zip(*parts, strict=True)
-    ]
+    attended = [attend(*each, **options) for each in zip(*parts, strict=True)]
     return torch.cat(attended, dim=2)
