@@ -9,14 +9,8 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
 
-from tformer import (
-    MultiHeadAttention,
-    causal_mask,
-    combine_masks,
-    length_mask,
-    record_weights,
-)
-from tformer.nn.heads import merge_heads, split_heads
+from tformer import MultiHeadAttention, causal_mask, length_mask, record_weights
+from tformer.nn import combine_masks, merge_heads, split_heads
 
 B, T, S, H, DH = 2, 5, 7, 3, 11
 D = H * DH

@@ -1,4 +1,4 @@
-"""Self-attention with parts: each part by its definition, and cached in every split."""
+"""Multi-head attention with parts: by its definition, cached in every split."""
 
 import math
 from functools import partial
@@ -9,12 +9,15 @@ from torch import nn
 from torch.testing import assert_close
 
 from pieces import in_pieces, splits
-from tformer import LayerNorm, MultiHeadAttention, record_weights
-from tformer.nn.heads import merge_heads, split_heads
-from tformer.nn.masks import sliding_window_mask
-from tformer.nn.rms_norm import RMSNorm
-from tformer.nn.rotary import RotaryEmbedding, rotary_frequencies
-from tformer.nn.self_attention import SelfAttention, with_sinks
+from tformer import (
+    LayerNorm,
+    MultiHeadAttention,
+    RMSNorm,
+    RotaryEmbedding,
+    causal_mask,
+    record_weights,
+)
+from tformer.nn import cache_of, merge_heads, rotary_frequencies, split_heads
 
 B, T, D, H, Dh = 2, 6, 20, 6, 4
 
@@ -63,8 +66,12 @@ every_part = pytest.mark.parametrize("parts", ALL.values(), ids=ALL)
 
 def built(parts, randomised=None, **options):
     made = {name: make() for name, make in parts.items()}
-    options = {"num_kv_heads": 2, "head_dim": Dh, **options}
-    module = SelfAttention(D, H, **options, **made).eval()
+    options = {"num_kv_heads": 2, "head_dim": Dh, "bias": False, **options, **made}
+    if norm := options.pop("qk_norm", None):
+        options |= {"q_norm": norm(Dh), "k_norm": norm(Dh)}
+    if options.pop("sinks", False):
+        options["sinks"] = nn.Parameter(torch.zeros(H))
+    module = MultiHeadAttention(D, H, **options).eval()
     return module if randomised is None else randomised(module)
 
 
@@ -88,10 +95,10 @@ def slowly(module, x, start=0):
         for i in range(T):
             first = 0 if module.window is None else max(0, i - module.window + 1)
             seen = slice(first, i + 1)
-            scale = module.scale or 1 / math.sqrt(Dh)
+            scale = module.scoring.get("scale") or 1 / math.sqrt(Dh)
             scores = (k[:, of, seen] @ q[:, h, i, :, None])[..., 0] * scale  # (B, seen)
-            if module.softcap:
-                scores = module.softcap * (scores / module.softcap).tanh()
+            if cap := module.scoring.get("softcap"):
+                scores = cap * (scores / cap).tanh()
             scores = scores + bias[0, h, i, seen]
             if module.sinks is not None:
                 sink = module.sinks[h].expand(B, 1)
@@ -108,7 +115,7 @@ def slowly(module, x, start=0):
 def test_the_definition(parts, kv_heads, randomised):
     module = built(parts, randomised, num_kv_heads=kv_heads)
     x = torch.randn(B, T, D)
-    assert_close(module(x), slowly(module, x), atol=1e-13, rtol=0)
+    assert_close(module(x, is_causal=True), slowly(module, x), atol=1e-13, rtol=0)
 
 
 @every_part
@@ -117,26 +124,17 @@ def test_the_definition(parts, kv_heads, randomised):
 def test_every_split(parts, randomised):
     module = built(parts, randomised)
     x = torch.randn(B, T, D)
-    whole = module(x)
+    whole = module(x, is_causal=True)
     for pieces in splits(T):
-        cache = module.new_cache(T)
+        cache = cache_of(module, T)
         parts_of = in_pieces(
-            lambda begin, end, cache=cache: module(x[:, begin:end], cache=cache), pieces
+            lambda begin, end, cache=cache: module(
+                x[:, begin:end], is_causal=True, cache=cache
+            ),
+            pieces,
         )
         assert_close(parts_of, whole, atol=1e-13, rtol=0)
         assert cache.length == T
-
-
-@pytest.mark.parametrize("name", [name for name in ALL if name != "plain"])
-def test_each_part_changes_the_output(name, randomised):
-    x = torch.randn(B, T, D)
-    torch.manual_seed(1)
-    plain = built({})
-    torch.manual_seed(1)
-    module = built(ALL[name])
-    for proj in ("q_proj", "k_proj", "v_proj", "out_proj"):
-        getattr(module, proj).weight.data = getattr(plain, proj).weight.data
-    assert not torch.allclose(module(x), plain(x), atol=1e-3)
 
 
 @every_part
@@ -144,15 +142,19 @@ def test_the_future_leaves_the_past_alone(parts, randomised):
     module, x = built(parts, randomised), torch.randn(B, T, D)
     later = x.clone()
     later[:, 3] += 1
-    assert torch.equal(module(x)[:, :3], module(later)[:, :3])
-    assert not torch.allclose(module(x)[:, 3], module(later)[:, 3])
+    assert torch.equal(
+        module(x, is_causal=True)[:, :3], module(later, is_causal=True)[:, :3]
+    )
+    assert not torch.allclose(
+        module(x, is_causal=True)[:, 3], module(later, is_causal=True)[:, 3]
+    )
 
 
 @every_part
 @pytest.mark.usefixtures("float64")
 def test_every_parameter_is_learned(parts, randomised):
     module = built(parts, randomised)
-    module(torch.randn(B, T, D)).pow(3).sum().backward()
+    module(torch.randn(B, T, D), is_causal=True).pow(3).sum().backward()
     for name, parameter in module.named_parameters():
         assert parameter.grad is not None, name
         if name != "k_proj.bias" or parts.keys() - {"bias"}:  # softmax forgets that one
@@ -165,24 +167,14 @@ def test_compiled_whole(parts, randomised):
     module, x = built(parts, randomised), torch.randn(B, T, D)
     torch.compiler.reset()
     fast = torch.compile(module, fullgraph=True, backend="eager")
-    assert_close(fast(x), module(x))
-
-
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.usefixtures("float64")
-def test_without_parts_it_is_causal_multi_head_attention(bias, randomised):
-    theirs = randomised(MultiHeadAttention(D, 5, num_kv_heads=1, bias=bias))
-    ours = SelfAttention(D, 5, num_kv_heads=1, bias=bias)
-    ours.load_state_dict(theirs.state_dict())
-    x = torch.randn(B, T, D)
-    assert torch.equal(ours(x), theirs(x, is_causal=True))
+    assert_close(fast(x, is_causal=True), module(x, is_causal=True))
 
 
 @pytest.mark.usefixtures("float64")
 def test_a_query_head_reads_the_key_head_of_its_group():
     """Head h reads h // (H / G): equal to full heads, each repeated side by side."""
-    grouped = SelfAttention(D, H, num_kv_heads=2, head_dim=Dh)
-    full = SelfAttention(D, H, head_dim=Dh)
+    grouped = MultiHeadAttention(D, H, num_kv_heads=2, head_dim=Dh, bias=False)
+    full = MultiHeadAttention(D, H, head_dim=Dh, bias=False)
     state = grouped.state_dict()
     for name in ("k_proj.weight", "v_proj.weight"):
         by_head = state[name].view(2, Dh, D)
@@ -202,7 +194,7 @@ def test_the_norm_of_queries_comes_before_the_turning(randomised):
         module.q_norm.weight[1] = -1.0
     x, turned = torch.randn(B, T, D), []
     module.rotary.register_forward_hook(lambda _, args, __: turned.append(args[0]))
-    module(x)
+    module(x, is_causal=True)
     q, k = split_heads(module.q_proj(x), H), split_heads(module.k_proj(x), 2)
     assert torch.equal(turned[0], module.q_norm(q))
     assert torch.equal(turned[1], module.k_norm(k))
@@ -214,17 +206,16 @@ def test_the_norm_of_queries_comes_before_the_turning(randomised):
 def test_recorded_weights(parts, randomised):
     module, x = built(parts, randomised), torch.randn(B, T, D)
     with record_weights(module) as weights:
-        recorded = module(x)
-    assert_close(recorded, module(x))
+        recorded = module(x, is_causal=True)
+    assert_close(recorded, module(x, is_causal=True))
     kept = weights[module]
-    assert kept.shape == (B, H, T, T + (module.sinks is not None))
-    assert_close(kept.sum(-1), torch.ones(B, H, T))
-    own = kept[..., -T:]
-    assert (own.triu(1) == 0).all()
-    if module.window is not None:
-        assert torch.equal(own[0, 0] > 0, sliding_window_mask(T, module.window))
-    if module.sinks is not None:
-        assert (kept[..., 0] > 0).all()
+    assert kept.shape == (B, H, T, T)
+    seen = causal_mask(T, window=module.window)
+    assert torch.equal(kept > 0, seen.expand_as(kept))
+    if module.sinks is None:
+        assert_close(kept.sum(-1), torch.ones(B, H, T))
+    else:  # a sink takes a part, and has no column
+        assert (kept.sum(-1) < 1).all()
 
 
 def test_a_sink_at_minus_infinity_is_none():
@@ -237,81 +228,24 @@ def test_a_sink_at_minus_infinity_is_none():
     without.load_state_dict(
         {n: p for n, p in module.state_dict().items() if n != "sinks"}
     )
-    assert_close(module(x), without(x))
+    assert_close(module(x, is_causal=True), without(x, is_causal=True))
     with torch.no_grad():
         module.sinks.fill_(1e4)
-    assert module(x).abs().max() < 1e-6
-
-
-def test_the_shapes_of_a_sink():
-    key = value = torch.randn(B, 2, 5, Dh)
-    sinks = torch.arange(6.0)
-    window = torch.ones(3, 5).bool().tril()
-    for bias, rows in ((None, 1), (torch.randn(3, 5), 3), (torch.randn(1, 6, 3, 5), 3)):
-        k, v, mask, added = with_sinks(sinks, key, value, window, bias)
-        assert k.shape == v.shape == (B, 2, 6, Dh)
-        assert (k[:, :, 0] == 0).all()
-        assert torch.equal(k[:, :, 1:], key)
-        assert mask[:, 0].all()
-        assert torch.equal(mask[:, 1:], window)
-        assert added.shape == (1, 6, rows, 6)
-        assert torch.equal(added[0, :, 0, 0], sinks)
-        if bias is not None:
-            assert torch.equal(added[..., 1:], bias.expand(1, 6, 3, 5))
+    assert module(x, is_causal=True).abs().max() < 1e-6
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision(dtype):
     module = built(ALL["everything"])
     x = torch.randn(B, T, D)
-    wanted = module(x)
-    half = module.to(dtype)(x.to(dtype))
+    wanted = module(x, is_causal=True)
+    half = module.to(dtype)(x.to(dtype), is_causal=True)
     assert half.dtype == dtype
     assert_close(half.float(), wanted, atol=0.03, rtol=0.03)
 
 
-def test_a_long_window_hides_nothing_and_costs_no_mask():
-    x, masks = torch.randn(B, T, D), []
-    module = built({"window": lambda: T})
-    attend = module.attend
-
-    def watched(*args, **options):
-        masks.append(args[3])
-        return attend(*args, **options)
-
-    module.attend = watched
-    module(x)
-    assert masks == [None]
-
-
 def test_dropout_is_of_the_training():
     module, x = built({}, dropout=0.5), torch.randn(B, T, D)
-    assert torch.equal(module(x), module(x))
+    assert torch.equal(module(x, is_causal=True), module(x, is_causal=True))
     module.train()
-    assert not torch.equal(module(x), module(x))
-
-
-def test_errors(raises):
-    for build, message in (
-        (
-            lambda: SelfAttention(20, 6),
-            "d_model (20) must be divisible by num_heads (6)",
-        ),
-        (
-            lambda: SelfAttention(20, 4, num_kv_heads=3),
-            "num_heads (4) must be divisible by num_kv_heads (3)",
-        ),
-        (lambda: SelfAttention(20, 4, head_dim=0), "head_dim (0) must be at least 1"),
-        (lambda: SelfAttention(20, 4, window=0), "window (0) must be at least 1"),
-        (
-            lambda: SelfAttention(20, 4, softcap=0.0),
-            "softcap (0.0) must be above 0 and finite",
-        ),
-        (lambda: SelfAttention(20, 4, dropout=1), "dropout (1) must be in [0, 1)"),
-        (
-            lambda: SelfAttention(20, 4)(torch.zeros(1, 2, 19)),
-            "x must be (batch, length, d_model = 20), not (1, 2, 19)",
-        ),
-    ):
-        with raises(ValueError, message):
-            build()
+    assert not torch.equal(module(x, is_causal=True), module(x, is_causal=True))
