@@ -1,23 +1,24 @@
 """Look at one page: who shows a piece of code, the page alone, and pictures of it."""
 
-import functools
 import os
 import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from engine.copies.standalone import standalone_files
 from engine.definitions import NoDefinition, find_spans, names_at
 from engine.pages.blocks import PageError
 from engine.pages.reading import Page
 from engine.project import Project
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Route
 
 ONE_PAGE = "ENGINE_PAGE"  # in the environment: the only page that MkDocs builds
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -90,8 +91,14 @@ def look(project: Project, page: Path) -> list[str]:
     folder = project.root / ".cache" / "look"
     if _mkdocs(project, page, "build", "--quiet", "--site-dir", str(folder / "site")):
         return [f"{project.relative(page)}: MkDocs could not build it"]
-    place = project.page_url(page).removeprefix(project.site_url)
-    with _served(folder / "site") as address, sync_playwright() as playwright:
+    address = f"http://site/{project.page_url(page).removeprefix(project.site_url)}"
+
+    def answer(route: "Route") -> None:
+        path = folder / "site" / urlsplit(route.request.url).path.lstrip("/")
+        path = path / "index.html" if path.is_dir() else path
+        route.fulfill(path=path) if path.is_file() else route.abort()
+
+    with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
             executable_path=browser, args=["--no-sandbox", "--disable-gpu"]
         )
@@ -101,7 +108,8 @@ def look(project: Project, page: Path) -> list[str]:
                 color_scheme="dark" if scheme == "dark" else "light",
                 bypass_csp=True,  # for the style below
             )
-            tab.goto(address + place, wait_until="networkidle")
+            tab.route("http://site/**", answer)
+            tab.goto(address, wait_until="networkidle")
             # What is out of sight is not drawn before a reader comes near it.
             tab.add_style_tag(content=_ALL)
             tab.evaluate(_LOAD)
@@ -137,18 +145,3 @@ def _mkdocs(project: Project, page: Path, *arguments: str) -> int:
     environment = {**os.environ, **own}
     done = subprocess.run(command, cwd=project.root, env=environment, check=False)
     return done.returncode
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextmanager
-def _served(folder: Path) -> Iterator[str]:
-    """Serve a folder while a picture is taken."""
-    handler = functools.partial(_Quiet, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
-        server.shutdown()

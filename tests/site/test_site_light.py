@@ -181,7 +181,7 @@ def test_styles_become_classes() -> None:
     html = '<td style="width: 1em;"><b class="x" style="width: 1em">style="no"</b><br/>'
     page = without_styles(html, rules)
     ((name, declarations),) = rules.items()
-    assert declarations == "width: 1em"
+    assert declarations == "width: 1em!important"
     assert page == f'<td class="{name}"><b class="{name} x">style="no"</b><br/>'
 
 

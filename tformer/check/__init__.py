@@ -5,24 +5,30 @@ it differs, in what, and which known mistake gives these numbers. Oracles share 
 with `nn` or `reference`.
 """
 
-from tformer.check.attention import ATTENTION, GROUPED_ATTENTION
+from tformer.check import (
+    attention,
+    caches,
+    decoding,
+    filters,
+    heads,
+    loss,
+    masks,
+    norms,
+    positions,
+)
 from tformer.check.judging import Difference, Verdict, judge, judge_numbers
-from tformer.check.masks import CAUSAL_MASK, COMBINE_MASKS, LENGTH_MASK
-from tformer.check.norms import LAYER_NORM, RMS_NORM
 from tformer.check.outcomes import Outcome
 from tformer.check.spec import Case, Mistake, Spec
 
+_CONCEPTS = (
+    *(attention, masks, heads, norms, positions),
+    *(caches, decoding, filters, loss),
+)
 SPECS = {
     spec.name: spec
-    for spec in (
-        ATTENTION,
-        GROUPED_ATTENTION,
-        CAUSAL_MASK,
-        COMBINE_MASKS,
-        LENGTH_MASK,
-        LAYER_NORM,
-        RMS_NORM,
-    )
+    for concept in _CONCEPTS
+    for spec in vars(concept).values()
+    if isinstance(spec, Spec)
 }
 
 __all__ = [

@@ -1,32 +1,23 @@
 """Specs of masks: booleans, True = may attend."""
 
-from collections.abc import Callable
-from functools import reduce
-
 import numpy as np
 
 from tformer.check.spec import Case, Spec, mistakes
 
 Array = np.ndarray
-Seen = Callable[[int, int, int, int | None], bool]
 
 
-def _mask(seen: Seen) -> Callable[..., Array]:
-    """Make (T, S) of what query t sees of key s: of t, s, S - T and the window."""
-
-    def make(T: int, S: int, *, window: int | None = None) -> Array:
-        rows = [[seen(t, s, S - T, window) for s in range(S)] for t in range(T)]
-        return np.array(rows, bool).reshape(T, S)
-
-    return make
-
-
-def _in_window(t: int, s: int, apart: int, window: int | None) -> bool:
-    return s <= t + apart and (window is None or s > t + apart - window)
+def causal_mask(T: int, S: int, *, window: int | None = None) -> Array:
+    """Ask of each query and key whether one sees the other."""
+    seen = np.zeros((T, S), bool)
+    for t, s in np.ndindex(T, S):
+        behind = t + S - T - s  # the last query stands at the last key
+        seen[t, s] = behind >= 0 and behind < (window or S)
+    return seen
 
 
 def length_mask(lengths: Array, max_len: int) -> Array:
-    """Say of each key whether it is a real token, one by one."""
+    """Ask of each key whether it is a real token."""
     rows = [[j < length for j in range(max_len)] for length in lengths.tolist()]
     return np.array(rows, bool)[:, None, None]  # (B, 1, 1, S)
 
@@ -37,77 +28,50 @@ def combine_masks(*masks: Array | None) -> Array | None:
     if not given:
         return None
     shape = np.broadcast_shapes(*(mask.shape for mask in given))
-    whole = [np.broadcast_to(mask, shape) for mask in given]
     combined = np.zeros(shape, bool)
-    for at in np.ndindex(combined.shape):
-        combined[at] = all(bool(mask[at]) for mask in whole)
+    for at in np.ndindex(*shape):
+        combined[at] = all(np.broadcast_to(mask, shape)[at] for mask in given)
     return combined
 
 
-def _folded(one: Callable[[Array, Array], Array]) -> Callable[..., Array | None]:
-    def combine(*masks: Array | None) -> Array | None:
-        given = [mask for mask in masks if mask is not None]
-        return reduce(one, given) if given else None
-
-    return combine
-
-
-WRONG_MASKS = (
-    *mistakes(
-        "masks#the-formula",
-        {
-            "first_on_first: You lined up the first query with the first key: "
-            "it must be the last with the last.": _mask(
-                lambda t, s, apart, w: _in_window(t, s, 0, w)
-            ),
-            "diagonal_hidden: You hid a query's own key.": _mask(
-                lambda t, s, apart, w: s < t + apart and _in_window(t, s, apart, w)
-            ),
-            "one_ahead: You let a query see the next key.": _mask(
-                lambda t, s, apart, w: _in_window(t, s - 1, apart, w)
-            ),
-            "inverted: You marked what a query may not see: True = may attend.": _mask(
-                lambda t, s, apart, w: not _in_window(t, s, apart, w)
-            ),
-            "transposed: You let a query see itself and what comes after it.": _mask(
-                lambda t, s, apart, w: s >= t + apart
-            ),
-        },
-    ),
-    *mistakes(
-        "long-context#one-key-too-many",
-        {
-            "window_one_more: You count the keys before the query: its own is one of "
-            "the window.": _mask(
-                lambda t, s, apart, w: _in_window(t, s, apart, w and w + 1)
-            ),
-            "window_ignored: You let a query see its whole past.": _mask(
-                lambda t, s, apart, w: _in_window(t, s, apart, None)
-            ),
-            "window_both_ways: Your window looks ahead too.": _mask(
-                lambda t, s, apart, w: (
-                    _in_window(t, s, apart, w) if w is None else abs(t + apart - s) < w
-                )
-            ),
-        },
-    ),
-)
-SHAPES = ((1, 1), (2, 2), (5, 5), (2, 5), (1, 5), (5, 2))
 CAUSAL_MASK = Spec(
     "causal_mask",
     "causal_mask(T, S)",
-    (
-        *(Case(f"T = {T}, S = {S}", (T, S)) for T, S in SHAPES),
-        *(
-            Case(f"T = {T}, S = {S}, window {w}", (T, S), {"window": w})
-            for T, S, w in ((5, 5, 1), (5, 5, 3), (3, 7, 2), (2, 3, 11), (5, 3, 2))
-        ),
+    tuple(
+        Case(f"T = {T}, S = {S}, window {w}", (T, S), {"window": w} if w else {})
+        for T, S, w in (
+            *((1, 1, 0), (2, 2, 0), (5, 5, 0), (2, 5, 0), (1, 5, 0), (5, 2, 0)),
+            *((5, 5, 1), (5, 5, 3), (3, 7, 2), (2, 3, 11), (5, 3, 2)),
+        )
     ),
-    _mask(_in_window),
-    WRONG_MASKS,
+    causal_mask,
+    mistakes(
+        causal_mask,
+        """
+        # masks#the-formula
+        first_on_first: You lined up the first query with the first key: it must be the
+            last with the last.
+            t + S - T - s → t - s
+        diagonal_hidden: You hid a query's own key.
+            behind >= 0 → behind > 0
+        one_ahead: You let a query see the next key.
+            behind >= 0 → behind >= -1
+        inverted: You marked what a query may not see: True = may attend.
+            = behind >= 0 and behind < (window or S) → = not 0 <= behind < (window or S)
+        transposed: You let a query see itself and what comes after it.
+            behind >= 0 and behind < (window or S) → behind <= 0
+        # long-context#one-key-too-many
+        window_one_more: You count the keys before the query: its own is one of the
+            window.
+            behind < (window or S) → behind <= (window or S)
+        window_ignored: You let a query see its whole past.
+            and behind < (window or S) →
+        window_both_ways: Your window looks ahead too.
+            behind >= 0 and behind → (window or behind >= 0) and abs(behind)
+        """,
+    ),
     properties=("state",),
 )
-
 LENGTH_MASK = Spec(
     "length_mask",
     "length_mask(lengths, max_len)",
@@ -118,21 +82,18 @@ LENGTH_MASK = Spec(
     ),
     length_mask,
     mistakes(
-        "masks#the-formula",
-        {
-            "inverted: You marked the padding: True = a real token.": (
-                lambda lengths, max_len: ~length_mask(lengths, max_len)
-            ),
-            "one_more: You let the first token of the padding be seen.": (
-                lambda lengths, max_len: length_mask(lengths + 1, max_len)
-            ),
-            "from_the_end: You hid the beginning: padding stands at the end.": (
-                lambda lengths, max_len: length_mask(lengths, max_len)[..., ::-1]
-            ),
-            "two_axes: You made (B, S): with heads and queries it is (B, 1, 1, S).": (
-                lambda lengths, max_len: length_mask(lengths, max_len)[:, 0, 0]
-            ),
-        },
+        length_mask,
+        """
+        # masks#the-formula
+        inverted: You marked the padding: True = a real token.
+            j < length → j >= length
+        one_more: You let the first token of the padding be seen.
+            j < length → j <= length
+        from_the_end: You hid the beginning: padding stands at the end.
+            j < length → j >= max_len - length
+        two_axes: You made (B, S): with heads and queries it is (B, 1, 1, S).
+            [:, None, None] →
+        """,
     ),
     properties=("state", "inputs", "layout"),
 )
@@ -151,14 +112,17 @@ COMBINE_MASKS = Spec(
     ),
     combine_masks,
     mistakes(
-        "masks#the-formula",
-        {
-            "or: You allow what one of them allows; all must.": _folded(np.logical_or),
-            "sum: You added them, which makes numbers of booleans.": _folded(
-                lambda a, b: a.astype(int) + b
-            ),
-            "last: You take the last one alone.": _folded(lambda a, b: b),
-        },
+        combine_masks,
+        """
+        # masks#the-formula
+        or: You allow what one of them allows; all must.
+            all(np → any(np
+        sum: You added them, which makes numbers of booleans.
+            np.zeros(shape, bool) → np.zeros(shape, int)
+            all(np → sum(np
+        last: You take the last one alone.
+            [at] for mask in given → [at] for mask in given[-1:]
+        """,
     ),
     properties=("state", "inputs", "layout"),
 )

@@ -1,9 +1,11 @@
 """The form of a spec: what a function must do, and how it is known to go wrong."""
 
 import json
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from inspect import signature
+from dataclasses import dataclass, field, replace
+from inspect import getsource, signature
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
@@ -47,35 +49,71 @@ class Case:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A known way to be wrong.
+    """A known way to be wrong: the right code with a line or two changed.
 
     Args:
         id: its short name.
         sentence: what was done, to whoever did it.
         chapter: where it is explained: "masks#the-formula".
-        function: the wrong code, for NumPy arrays.
         shows: "value", or the property that does not hold though the numbers are right.
-        framework: "torch" where the function takes tensors.
+        right: the right code.
+        framework: whose arrays it takes.
+        edits: what is changed in it, each (before, after).
     """
 
     id: str
     sentence: str
     chapter: str
-    function: Function
-    shows: str = "value"
-    framework: str = "numpy"
+    shows: str
+    right: Function
+    framework: str
+    edits: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def function(self) -> Function:
+        """The wrong code: the edited source, run where the right code stands.
+
+        Raises:
+            ValueError: what is to be changed does not stand there once.
+        """
+        source = getsource(self.right)
+        for before, after in self.edits:
+            if source.count(before) != 1:
+                raise ValueError(f"{before!r} must stand once in {self.right.__name__}")
+            source = source.replace(before, after)
+        namespace = {**vars(sys.modules[self.right.__module__])}
+        exec(source, namespace)
+        changed: Function = namespace[self.right.__name__]
+        return changed
 
 
 def mistakes(
-    chapter: str, told: Mapping[str, Function], *, shows: str = "value"
+    right: Function, text: str, framework: str = "numpy"
 ) -> tuple[Mistake, ...]:
-    """List mistakes of one section, each told as "id: sentence"."""
-    framework = "numpy" if shows == "value" else "torch"
-    named = [(*text.partition(": "), function) for text, function in told.items()]
-    return tuple(
-        Mistake(name, sentence, chapter, function, shows, framework)
-        for name, _, sentence, function in named
-    )
+    """Read mistakes from a text.
+
+    A line "# chapter#section" holds for those after it; a mistake is "id: sentence" or,
+    of a property, "id property: sentence"; below it, indented, stands what goes on the
+    sentence, and each change of a line of `right`, "before → after".
+    """
+    found: list[Mistake] = []
+    chapter = ""
+    for line in dedent(text).strip().splitlines():
+        before, arrow, after = (part.strip() for part in line.partition("→"))
+        if line.startswith("# "):
+            chapter = line[2:]
+        elif not line.startswith(" "):
+            head, _, told = line.partition(": ")
+            name, _, shows = head.partition(" ")
+            found.append(
+                Mistake(name, told, chapter, shows or "value", right, framework)
+            )
+        elif arrow:
+            found[-1] = replace(found[-1], edits=(*found[-1].edits, (before, after)))
+        else:
+            told = f"{found[-1].sentence} {before}"
+            found[-1] = replace(found[-1], sentence=told)
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -169,3 +207,8 @@ def _plain(x: Any) -> Any:
         return None
     data = [n if abs(n) < np.inf else str(n) for n in x.ravel().tolist()]
     return {"shape": list(x.shape), "data": data}
+
+
+def draw(*shape: int, seed: int = 0) -> np.ndarray:
+    """Draw normal numbers, the same in each run."""
+    return np.random.default_rng([*shape, seed]).normal(size=shape)

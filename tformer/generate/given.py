@@ -70,7 +70,7 @@ class Prefix:
 class Options(TypedDict, total=False):
     """What every way of decoding takes.
 
-    Args:
+    Attributes:
         max_len: write at most so many tokens, the end token included.
         eos_id: the end token, or several; without one every row has `max_len` tokens.
         bos_id: the start token, with which a Transformer's target begins.

@@ -74,7 +74,8 @@ def rotate_pairs(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
         a, b = x[..., 0::2], x[..., 1::2]  # (..., T, Dh/2)
         rotated = a * cosine - b * sine, a * sine + b * cosine
         return torch.stack(rotated, dim=-1).flatten(-2)  # (..., T, Dh)
-    if x.storage_offset() % 2 or any(step % 2 for step in x.stride()[:-1]):
+    *steps, step = x.stride()
+    if step != 1 or x.storage_offset() % 2 or any(step % 2 for step in steps):
         # torch asks this of numbers that become complex.
         x = x.clone(memory_format=torch.contiguous_format)
     pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))  # (..., T, Dh/2)

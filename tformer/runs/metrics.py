@@ -1,9 +1,14 @@
-"""The numbers of a run as they come: a line of JSON for each."""
+"""The numbers of a run as they come: a line of JSON for each.
+
+Each line ends with a CRC-32 of what is before it, by which damage is seen. Lines of
+older versions have none.
+"""
 
 import json
 import os
 import time
 import warnings
+import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -44,14 +49,17 @@ def _read_lines(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
 def _read_line(line: bytes) -> dict[str, Any] | None:
     """Read what a line says; None if it is damaged."""
     try:
-        values: dict[str, Any] = json.loads(line)
+        said, mark, crc = line.rpartition(CRC)
+        values: dict[str, Any] = json.loads(said + b"}" if mark else line)
         if type(values["step"]) is not int:
             return None
-        values.pop("crc32", None)  # which an older version wrote
     # No such object, or 10,000 brackets, each in the other.
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    return values
+    return values if not mark or crc == b"%d}" % zlib.crc32(said) else None
+
+
+CRC = b', "crc32": '
 
 
 class Metrics:
@@ -114,7 +122,9 @@ class Metrics:
         """
         if self._file is not None:
             self._check_in_place(self._file)
-            self._file.write(f"{json.dumps(finite_or_null(values))}\n")
+            said = json.dumps(finite_or_null(values)).removesuffix("}")
+            crc = zlib.crc32(said.encode())
+            self._file.write(f"{said}{CRC.decode()}{crc}}}\n")
 
     def _check_in_place(self, file: IO[str]) -> None:
         with suppress(OSError):

@@ -126,7 +126,7 @@ def points(groups: Groups, column: str, *splits: str) -> list[dict[str, Any]]:
 def curve(group: Group) -> dict[str, list[float]]:
     """Give the numbers of a curve: the exact match of each look, over the seeds."""
     looks = [run.looks("step", "validation_exact_match") for run in group]
-    at = [[rate for _, rate in each] for each in zip(*looks, strict=False)]
+    at = [[rate for _, rate in each] for each in zip(*looks, strict=True)]
     return {
         "steps": [step for step, _ in looks[0]],
         "means": [round(sum(x) / len(x), 4) for x in at],

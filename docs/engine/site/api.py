@@ -162,7 +162,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
         return markdown
     name = _module(source)
     boost = BOOST_OF.get(name.split(".")[1], BOOST)
-    about = f"API of {name}. {package.about(name)}"
+    about = f"API of {name}. {package.about(name)}".replace('"', "'")  # an attribute
     page.meta.update(title=name, description=about, search={"boost": boost})
     modules = package.inside(name)
     table = f"\n\n## Modules\n\n{package.table(modules)}"

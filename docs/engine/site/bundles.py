@@ -21,6 +21,7 @@ from mkdocs.structure.files import Files
 
 from engine.project import PACKAGES
 from engine.site.node import node
+from engine.site.policy import with_policy
 
 log = logging.getLogger("mkdocs.hooks.bundles")
 
@@ -70,19 +71,18 @@ def on_env(env: Any, config: MkDocsConfig, **_: Any) -> Any:
     return env
 
 
-@event_priority(-50)
+@event_priority(-100)  # when nothing changes the page any more
 def on_post_page(output: str, **_: Any) -> str:
-    """Turn each `style` into a class."""
-    return without_styles(
-        output, _rules[WITH_FORMULAS if WITH_FORMULAS in output else SITE]
-    )
+    """Turn each `style` into a class, and say what may run in the page."""
+    sheet = WITH_FORMULAS if WITH_FORMULAS in output else SITE
+    return with_policy(without_styles(output, _rules[sheet]))
 
 
-@event_priority(-50)
+@event_priority(-100)
 def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
     """Do so with pages that are no Markdown: 404.html."""
     is_page = template_name.endswith(".html")
-    return without_styles(output_content, _rules[SITE]) if is_page else output_content
+    return on_post_page(output_content) if is_page else output_content
 
 
 def on_post_build(config: MkDocsConfig) -> None:

@@ -7,9 +7,6 @@ text; a script that somebody else brings into a page does not run.
 import base64
 import hashlib
 import re
-from typing import Any
-
-from mkdocs.plugins import event_priority
 
 POLICY = (
     "default-src 'none'; script-src 'self'{script}; style-src 'self'{style}; "
@@ -23,19 +20,6 @@ _INLINE = re.compile(
     re.DOTALL,
 )
 _FIRST = '<meta charset="utf-8">'
-
-
-@event_priority(-100)  # when nothing changes the page any more
-def on_post_page(output: str, **_: Any) -> str:
-    """Write the policy into a page."""
-    return with_policy(output)
-
-
-@event_priority(-100)
-def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
-    """Write it into pages that are no Markdown: 404.html."""
-    is_page = template_name.endswith(".html")
-    return with_policy(output_content) if is_page else output_content
 
 
 def with_policy(html: str) -> str:

@@ -29,11 +29,12 @@ _LISTED = re.compile(
     r"<p>(?:Raises|Attributes|Classes|Functions|Methods|Modules):</p>\s*<ul>.*",
     re.DOTALL,
 )
-# And what a function returns, types, marks of code; of the NumPy twin, which says what
-# the torch module says, all but the first paragraph. Readers type names and ideas.
+# And what a function returns, types, marks of code; all but the first paragraph of the
+# NumPy twin, which says what the torch module says, and of what only the command uses.
+# Readers type names and ideas.
 _RETURNED = re.compile(r"<p>(?:Returns|Yields):</p>\s*<ul>.*?</ul>", re.DOTALL)
 _TYPES = re.compile(r"\s*\(<code>(?:(?!<p>).){1,200}?\)(?=\s*–)|</?code>", re.DOTALL)
-_TWIN = "api/tformer/reference/"
+_IN_SHORT = tuple(f"api/tformer/{x}/" for x in ("reference", "runs", "cli", "check"))
 _SOURCE = re.compile(r"Source code in(?=\s*(?:<|$))")
 _EMPTY = re.compile(r"<(\w+)>\s*</\1>")
 _SPACE = re.compile(r"\s+")
@@ -81,7 +82,7 @@ def mended(entry: dict[str, Any], about: dict[str, dict[str, Any]]) -> dict[str,
     title = prose(entry["title"])
     if place.startswith("api/"):
         text = _RETURNED.sub("", _LISTED.sub("", text))
-        if place.startswith(_TWIN):
+        if place.startswith(_IN_SHORT):
             text = "".join(text.partition("</p>")[:2])
         return {**entry, "title": title, "text": _TYPES.sub("", prose(text))}
     meta = about.get(place, {})  # of sections there is none: they have an anchor
