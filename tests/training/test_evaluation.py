@@ -5,10 +5,11 @@ import math
 import pytest
 import torch
 
-from tformer import GPT, GPTConfig, Transformer, TransformerConfig
+from tformer import Transformer, TransformerConfig
 from tformer.data.batches import PairBatch, TextBatch
 from tformer.data.vocabulary import CharacterVocabulary
 from tformer.generate.translate import translate, translate_to_ids
+from tformer.models.families import custom
 from tformer.training.evaluation import (
     MeanLoss,
     bits_per_byte,
@@ -55,7 +56,7 @@ def test_the_mean_is_over_tokens_not_over_batches(model):
 def test_a_language_model_is_measured_too():
     torch.manual_seed(0)
     sizes = {"d_model": 14, "num_heads": 7, "num_layers": 1, "max_len": 11}
-    gpt = GPT(GPTConfig(vocab_size=13, **sizes))
+    gpt = custom.build({"vocab_size": 13, **sizes})
     ids = torch.randint(3, 13, (5, 8))
     log_p = gpt.eval()(ids[:, :-1]).log_softmax(-1)
     expected = -log_p.gather(2, ids[:, 1:, None]).mean().item()

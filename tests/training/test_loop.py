@@ -171,7 +171,7 @@ def test_the_schedule_does_not_see_the_parts():
 
 def test_bf16_computes_products_in_16_bits_and_keeps_weights_in_32():
     model, seen = make_model(), []
-    model.encoder.layers[0].feed_forward.register_forward_hook(
+    model.encoder.blocks[0].feed_forward.register_forward_hook(
         lambda _, __, output: seen.append(output.dtype)
     )
     (full, *_), _ = gradients(model, make_batch())
@@ -272,10 +272,10 @@ def test_a_loss_that_is_nan_stops_before_the_step(poisoned):
 def test_a_parameter_that_is_nan_is_named():
     model = make_model()
     with torch.no_grad():
-        model.decoder.layers[1].self_attn.q_proj.weight[0, 0] = math.inf
+        model.decoder.blocks[1].attention.q_proj.weight[0, 0] = math.inf
     with pytest.raises(
         FloatingPointError,
-        match=r"step 1: .* parameter decoder\.layers\.1\.self_attn\.q_proj",
+        match=r"step 1: .* parameter decoder\.blocks\.1\.attention\.q_proj",
     ):
         run(model)
 
@@ -295,7 +295,7 @@ def test_after_a_loss_that_is_nan_a_scaler_can_be_used_again(poisoned):
 
 def test_a_gradient_that_is_infinite_is_named():
     model = make_model()
-    bias = model.encoder.layers[0].feed_forward.linear1.bias
+    bias = model.encoder.blocks[0].feed_forward.linear1.bias
     bias.register_hook(lambda gradient: gradient + math.inf)
     before = [p.detach().clone() for p in model.parameters()]
     with pytest.raises(

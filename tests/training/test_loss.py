@@ -7,9 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-import tformer.fast.loss
-from tformer import label_smoothed_cross_entropy
-from tformer.training.loss import smoothed_targets
+from tformer.training import fused_loss
+from tformer.training.loss import label_smoothed_cross_entropy, smoothed_targets
 
 PAD = 2
 
@@ -25,7 +24,7 @@ def example(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0):
 @pytest.fixture(params=[1, 7, 2**18])
 def slice_numbers(request, monkeypatch):
     """Run with slices of one row, of a few that do not come out even, and of all."""
-    monkeypatch.setitem(tformer.fast.loss.SLICE_NUMBERS, "cpu", request.param * 11)
+    monkeypatch.setitem(fused_loss.SLICE_NUMBERS, "cpu", request.param * 11)
 
 
 @pytest.mark.usefixtures("slice_numbers")
