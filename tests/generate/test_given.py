@@ -4,46 +4,41 @@ import pytest
 import torch
 
 from brute_force import decisive, tiny_gpt, tiny_transformer
+from small_models import MODERN
 from tformer import (
-    CausalLM,
-    CausalLMConfig,
-    LatentAttention,
-    LinearAttention,
-    Parts,
-    Prefix,
-    RotaryEmbedding,
     Transformer,
     TransformerConfig,
     beam_search,
     greedy,
-    rotary_frequencies,
     sample,
 )
+from tformer.generate import Prefix
+from tformer.models.families import custom
+from tformer.nn.linear_attention import LinearAttention
 
 BEGIN = torch.tensor([1, 3, 2, 2, 0, 1])
 REST = [[2], [0, 3, 1], [3, 3]]
 WHOLE = [[*BEGIN.tolist(), *rest] for rest in REST]
 
 
-def causal(attention=None, **parts):
-    sizes = {"vocab_size": 4, "d_model": 16, "num_heads": 2, "num_layers": 2}
-    model = CausalLM(CausalLMConfig(**sizes, max_len=40, parts=Parts(**parts)))
+def causal(**parts):
+    sizes = {"vocab_size": 4, "d_model": 16, "num_heads": 2, "max_len": 40}
+    return decisive(custom.build({**MODERN, **sizes, **parts})).double()
+
+
+def linear():
+    model = causal()
     for block in model.blocks:
-        block.attention = attention() if attention else block.attention
-    return decisive(model).double()
-
-
-def latent():
-    rotary = RotaryEmbedding(rotary_frequencies(4))
-    return LatentAttention(16, 2, kv_rank=6, head_dim=8, rotary=rotary)
+        block.attention = LinearAttention(16, 2)
+    return decisive(model.float()).double()
 
 
 MODELS = {
     "GPT": lambda: tiny_gpt(0, max_len=40).double(),
     "CausalLM": causal,
     "window": lambda: causal(window=3),
-    "latent": lambda: causal(latent),
-    "linear": lambda: causal(lambda: LinearAttention(16, 2)),
+    "latent": lambda: causal(kv_rank=6),
+    "linear": linear,
 }
 
 

@@ -13,6 +13,15 @@ SIZES = {
     "max_len": 11,
 }
 
+# The parts of most models of today, in place of GPT's.
+MODERN = {
+    "positions": "rotary",
+    "norm": "rms",
+    "feed_forward": "swiglu",
+    "bias": False,
+    "eps": 1e-6,
+}
+
 
 def small_gpt(**changes) -> CausalLM:
     return custom.build({**SIZES, **changes})

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
+from tformer.models.expert_parts import ExpertParts
+from tformer.models.initialisation import LAST, depth_scaled_normal_
 from torch.testing import assert_close
 
 from tformer import CausalLM, CausalLMConfig, Parts
-from tformer.models.expert_parts import ExpertParts
-from tformer.models.initialisation import LAST, depth_scaled_normal_
 from tformer.training.muon import hidden_matrices
 from tformer.training.mup import mup_adamw, mup_config, mup_model
 from tformer.training.optimizer import adamw
