@@ -21,16 +21,12 @@ REST = [[2], [0, 3, 1], [3, 3]]
 WHOLE = [[*BEGIN.tolist(), *rest] for rest in REST]
 
 
-def causal(**parts):
+def causal(attention=None, **parts):
     sizes = {"vocab_size": 4, "d_model": 16, "num_heads": 2, "max_len": 40}
-    return decisive(custom.build({**MODERN, **sizes, **parts})).double()
-
-
-def linear():
-    model = causal()
+    model = custom.build({**MODERN, **sizes, **parts})
     for block in model.blocks:
-        block.attention = LinearAttention(16, 2)
-    return decisive(model.float()).double()
+        block.attention = attention() if attention else block.attention
+    return decisive(model).double()
 
 
 MODELS = {
@@ -38,7 +34,7 @@ MODELS = {
     "CausalLM": causal,
     "window": lambda: causal(window=3),
     "latent": lambda: causal(kv_rank=6),
-    "linear": linear,
+    "linear": lambda: causal(lambda: LinearAttention(16, 2)),
 }
 
 
