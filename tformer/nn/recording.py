@@ -44,7 +44,7 @@ class RecordedWeights(Mapping[nn.Module, Tensor]):
         self._kept[attention] = weights
 
     def by_name(self) -> dict[str, Tensor]:
-        """Return {"encoder.layers.0.self_attn": weights, …}, in the model's order."""
+        """Return {"encoder.blocks.0.attention": weights, …}, in the model's order."""
         modules = self._modules.items()
         return {name: self._kept[each] for name, each in modules if each in self._kept}
 
