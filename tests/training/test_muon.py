@@ -7,31 +7,21 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from tformer import (
-    BERT,
-    GPT,
-    BERTConfig,
-    CausalLM,
-    CausalLMConfig,
-    ExpertParts,
-    GPTConfig,
-    Parts,
-    Transformer,
-    TransformerConfig,
-)
+from small_models import MODERN
+from tformer import BERT, BERTConfig, Transformer, TransformerConfig
+from tformer.models.families import custom
 from tformer.training.muon import Muon, hidden_matrices, muon, orthogonalise
 from tformer.training.optimizer import adamw
 
 SIZES = {"vocab_size": 13, "d_model": 14, "num_heads": 7}
-ROUTED = ExpertParts(num_experts=3, balance_rate=0.01)
 MODELS = {
-    "gpt": lambda **o: GPT(GPTConfig.tiny(**SIZES, **o)),
+    "gpt": lambda **o: custom.build({**SIZES, **o}),
     "bert": lambda **o: BERT(BERTConfig.tiny(**SIZES, **o)),
     "transformer": lambda **o: Transformer(TransformerConfig.tiny(**SIZES, **o)),
-    "causal": lambda **o: CausalLM(CausalLMConfig.tiny(**SIZES, num_kv_heads=1, **o)),
-    "experts": lambda **o: CausalLM(
-        CausalLMConfig.tiny(**SIZES, num_kv_heads=1, parts=Parts(experts=ROUTED), **o)
+    "modern": lambda **o: custom.build(
+        {**SIZES, **MODERN, "kv_heads": 1, "gate": True, **o}
     ),
+    "experts": lambda **o: custom.build({**SIZES, "experts": 3, **o}),
 }
 
 
@@ -57,7 +47,7 @@ def at_rate(optimizer: torch.optim.Optimizer, rate: float = 0.01):
 def test_hidden_are_the_matrices_inside_the_layers_and_no_others(kind, tied):
     model = make_model(kind, tie_embeddings=tied)
     found = hidden_matrices(model)
-    inside = ("encoder.layers.", "decoder.layers.", "stack.layers.", "blocks.")
+    inside = ("encoder.blocks.", "decoder.blocks.", "blocks.")
     expected = {
         n: p
         for n, p in model.named_parameters()
@@ -267,7 +257,7 @@ def test_errors():
         muon(nn.Linear(3, 4))
     model = make_model()
     with pytest.raises(ValueError, match=r"Muon is for matrices, and one is \(14,\)"):
-        muon(model, matrices=[model.stack.norm.weight])
+        muon(model, matrices=[model.norm.weight])
     with pytest.raises(ValueError, match=r"momentum \(1.0\) must be in \[0, 1\)"):
         muon(model, momentum=1.0)
     with pytest.raises(ValueError, match=r"weight_decay \(-0.1\) must be at least 0"):

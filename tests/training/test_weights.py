@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tformer.training.weights import modern_names
 from torch import nn
 
 from checkpoint_files import config_with, make_model, same, seal
 from small_models import SIZES, small_gpt
 from tformer import GPT, CausalLM, CausalLMConfig, load_checkpoint, save_checkpoint
 from tformer.training import shards
+from tformer.training.weights import modern_names
 
 
 @pytest.fixture
