@@ -16,21 +16,14 @@ import torch.distributed.checkpoint  # slow: once, in the server, for all proces
 import torch.distributed.checkpoint.state_dict
 import torch.distributed.fsdp
 from safetensors.torch import load_file, save_file
-from tformer.models.expert_parts import ExpertParts
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from tformer import (
-    GPT,
-    CausalLM,
-    CausalLMConfig,
-    GPTConfig,
-    Parts,
-    Transformer,
-    TransformerConfig,
-)
+from small_models import MODERN
+from tformer import Transformer, TransformerConfig
 from tformer.data.batch import PairBatch, TextBatch
+from tformer.models.families import custom
 from tformer.training.distributed import distribute, running, settle, unwrap
 from tformer.training.finite import not_finite
 from tformer.training.loop import train_step
@@ -54,24 +47,21 @@ RESUMED = [  # saved by, resumed by, the form of what was saved
     ("ddp", "fsdp", "full"),
 ]
 
+GROUPED = {**MODERN, "kv_heads": 1}
+LANGUAGE_MODELS = {
+    "gpt": {},
+    "muon": {},
+    "causal": {**GROUPED, "qk_norm": True, "placement": "sandwich", "sinks": True},
+    "experts": {**GROUPED, "num_layers": 1, "experts": 7},
+}
+
 
 def make_model(kind: str, seed: int = 0) -> nn.Module:
     torch.manual_seed(seed)
     sizes = {"vocab_size": 17, "d_model": 14, "num_heads": 7, "d_ff": 22}
-    if kind in ("gpt", "muon"):
-        return GPT(GPTConfig.tiny(**sizes, num_layers=2, pad_id=PAD)).double()
-    if kind == "causal":
-        grouped = {"num_kv_heads": 1, "num_layers": 2, "pad_id": PAD}
-        parts = Parts(qk_norm=True, placement="sandwich", sinks=True)
-        config = CausalLMConfig.tiny(**{**sizes, **grouped}, parts=parts)
-        return CausalLM(config).double()
-    if kind == "experts":
-        experts = ExpertParts(num_experts=7, balance_rate=0.01)
-        config = CausalLMConfig.tiny(
-            **{**sizes, "num_kv_heads": 1, "num_layers": 1, "pad_id": PAD},
-            parts=Parts(experts=experts),
-        )
-        return CausalLM(config).double()
+    if kind in LANGUAGE_MODELS:
+        config = {**sizes, "pad_id": PAD, **LANGUAGE_MODELS[kind]}
+        return custom.build(config).double()
     less = {"num_encoder_layers": 1, "num_decoder_layers": 1, "bias": False}
     return Transformer(TransformerConfig.tiny(**sizes, **less, dropout=0.0)).double()
 
