@@ -1,10 +1,11 @@
-"""Converters between torch's own modules and masks and ours.
+"""Converters between torch's own modules and masks and ours; Hugging Face's models.
 
 torch puts the batch first only if asked to (`batch_first=True`); ours always do,
 whatever the module was that they came from. Nothing is computed here, and no model of
 ours depends on it.
 """
 
+from tformer.interop.huggingface import from_huggingface
 from tformer.interop.masks import (
     attn_mask_from_torch,
     attn_mask_to_torch,
@@ -16,6 +17,7 @@ from tformer.interop.torch_modules import from_torch, to_torch
 __all__ = [
     "attn_mask_from_torch",
     "attn_mask_to_torch",
+    "from_huggingface",
     "from_torch",
     "key_mask_from_torch",
     "key_mask_to_torch",

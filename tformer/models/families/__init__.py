@@ -12,7 +12,7 @@ from typing import Any
 FAMILIES = {
     "gpt2": "gpt2",
     "llama": "llama",
-    "mistral": "llama",
+    "mistral": "mistral",
     "qwen3": "qwen3",
     "tformer": "custom",
 }

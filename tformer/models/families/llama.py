@@ -1,4 +1,4 @@
-"""Llama 2 and 3, Mistral: what changed since GPT-2 is RMSNorm, RoPE, groups, SwiGLU.
+"""Llama 2 and 3: what changed since GPT-2 is RMSNorm, RoPE, groups, SwiGLU.
 
 Touvron et al. 2023 (arXiv:2302.13971); Grattafiori et al. 2024 (arXiv:2407.21783).
 """
@@ -101,12 +101,20 @@ def build(
 
 
 def windows_of(c: Mapping[str, Any]) -> list[int | None]:
-    """Return the window of each layer: `layer_types` says which have one."""
-    window, kinds = c["sliding_window"], c.get("layer_types")
-    if not c.get("use_sliding_window", True):
-        window = None
+    """Return the window of each layer: `layer_types` says which have one.
+
+    Raises:
+        ValueError: a kind of layer is unknown, or there are more or fewer than layers.
+    """
+    layers, kinds = c["num_hidden_layers"], c.get("layer_types")
+    window = c["sliding_window"] if c.get("use_sliding_window", True) else None
     if kinds is None:
-        return [window] * c["num_hidden_layers"]
+        whole = c.get("max_window_layers", 0)  # so many layers come first, without one
+        return [window if i >= whole else None for i in range(layers)]
+    if len(kinds) != layers:
+        raise ValueError(f"layer_types are {len(kinds)}, num_hidden_layers is {layers}")
+    for kind in kinds:
+        one_of("layer_types", kind, ["full_attention", "sliding_attention"])
     return [window if kind == "sliding_attention" else None for kind in kinds]
 
 
@@ -114,31 +122,41 @@ def rotary_of(c: Mapping[str, Any], head_dim: int) -> RotaryEmbedding:
     """Build what rotates queries and keys, scaled as the config says.
 
     Raises:
-        ValueError: the kind of scaling is unknown.
+        ValueError: the kind of scaling, or a word of it, is unknown, or one is missing.
     """
     rope = {**(c["rope_scaling"] or {}), **(c["rope_parameters"] or {})}
-    theta = rope.pop("rope_theta", c["rope_theta"])
+    base = rope.pop("rope_theta", c["rope_theta"])
     kind = rope.pop("rope_type", rope.pop("type", "default"))
-    rope.pop("type", None)
-    scale = rope.pop("factor", 1.0)
-    trained = rope.pop("original_max_position_embeddings", c["max_position_embeddings"])
-    frequencies = rotary_frequencies(head_dim, base=theta)
     one_of("rope_type", kind, ["default", "linear", "llama3", "yarn"])
-    rotary = partial(RotaryEmbedding, layout="halves")
-    if kind == "default":
-        return rotary(frequencies)
-    if kind == "linear":
-        return rotary(scale_linear(frequencies, scale))
-    if kind == "llama3":
-        low, high = rope.pop("low_freq_factor"), rope.pop("high_freq_factor")
-        scaled = scale_llama3(
-            frequencies, scale, trained_len=trained, low=low, high=high
-        )
-        return rotary(scaled)
-    factor = rope.pop("attention_factor", None) or yarn_factor(scale)
-    turns = {"low": rope.pop("beta_slow", 1), "high": rope.pop("beta_fast", 32)}
-    scaled = scale_yarn(frequencies, scale, trained_len=trained, **turns)
-    return rotary(scaled, factor=factor)
+    trained = rope.pop("original_max_position_embeddings", c["max_position_embeddings"])
+    frequencies, factor = rotary_frequencies(head_dim, base=base), 1.0
+    try:
+        if kind == "linear":
+            frequencies = scale_linear(frequencies, rope.pop("factor"))
+        elif kind == "llama3":
+            frequencies = scale_llama3(
+                frequencies,
+                rope.pop("factor"),
+                trained_len=trained,
+                low=rope.pop("low_freq_factor"),
+                high=rope.pop("high_freq_factor"),
+            )
+        elif kind == "yarn":
+            scale = rope.pop("factor")
+            factor = rope.pop("attention_factor", None) or yarn_factor(scale)
+            frequencies = scale_yarn(
+                frequencies,
+                scale,
+                trained_len=trained,
+                low=rope.pop("beta_slow", None) or 1,
+                high=rope.pop("beta_fast", None) or 32,
+                truncate=rope.pop("truncate", True),
+            )
+    except KeyError as error:
+        raise ValueError(f"rope_type ({kind!r}) needs {error.args[0]}") from error
+    for name, value in rope.items():
+        raise ValueError(f"rope_type ({kind!r}) has {name} ({value!r}), unknown here")
+    return RotaryEmbedding(frequencies, factor=factor, layout="halves")
 
 
 def rename(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

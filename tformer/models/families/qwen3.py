@@ -18,6 +18,8 @@ DEFAULTS: dict[str, Any] = {
     "head_dim": 128,
     "max_position_embeddings": 32_768,
     "use_sliding_window": False,
+    "sliding_window": 4096,
+    "max_window_layers": 28,
     "layer_types": None,
     "qk_norm": True,
 }

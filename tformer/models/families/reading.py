@@ -37,7 +37,6 @@ NOTES = frozenset(
         "summary_use_proj",
         "task_specific_params",
         "tformer_version",
-        "max_window_layers",
     ]
 )
 
