@@ -167,4 +167,6 @@ def import_when_used(package: str) -> None:
             return import_module, (package,)
 
     this.__class__ = Package
-    vars(this)["__all__"] = sorted(home)
+    # `from tformer import *` shall not put its folder `nn` where torch's was.
+    folders = {name for name, (module, _) in home.items() if module == package}
+    vars(this)["__all__"] = sorted({*home} - folders)
