@@ -1,7 +1,7 @@
 /**
  * The residual connection around every sub-layer, with post-norm or pre-norm.
  *
- * Twin of tformer/nn/residual.py.
+ * Twin of tformer/nn/block.py, of what a block does with each of its parts.
  *
  * T length · D d_model
  */
