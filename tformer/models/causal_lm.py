@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.nn.block import Block
@@ -112,10 +111,7 @@ class CausalLM(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token of the vocabulary: (B, T, D) to (B, T, V)."""
-        if self.output is None:
-            logits = F.linear(x, self.embedding.weight)
-        else:
-            logits = self.output(x)
+        logits = self.output(x) if self.output else self.embedding.logits(x)
         logits = logits if self.logit_scale == 1 else self.logit_scale * logits
         cap = self.logit_cap
         return logits if cap is None else cap * torch.tanh(logits / cap)

@@ -5,7 +5,6 @@ B batch · S length of the source · T length of the target · D d_model · V vo
 
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.models.config import TransformerConfig
@@ -176,6 +175,4 @@ class Transformer(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token of the target's vocabulary: (B, T, D) to (B, T, V)."""
-        if self.output is None:
-            return F.linear(x, self.tgt_embedding.weight)
-        return self.output(x)
+        return self.output(x) if self.output else self.tgt_embedding.logits(x)

@@ -57,7 +57,7 @@ def keep(run: Path, folder: Path) -> dict[str, Any]:
         "repeat": commands(trained.settings),
     }
     return save_checkpoint(
-        folder / f"{name_of(trained.settings)}.safetensors",
+        folder / name_of(trained.settings),
         trained.model.to(STORED),
         vocabulary=trained.vocabulary,
         facts=facts,
@@ -141,7 +141,7 @@ def main() -> None:
         sys.exit(f"error: {error}")
     stored = manifest["stored"]
     sys.stdout.write(
-        f"{manifest['weights']}: exact match {100 * stored['test_exact_match']:.2f} %, "
+        f"{manifest['settings']['task']}: exact match {100 * stored['test_exact_match']:.2f} %, "
         f"{100 * stored['test_token_accuracy']:.2f} % of the tokens\n"
     )
 

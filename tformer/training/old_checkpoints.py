@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tformer.files import SEAL
 from tformer.models.families import custom
 from tformer.models.folder import OURS
 
+GONE = ("architecture", "config", "format", "weights", SEAL)  # today's stand elsewhere
 # The words of a GPT or a CausalLM of then, and what they are today.
 RENAMED = {
     "num_kv_heads": "kv_heads",
@@ -45,7 +47,7 @@ def converted(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     """
     try:
         kind, config = values["architecture"], dict(values["config"])
-        manifest = {n: x for n, x in values.items() if n not in ("config", "format")}
+        manifest = {name: x for name, x in values.items() if name not in GONE}
         if not {"sha256", "bytes", "vocabulary"} <= manifest.keys():
             raise ValueError(f"{path} lacks its sha256, bytes or vocabulary")
         if kind in ("Transformer", "BERT"):
