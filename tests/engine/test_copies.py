@@ -1,6 +1,7 @@
 """The one-file copies of the chapters: short, whole, and equal to the package."""
 
 import ast
+import dis
 import importlib
 import importlib.util
 import re
@@ -21,6 +22,7 @@ from tformer import greedy
 
 PROJECT = Project.find(Path(__file__).parents[2])
 CHAPTERS = [path for path in PROJECT.site_pages if path.parent.name == "chapters"]
+READS = ("LOAD_GLOBAL", "LOAD_NAME")  # not an attribute, which may have a like name
 LONGEST = {  # lines; in brackets where they are to go
     "attention": 540,  # (180)
     "heads": 980,  # (320)
@@ -87,9 +89,10 @@ def imported(source: str) -> set[str]:
 
 
 def global_names(code: CodeType) -> set[str]:
-    """Return every name in the code of a definition that may be one of its module."""
+    """Return every name that the code of a definition reads from its module."""
     inner = (x for x in code.co_consts if isinstance(x, CodeType))
-    return set(code.co_names).union(*map(global_names, inner))
+    reads = (x for x in dis.get_instructions(code) if x.opname in READS)
+    return {x.argval for x in reads}.union(*map(global_names, inner))
 
 
 def stands_for(value: Any, module: str) -> str:

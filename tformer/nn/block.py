@@ -186,8 +186,9 @@ def transformer_block(
         bias=bias,
         dropout=dropout,
     )
+    own, of_memory = attention(), attention() if cross_attention else None
     return Block(
-        attention(),
+        own,
         FeedForward(
             d_model,
             d_ff,
@@ -196,7 +197,7 @@ def transformer_block(
             bias=bias,
         ),
         partial(LayerNorm, d_model, eps, bias=bias),
-        cross_attention=attention() if cross_attention else None,
+        cross_attention=of_memory,
         placement="pre" if norm_first else "post",
         dropout=dropout,
     )
