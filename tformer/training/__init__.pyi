@@ -2,7 +2,6 @@ from tformer.training.checkpoint import Checkpoint as Checkpoint
 from tformer.training.checkpoint import save_checkpoint as save_checkpoint
 from tformer.training.checkpoint import load_checkpoint as load_checkpoint
 from tformer.training.checkpoint import read_manifest as read_manifest
-from tformer.training.checkpoint import tensors_of as tensors_of
 from tformer.training.checkpoint import matching_manifest as matching_manifest
 from tformer.training.checkpoint import read_manifest_file as read_manifest_file
 from tformer.training.distributed import setup as setup
@@ -56,3 +55,5 @@ from tformer.training.shards import full_state as full_state
 from tformer.training.shards import load_full_state as load_full_state
 from tformer.training.shards import save_shards as save_shards
 from tformer.training.shards import load_shards as load_shards
+from tformer.training.weights import tensors_of as tensors_of
+from tformer.training.weights import check_loads_the_same as check_loads_the_same

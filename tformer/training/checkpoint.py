@@ -28,9 +28,10 @@ from tformer.files import (
     wait_for_disk,
     write_json_beside,
 )
-from tformer.models.building import Model, build_model, config_of
-from tformer.models.folder import DTYPES, OURS, read_model, saved_of
+from tformer.models.building import Model, config_of
+from tformer.models.folder import OURS, read_model
 from tformer.training.old_checkpoints import converted
+from tformer.training.weights import check_loads_the_same, tensors_of
 
 TYPES = {"sha256": str, "bytes": int, "vocabulary": dict | None}
 OLD_FORMATS = ("tformer checkpoint, version 2", "tformer checkpoint, version 3")
@@ -82,8 +83,7 @@ def save_checkpoint(
     model = getattr(model, "_orig_mod", model)  # torch.compile has put itself around it
     config, tensors = config_of(model), tensors_of(model)
     check_loads_the_same(model, config)
-    if config_path.exists() and OURS not in read_json(config_path):
-        raise FileExistsError(f"{config_path} is no checkpoint's: name another folder")
+    check_replaceable(config_path)
     folder.mkdir(parents=True, exist_ok=True)
     with suppress(OSError, ValueError):  # of a save that was killed between the two
         matching_manifest(folder, settle=True)
@@ -173,62 +173,12 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
     return manifest
 
 
-def tensors_of(model: Model) -> dict[str, torch.Tensor]:
-    """Name what is to be saved. A matrix under two names comes once.
-
-    Raises:
-        ValueError: a tensor cannot be saved.
-    """
-    tensors = saved_of(model)
-    for name, x in tensors.items():
-        if (
-            x.is_meta
-            or type(x.data) is not torch.Tensor
-            or x.dtype not in DTYPES.values()
-        ):
-            what = f"{type(x).__name__} of {x.dtype} on {x.device}"
-            raise ValueError(f"{name} is a {what}, which cannot be saved")
-    return {name: x.detach().contiguous() for name, x in tensors.items()}
-
-
-def check_loads_the_same(model: Model, config: Mapping[str, Any]) -> None:
-    """Raise unless a new model of the config, with these weights, computes the same.
-
-    A hook, a replaced method or a changed attribute would be lost: both are asked for
-    the same scores.
-
-    Raises:
-        ValueError: it would be another model.
-    """
-    name = type(model).__name__
-    try:
-        with torch.random.fork_rng():
-            again = build_model(config)
-        if type(again) is not type(model):
-            raise ValueError(
-                f"it is another class than tformer's {type(again).__name__}"
-            )
-        first = next(model.parameters())
-        again = again.to(first.device, first.dtype)
-        again.load_state_dict(model.state_dict())
-    except (RuntimeError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"model ({name}) could not be loaded again: {error}"
-        ) from error
-    ids = torch.arange(6, device=first.device)[None] % min(model.vocab_size, 7)
-    inputs = (ids, ids) if hasattr(model, "decode") else (ids,)
-    modes = [(each, each.training) for each in model.modules()]
-    try:
-        with torch.no_grad():
-            wanted, got = model.eval()(*inputs), again.eval()(*inputs)
-    finally:
-        for each, training in modes:
-            each.training = training
-    if not torch.equal(wanted, got) and not wanted.isnan().any():
-        off = float((wanted - got).abs().max())
-        raise ValueError(
-            f"model ({name}) would be another once loaded: off by {off:.2g}"
-        )
+def check_replaceable(config_path: Path) -> None:
+    """Raise if the config of another's model, or another file, would be replaced."""
+    with suppress(ValueError):
+        if not config_path.exists() or OURS in read_json(config_path):
+            return
+    raise FileExistsError(f"{config_path} is no checkpoint's: name another folder")
 
 
 def matching_manifest(path: Path, *, settle: bool = False) -> dict[str, Any]:
@@ -269,14 +219,14 @@ def read_manifest_file(path: Path) -> dict[str, Any]:
         ValueError: it is none, or was changed.
     """
     values = read_json(path)
-    if values.get("format") in OLD_FORMATS:
-        if values["format"] == OLD_FORMATS[-1]:  # the older one has no hash of itself
-            check_sealed(path, values)
-        return converted(path, values)
-    if not isinstance(values.get(OURS), dict):
+    form = values.get("format")
+    if form not in OLD_FORMATS and not isinstance(values.get(OURS), dict):
         raise ValueError(f"{path} is no checkpoint's: it has no {OURS!r}")
-    check_sealed(path, values)
-    values.pop(SEAL)
+    if form != OLD_FORMATS[0]:  # which has no hash of itself
+        check_sealed(path, values)
+    values.pop(SEAL, None)
+    if form in OLD_FORMATS:
+        values = converted(path, values)
     for name, kind in TYPES.items():
         if name not in values[OURS] or not isinstance(values[OURS][name], kind):
             raise ValueError(

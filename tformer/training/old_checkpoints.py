@@ -34,7 +34,6 @@ FIXED = {
     "scores": "softmax",
     "renormalise": True,
     "balance_rate": 0.001,
-    "score_scale": None,
     "scale_embedding": False,
 }
 
@@ -48,8 +47,6 @@ def converted(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     try:
         kind, config = values["architecture"], dict(values["config"])
         manifest = {name: x for name, x in values.items() if name not in GONE}
-        if not {"sha256", "bytes", "vocabulary"} <= manifest.keys():
-            raise ValueError(f"{path} lacks its sha256, bytes or vocabulary")
         if kind in ("Transformer", "BERT"):
             return {"model_type": kind.lower(), **config, OURS: manifest}
         if kind not in ("GPT", "CausalLM"):

@@ -1,0 +1,77 @@
+"""The weights of a model: which can be saved, and whether they make the same model."""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+
+from tformer.generate.evaluating import evaluating
+from tformer.models.building import Model, build_model
+from tformer.models.folder import DTYPES, saved_of
+from tformer.models.transformer import Transformer
+from tformer.nn.embedding import TokenEmbedding
+
+
+def tensors_of(model: Model) -> dict[str, torch.Tensor]:
+    """Name what is to be saved. A matrix under two names comes once.
+
+    Raises:
+        ValueError: a tensor cannot be saved.
+    """
+    tensors = saved_of(model)
+    for name, x in tensors.items():
+        if (
+            x.is_meta
+            or type(x.data) is not torch.Tensor
+            or x.dtype not in DTYPES.values()
+        ):
+            what = f"{type(x).__name__} of {x.dtype} on {x.device}"
+            raise ValueError(f"{name} is a {what}, which cannot be saved")
+    return {name: x.detach().contiguous() for name, x in tensors.items()}
+
+
+def check_loads_the_same(model: Model, config: Mapping[str, Any]) -> None:
+    """Raise unless a new model of the config, with these weights, computes the same.
+
+    A hook, a replaced method or a changed attribute would be lost: both are asked for
+    the same scores.
+
+    Raises:
+        ValueError: it would be another model.
+    """
+    name = type(model).__name__
+    try:
+        with torch.random.fork_rng():
+            again = build_model(config)
+        if type(again) is not type(model):
+            raise ValueError(
+                f"it is another class than tformer's {type(again).__name__}"
+            )
+        first = next(model.parameters())
+        again = again.to(first.device, first.dtype)
+        # Not a copy: elsewhere in memory, or turned, sums would be rounded otherwise.
+        again.load_state_dict(model.state_dict(), assign=True)
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"model ({name}) could not be loaded again: {error}"
+        ) from error
+    embeddings = [m for m in model.modules() if isinstance(m, TokenEmbedding)]
+    ids = torch.arange(min(64, model.max_len), device=first.device)[None]
+    ids = ids % min(embedding.vocab_size for embedding in embeddings)
+    inputs = (ids, ids) if isinstance(model, Transformer) else (ids,)
+    with evaluating(model), evaluating(again), torch.no_grad(), uncompiled(model):
+        wanted, got = model(*inputs), again(*inputs)
+    if not torch.equal(wanted, got) and not wanted.isnan().any():
+        off = float((wanted - got).abs().max())
+        raise ValueError(
+            f"model ({name}) would be another once loaded: off by {off:.2g}"
+        )
+
+
+def uncompiled(model: Model) -> AbstractContextManager[None]:
+    """Run without the compiler, which would take its time, and rounds otherwise."""
+    if all(module._compiled_call_impl is None for module in model.modules()):
+        return nullcontext()
+    stance: AbstractContextManager[None] = torch.compiler.set_stance("force_eager")
+    return stance
