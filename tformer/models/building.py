@@ -81,5 +81,7 @@ def names_of_today(state: Mapping[str, T], own: Collection[str]) -> dict[str, T]
         for old, new in OLD_NAMES:
             rest = re.sub(old, new, rest)
         names = (name, prefix + rest, f"{prefix}encoder.{rest}")  # the last: of a BERT
-        ours[next((each for each in names if each in own), name)] = x
+        # A name that another weight has, too, is not given: else one would be lost.
+        free = (n for n in names if n in own and (n == name or n not in state))
+        ours[next(free, name)] = x
     return ours

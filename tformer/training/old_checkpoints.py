@@ -54,8 +54,9 @@ def converted(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
         flat: dict[str, Any] = {}
         flatten(config, flat)
         for name, fixed in FIXED.items():
-            if flat.pop(name, fixed) != fixed:
-                raise ValueError(f"{path}: {name} of an older version is gone")
+            if (value := flat.pop(name, fixed)) != fixed:
+                given = f"{name} ({value!r})"
+                raise ValueError(f"{path}: {given} of an older version is gone")
         today = {RENAMED.get(name, name): x for name, x in flat.items()}
         return {**custom.DEFAULTS, **today, OURS: manifest}
     except (AttributeError, KeyError, TypeError) as error:
