@@ -57,7 +57,7 @@ NORMS = ("attention_norm", "feed_forward_norm")
 ROTARY = {"positions": "rotary", "rotary": {"base": 10000.0, "layout": "halves"}}
 EXPERTS = {"num_experts": 2, "top_k": 1, "num_shared": 0, "balance_rate": 0.001}
 PARTS = (
-    {**ROTARY, "latent": None, "experts": EXPERTS, "score_scale": None, "window": 3}
+    {**ROTARY, "latent": None, "experts": EXPERTS, "score_scale": 0.3, "window": 3}
     | {"norm": "rms_plus_one", "placement": "sandwich", "feed_forward": "geglu"}
     | {"qk_norm": True, "sinks": True, "softcap": 9.0, "logit_cap": 7.0}
 )
@@ -88,7 +88,7 @@ OLD = {
             "blocks.0.attention.sinks": (2,),
             "blocks.0.feed_forward.router.selection_bias": (2,),
         },
-        [-1.155617, 1.563310, 0.701210],
+        [-1.145687, 1.564464, 0.690755],
     ),
     "Transformer": (
         {**TWO_STACKS, "num_kv_heads": None, "tgt_vocab_size": None}
