@@ -146,17 +146,25 @@ def language_model(**chosen):
     return lambda: custom.build({**SMALL, "num_layers": 2, "max_len": 10, **chosen})
 
 
-# Each part that a CausalLM can be built with is in one of these.
+# Each part that a CausalLM can be built with is in one of these, but learned positions,
+# which end.
 LANGUAGE_MODELS = {
     "sinusoids": language_model(positions="sinusoidal", norm="layer", kv_heads=2),
     "ALiBi": language_model(positions="alibi", softcap=2.0, gate=True),
     "T5": language_model(positions="t5", feed_forward="relu2", placement="post"),
     "window": language_model(
-        window=7, global_every=2, qk_norm=True, norm="rms_plus_one", logit_cap=3.0
+        positions="rotary",
+        window=7,
+        global_every=2,
+        qk_norm=True,
+        norm="rms_plus_one",
+        logit_cap=3.0,
     ),
     "sinks": language_model(window=8, sinks=True, positions="rotary"),
     "latent": language_model(kv_rank=6, positions="rotary", norm="rms"),
-    "experts": language_model(experts=4, shared_experts=1, feed_forward="swiglu"),
+    "experts": language_model(
+        positions="rotary", experts=4, shared_experts=1, feed_forward="swiglu"
+    ),
 }
 
 

@@ -111,7 +111,9 @@ def scaled_dot_product_attention(
     options |= {"sinks": sinks, "softcap": softcap, "dropout_p": dropout_p}
     by_flag = is_causal and window is None and T == S and not (formula or given)
     own_rows = formula or is_causal or any(x.shape[-2] > 1 for x in given)
-    if own_rows and not by_flag and T > QUERIES_AT_A_TIME and not is_compiling():
+    # A compiler fuses the masks, and a program for any T must not ask how large it is.
+    by_rows = own_rows and not by_flag and not is_compiling()
+    if by_rows and T > QUERIES_AT_A_TIME:
         outputs, blind = [], max(0, T - S) if is_causal else 0  # before any key
         for begin in range(blind, T, QUERIES_AT_A_TIME):
             rows = slice(begin, min(begin + QUERIES_AT_A_TIME, T))

@@ -128,16 +128,15 @@ class Block(nn.Module):
         self, memory: Tensor, x: Tensor, mask: Tensor | None, cache: BlockCache | None
     ) -> Tensor:
         """Attend from x to the memory: beams of one source are further queries."""
-        if self.cross_attention is None or not len(memory) or len(x) % len(memory):
-            raise ValueError(
-                f"x has {len(x)} rows, not a multiple of memory's {len(memory)}"
-            )
+        rows, sources = x.shape[0], memory.shape[0]  # `len` would fix an exported batch
+        if self.cross_attention is None or not sources or rows % sources:
+            raise ValueError(f"x has {rows} rows, not a multiple of memory's {sources}")
         if cache is not None and cache.of_memory is None:
             cache.memory = memory
             cache.of_memory = self.cross_attention.project(memory, memory)
         if cache is not None and cache.memory is not memory:
             raise ValueError("the cache holds keys and values of another memory")
-        beams = x.reshape(len(memory), -1, x.shape[2])
+        beams = x.reshape(sources, -1, x.shape[2])
         kept = None if cache is None else cache.of_memory
         y = self.cross_attention(beams, memory, None, mask, keys_values=kept)
         return y.reshape(x.shape)

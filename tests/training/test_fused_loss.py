@@ -6,9 +6,9 @@ import torch.nn.functional as F
 from torch.func import grad, hessian, jvp, vmap
 from torch.testing import assert_close
 
-import tformer.fast.loss
+import tformer.training.fused_loss
 from tformer import label_smoothed_cross_entropy
-from tformer.fast.loss import smoothed_cross_entropy
+from tformer.training.fused_loss import smoothed_cross_entropy
 
 N, V = 5, 7
 
@@ -16,7 +16,7 @@ N, V = 5, 7
 @pytest.fixture(params=[0.0, 0.1])
 def losses(request, monkeypatch):
     """Ours in slices of two rows, and torch's."""
-    monkeypatch.setitem(tformer.fast.loss.SLICE_NUMBERS, "cpu", 2 * V)
+    monkeypatch.setitem(tformer.training.fused_loss.SLICE_NUMBERS, "cpu", 2 * V)
     targets = torch.tensor([1, 2, 0, 6, 3])
 
     def ours(logits):

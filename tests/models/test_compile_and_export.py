@@ -1,4 +1,10 @@
-"""Every module can be exported for any batch and any length."""
+"""Every module of the package is one graph, and can be exported for any size."""
+
+import ast
+import copy
+import importlib
+import pickle
+from pathlib import Path
 
 import pytest
 import torch
@@ -6,22 +12,20 @@ from torch import nn
 from torch.export import Dim
 from torch.testing import assert_close
 
+import tformer
 from every_module import LANGUAGE_MODELS, MODULES, SMALL, ids, tensors
-from tformer import (
-    BERT,
-    GPT,
-    ALiBi,
-    LearnedPositionalEmbedding,
-    MultiTokenHeads,
-    RelativeBias,
-)
+from tformer.models import BERT, CausalLM, MultiTokenHeads
+from tformer.nn import ALiBi, LearnedPositionalEmbedding, RelativeBias
+
+PACKAGE = Path(tformer.__file__).parent
+everywhere = pytest.mark.parametrize("kind", MODULES, ids=lambda kind: kind.__name__)
 
 EXAMPLE = (3, 6)  # the batch and the length that an export sees
 BATCH, LENGTH = Dim("batch", max=64), Dim("length", max=4096)
 # Learned positions end, and so does the length.
 UP_TO_THE_LAST_POSITION = Dim("length", max=SMALL["max_len"])
 LENGTHS = {
-    GPT: UP_TO_THE_LAST_POSITION,
+    CausalLM: UP_TO_THE_LAST_POSITION,
     BERT: UP_TO_THE_LAST_POSITION,
     LearnedPositionalEmbedding: UP_TO_THE_LAST_POSITION,
     # Two heads look at two and three tokens ahead.
@@ -29,6 +33,56 @@ LENGTHS = {
 }
 # Take two ints and no tensor: they are exported in the language models below.
 GIVEN_INTS = {ALiBi, RelativeBias}
+
+
+def test_every_module_of_the_package_is_here():
+    found = set()
+    for folder in ("nn", "models"):
+        for path in sorted((PACKAGE / folder).glob("*.py")):
+            module = importlib.import_module(f"tformer.{folder}.{path.stem}")
+            for node in ast.parse(path.read_text()).body:
+                kind = getattr(module, getattr(node, "name", ""), None)
+                if isinstance(kind, type) and issubclass(kind, nn.Module):
+                    found.add(kind)
+    assert found == {*MODULES}
+
+
+@everywhere
+def test_copies_compute_the_same(kind):
+    make, draw = MODULES[kind]
+    module, other, inputs = make().eval(), make().eval(), draw(2, 5)
+    wanted = tensors(module(*inputs))
+    other.load_state_dict(module.state_dict())
+    for twin in (other, copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        assert_close(tensors(twin(*inputs)), wanted, rtol=0, atol=0)
+        own, its = ({id(p) for p in each.parameters()} for each in (module, twin))
+        assert not own & its
+
+
+def check_one_graph(kind, train, sizes):
+    """`fullgraph` makes an error of each place where Python would have to step in."""
+    torch.manual_seed(0)
+    make, draw = MODULES[kind]
+    module = make().train(train)
+    torch.compiler.reset()
+    compiled = torch.compile(module, fullgraph=True, backend="eager")
+    for size in sizes:
+        inputs = draw(*size)
+        torch.manual_seed(1)
+        output = compiled(*inputs)
+        torch.manual_seed(1)
+        assert_close(tensors(output), tensors(module(*inputs)))
+
+
+@everywhere
+def test_one_graph_in_training(kind):
+    check_one_graph(kind, True, [(2, 5)])
+
+
+@pytest.mark.nightly
+@everywhere
+def test_one_graph_of_any_size(kind):
+    check_one_graph(kind, False, [(2, 5), (3, 7)])
 
 
 def export(module, draw, length=LENGTH):
@@ -46,7 +100,7 @@ def export(module, draw, length=LENGTH):
     return torch.export.export(module, example, dynamic_shapes=tuple(shapes))
 
 
-def check(module, draw, length=LENGTH):
+def check_export(module, draw, length=LENGTH):
     module.eval()
     before = draw(4, 9)
     expected = tensors(module(*before))  # it may be used before, which grows tables
@@ -61,16 +115,16 @@ def check(module, draw, length=LENGTH):
 @pytest.mark.parametrize(
     "kind", [k for k in MODULES if k not in GIVEN_INTS], ids=lambda k: k.__name__
 )
-def test_a_module_at_any_batch_and_length(kind):
+def test_a_module_is_exported_for_any_batch_and_length(kind):
     make, draw = MODULES[kind]
-    check(make(), draw, LENGTHS.get(kind, LENGTH))
+    check_export(make(), draw, LENGTHS.get(kind, LENGTH))
 
 
 @pytest.mark.parametrize("name", LANGUAGE_MODELS)
-def test_a_language_model_with_each_part(name):
+def test_a_language_model_is_exported_with_each_part(name):
     # With gradients torch 2.13 cannot compare the strides of S + 1 keys in groups.
     with torch.set_grad_enabled(name != "sinks"):
-        check(LANGUAGE_MODELS[name](), ids)
+        check_export(LANGUAGE_MODELS[name](), ids)
 
 
 class BoundToItsBatch(nn.Module):
@@ -84,6 +138,6 @@ def test_a_module_that_is_bound_to_a_size_is_refused():
 
 
 def test_a_length_beyond_the_last_position_is_refused():
-    make, draw = MODULES[GPT]
+    make, draw = MODULES[CausalLM]
     with pytest.raises(torch._dynamo.exc.UserError, match="max=20"):
         export(make().eval(), draw)
