@@ -61,10 +61,6 @@ def with_memory(B, T):
     return torch.randn(B, T, D), torch.randn(B, T + 2, D)
 
 
-def queries_and_memory(B, T):
-    return with_memory(B, T)
-
-
 def heads(B, T):
     return (torch.randn(B, H, T, D // H),)
 
@@ -98,7 +94,7 @@ MODULES = {
     RelativeBias: (lambda: RelativeBias(H), lengths),
     MultiHeadAttention: (
         lambda: MultiHeadAttention(D, H, num_kv_heads=2, dropout=0.1),
-        queries_and_memory,
+        with_memory,
     ),
     LatentAttention: (
         lambda: LatentAttention(D, H, kv_rank=6, head_dim=4, rotary=rotary()),
@@ -117,10 +113,7 @@ MODULES = {
         ),
         with_memory,
     ),
-    Block: (
-        lambda: transformer_block(D, H, F, dropout=0.1),
-        vectors,
-    ),
+    Block: (lambda: transformer_block(D, H, F, dropout=0.1), vectors),
     BERT: (lambda: BERT(BERTConfig.tiny(**SMALL)), ids),
     CausalLM: (lambda: custom.build(SMALL), ids),
     Transformer: (
