@@ -53,6 +53,8 @@ class CausalLM(nn.Module):
         self.embedding, self.positions = embedding, positions
         self.dropout = nn.Dropout(dropout) if dropout else nn.Identity()
         self.blocks, self.norm, self.output = nn.ModuleList(blocks), norm, output
+        if not self.blocks:
+            raise ValueError("blocks (none) must be at least 1")
         self.logit_scale, self.logit_cap = logit_scale, logit_cap
         self.vocab_size, self.d_model = embedding.vocab_size, embedding.d_model
         self.max_len, self.pad_id = max_len, pad_id

@@ -75,7 +75,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "gpt2-large": {"n_embd": 1280, "n_head": 20, "n_layer": 36},
     "gpt2-xl": {"n_embd": 1600, "n_head": 25, "n_layer": 48},
 }
-ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu": "gelu", "relu": "relu"}
+ACTIVATION_NAMES = {"gelu_new": "gelu_tanh", "gelu": "gelu", "relu": "relu"}
 NAMES = (
     ("transformer.", ""),
     ("wte.", "embedding."),
@@ -105,14 +105,17 @@ def build(config: Mapping[str, Any]) -> CausalLM:
     one_of("scale_attn_weights", c["scale_attn_weights"], [True])
     for name in ("scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn"):
         one_of(name, c[name], [False])
-    kind = one_of("activation_function", c["activation_function"], ACTIVATIONS)
+    kind = one_of("activation_function", c["activation_function"], ACTIVATION_NAMES)
     D, bias = c["n_embd"], c["bias"]
     norm = partial(LayerNorm, D, c["layer_norm_epsilon"], bias=bias)
     blocks = [
         Block(
             MultiHeadAttention(D, c["n_head"], bias=bias, dropout=c["attn_pdrop"]),
             FeedForward(
-                D, c["n_inner"] or 4 * D, activation=ACTIVATIONS[kind], bias=bias
+                D,
+                4 * D if c["n_inner"] is None else c["n_inner"],
+                activation=ACTIVATION_NAMES[kind],
+                bias=bias,
             ),
             norm,
             dropout=c["resid_pdrop"],
