@@ -151,12 +151,19 @@ LANGUAGE_MODELS = {
         global_every=2,
         qk_norm=True,
         norm="rms_plus_one",
+        placement="sandwich",
         logit_cap=3.0,
     ),
-    "sinks": language_model(window=8, sinks=True, positions="rotary"),
+    "sinks": language_model(
+        window=8, sinks=True, positions="rotary", placement="output"
+    ),
     "latent": language_model(kv_rank=6, positions="rotary", norm="rms"),
     "experts": language_model(
-        positions="rotary", experts=4, shared_experts=1, feed_forward="swiglu"
+        positions="rotary",
+        experts=4,
+        top_k=3,
+        shared_experts=1,
+        feed_forward="swiglu",
     ),
 }
 

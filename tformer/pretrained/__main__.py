@@ -31,10 +31,10 @@ def keep(run: Path, folder: Path) -> dict[str, Any]:
 
     Args:
         run: the folder of the run.
-        folder: where to write, such as that of this package.
+        folder: in which its folder is made, such as that of this package.
 
     Returns:
-        The manifest: the model's config and vocabulary; of the run its settings, its
+        The manifest: the model's vocabulary; of the run its settings, its
         result and what it measured on the way; of what is stored how good it is; and
         the commands that make it again.
 
@@ -141,7 +141,7 @@ def main() -> None:
         sys.exit(f"error: {error}")
     stored = manifest["stored"]
     sys.stdout.write(
-        f"{manifest['settings']['task']}: exact match {100 * stored['test_exact_match']:.2f} %, "
+        f"{options.run}: exact match {100 * stored['test_exact_match']:.2f} %, "
         f"{100 * stored['test_token_accuracy']:.2f} % of the tokens\n"
     )
 

@@ -4,8 +4,10 @@ With the defaults it is a GPT. Each part stands once, in `PARTS`: the command li
 settings of a run and the results take its name, its kind and its help from there.
 """
 
+import math
 from collections.abc import Mapping
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
@@ -13,6 +15,7 @@ from torch import nn
 
 from tformer.checks import check_divisible, check_positive
 from tformer.models.causal_lm import CausalLM
+from tformer.models.config import check_shared
 from tformer.models.families.reading import one_of, with_defaults
 from tformer.nn.block import Block
 from tformer.nn.embedding import TokenEmbedding
@@ -151,9 +154,14 @@ def check_config(config: Mapping[str, Any]) -> dict[str, Any]:
         kinds = (int, float) if part.kind is float else (part.kind,)
         fits = isinstance(value, kinds) and (part.kind is bool or value is not True)
         if value is not None and not fits:
-            known = part.kind.__name__
-            raise TypeError(f"{name} must be a {known}, not {type(value).__name__}")
-    check_positive(vocab_size=c["vocab_size"], num_layers=c["num_layers"])
+            known = "an int" if part.kind is int else f"a {part.kind.__name__}"
+            raise TypeError(f"{name} must be {known}, not {type(value).__name__}")
+    check_shared(SimpleNamespace(**c, num_kv_heads=None))
+    for name in ("softcap", "logit_cap", "logit_scale", "score_scale"):
+        if c[name] is not None:
+            if not 0 < c[name] < math.inf:
+                raise ValueError(f"{name} ({c[name]}) must be above 0 and finite")
+            c[name] = float(c[name])  # of 10³⁰ as an int torch raises an error
     for name in ("top_k", "shared_experts"):
         if c[name] and not c["experts"]:
             raise ValueError(f"{name} ({c[name]}) needs experts")
@@ -165,10 +173,9 @@ def check_config(config: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("kv_heads", "qk_norm", "gate", "window", "sinks", "softcap"):
         if c["kv_rank"] and c[name]:
             raise ValueError(f"{name} ({c[name]}) is not for kv_rank ({c['kv_rank']})")
-    for name in ("experts", "kv_heads", "kv_rank", "window", "global_every"):
+    for name in ("experts", "top_k", "kv_heads", "kv_rank", "window", "global_every"):
         if c[name] is not None:
             check_positive(**{name: c[name]})
-    check_positive(d_model=c["d_model"], num_heads=c["num_heads"], max_len=c["max_len"])
     if c["kv_heads"] is not None:
         check_divisible(num_heads=c["num_heads"], kv_heads=c["kv_heads"])
     if c["head_dim"] is None:

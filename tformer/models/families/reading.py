@@ -47,11 +47,14 @@ def with_defaults(
     """Complete a config by a family's defaults.
 
     Raises:
+        TypeError: a flag is no bool; "false" would be true.
         ValueError: a word is unknown, so that it cannot be honoured.
     """
     for name, value in config.items():
         if name not in defaults and name not in NOTES:
             raise ValueError(f"config has {name} ({value!r}), which is unknown here")
+        if isinstance(defaults.get(name), bool) and not isinstance(value, bool):
+            raise TypeError(f"{name} must be a bool, not {type(value).__name__}")
     return {**defaults, **{n: x for n, x in config.items() if n in defaults}}
 
 

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tformer import mask_tokens
+from tformer.data import mask_tokens
 
 V, MASK, SPECIAL = 31, 4, (1, 2, 3)
 
