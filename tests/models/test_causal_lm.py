@@ -69,9 +69,7 @@ class TestFirstWeights:
         "parts", [{}, {"feed_forward": "swiglu", "d_ff": 100, "experts": 8}]
     )
     def test_the_last_matrices_of_each_sub_layer_are_smaller(self, parts):
-        model = small(
-            d_ff=100, d_model=152, vocab_size=501, max_len=211, num_layers=8, **parts
-        )
+        model = small(d_model=152, vocab_size=501, max_len=211, num_layers=8, **parts)
         for name, parameter in model.named_parameters():
             if parameter.ndim == 1:
                 assert (parameter == (0 if name.endswith("bias") else 1)).all(), name
