@@ -68,6 +68,18 @@ def check_divisible(**sizes: int) -> None:
         )
 
 
+def check_width(d_model: int, x: "Tensor") -> None:
+    """Raise unless x is (..., D).
+
+    Raises:
+        ValueError: it has another width.
+    """
+    if x.shape[-1] != d_model:
+        raise ValueError(
+            f"x has width {x.shape[-1]} but d_model is {d_model}: x is {tuple(x.shape)}"
+        )
+
+
 def check_sequences(d_model: int, **sequences: "Tensor") -> None:
     """Raise unless every tensor is (B, length, D).
 

@@ -41,6 +41,13 @@ def in_blocks(
         )
 
 
+def by_weights(query, key, value, mask=None, **options):
+    """Attend by the formula, which holds the weights whole."""
+    weights = attention.attention_weights(query, key, mask, **options)
+    value = value.repeat_interleave(query.shape[1] // key.shape[1], dim=1)
+    return (weights @ value.to(weights.dtype)).to(query.dtype)
+
+
 def in_segments(query, key, value, *, segments, is_causal=False):
     return attend_to_segments(query, key, value, segments, is_causal=is_causal)
 
@@ -125,11 +132,18 @@ FORMS = [
     Form("attention", "function in blocks", in_blocks),
     Form(
         "attention",
+        "weights",
+        by_weights,
+        only=lambda case: "segments" not in case.options,
+    ),
+    Form(
+        "attention",
         "function of segments",
         in_segments,
         only=lambda case: "segments" in case.options,
     ),
     Form("grouped_attention", "function", scaled_dot_product_attention),
+    Form("grouped_attention", "weights", by_weights),
     Form("causal_mask", "function", masks.causal_mask),
     Form("length_mask", "function", masks.length_mask),
     Form("combine_masks", "function", masks.combine_masks),

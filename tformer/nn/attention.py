@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.compiler import is_compiling
 from torch.utils.checkpoint import checkpoint
 
+from tformer.checks import check_probability
 from tformer.nn.masks import causal_mask
 
 QUERIES_AT_A_TIME = 256  # where each has a mask of its own: a kernel makes floats of it
@@ -102,6 +103,7 @@ def scaled_dot_product_attention(
     """
     masks = {"attn_mask": attn_mask, "bias": bias}
     check_scores(query, key, value, masks, is_causal, window, scale, softcap)
+    check_probability(dropout_p=dropout_p)
     T, S, groups = query.shape[2], key.shape[2], query.shape[1] // key.shape[1]
     formula = sinks is not None or softcap is not None  # torch's kernel has neither
     given = [x for x in masks.values() if x is not None]
@@ -154,6 +156,13 @@ def scaled_dot_product_attention(
             allowed = attn_mask if bias is None else attn_mask > -math.inf
             alive = allowed.any(dim=-1, keepdim=True)
             attn_mask = attn_mask.masked_fill(~alive, 1)
+    Dh, Dv = query.shape[3], value.shape[3]
+    if Dh != Dv and T > 1:  # one width, or torch makes all (T, S): zeros change nothing
+        scale = 1 / math.sqrt(Dh) if scale is None else scale
+        if Dh < Dv:
+            query, key = (F.pad(x, (0, Dv - Dh)) for x in (query, key))
+        else:
+            value = F.pad(value, (0, Dh - Dv))
     output = F.scaled_dot_product_attention(
         query,
         key,
@@ -163,7 +172,7 @@ def scaled_dot_product_attention(
         by_flag,
         scale=scale,
         enable_gqa=key.shape[1] < query.shape[1],
-    )  # (B, H, T, Dv)
+    )[..., :Dv]  # (B, H, T, Dv)
     return output if alive is None else output.masked_fill(~alive, 0.0)
 
 

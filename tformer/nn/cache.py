@@ -93,8 +93,8 @@ class KeyValueCache:
 
         Raises:
             TypeError: they have another dtype than the cache.
-            ValueError: they have another B, G or Dh, there is no room left, or they
-                want a gradient.
+            ValueError: they have another B, G or Dh than the cache, or another T than
+                each other, there is no room left, or they want a gradient.
         """
         T, W = key.shape[2], self.window
         if self.length == 0:
@@ -229,6 +229,11 @@ def check_new(key: Tensor, value: Tensor, cache: KeyValueCache) -> None:
             )
         if x.dtype != held.dtype:
             raise TypeError(f"{name} is {x.dtype} but the cache holds {held.dtype}")
+    if key.shape[:3] != value.shape[:3]:
+        raise ValueError(
+            "key and value must be of the same rows, heads and tokens: key is "
+            f"{tuple(key.shape)}, value is {tuple(value.shape)}"
+        )
     room, T = cache.max_len, key.shape[2]
     if cache.length + T > room:
         raise ValueError(

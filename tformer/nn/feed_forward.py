@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from tformer.checks import check_positive, check_probability
+from tformer.checks import check_positive, check_probability, check_width
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
@@ -61,6 +61,7 @@ class FeedForward(nn.Module):
             raise ValueError(
                 f"activation ({activation!r}) must be one of {', '.join(ACTIVATIONS)}"
             )
+        self.d_model = d_model
         self.activation = activation
         self.linear1 = nn.Linear(d_model, d_ff, bias=bias)
         self.linear2 = nn.Linear(d_ff, d_model, bias=bias)
@@ -68,6 +69,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map x (B, T, D) to (B, T, D), every position alike."""
+        check_width(self.d_model, x)
         hidden = ACTIVATIONS[self.activation](self.linear1(x))  # (B, T, F)
         return self.linear2(self.dropout(hidden))  # (B, T, D)
 
@@ -106,6 +108,7 @@ class GatedFeedForward(nn.Module):
         check_probability(dropout=dropout)
         if gate not in GATES:
             raise ValueError(f"gate ({gate!r}) must be one of {', '.join(GATES)}")
+        self.d_model = d_model
         self.gate = gate
         self.gate_proj = nn.Linear(d_model, d_ff, bias=bias)  # W₁
         self.up_proj = nn.Linear(d_model, d_ff, bias=bias)  # W₃
@@ -114,5 +117,6 @@ class GatedFeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map x (B, T, D) to (B, T, D), every position alike."""
+        check_width(self.d_model, x)
         hidden = GATES[self.gate](self.gate_proj(x)) * self.up_proj(x)  # (B, T, F)
         return self.down_proj(self.dropout(hidden))  # (B, T, D)

@@ -7,7 +7,6 @@ Dh head_dim · Dr rotary_dim · Dv value_dim
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.checks import check_positive, check_probability, check_sequences
@@ -211,11 +210,6 @@ class LatentAttention(nn.Module):
             )
             for keep in self.recorders:
                 keep(weights)
-        # Kernels want one width: further columns of zeros change nothing.
-        width, Dv = max(key.shape[-1], value.shape[-1]), value.shape[-1]
-        query, key, value = (
-            F.pad(x, (0, width - x.shape[-1])) for x in (query, key, value)
-        )
         return scaled_dot_product_attention(
             query,
             key,
@@ -224,7 +218,7 @@ class LatentAttention(nn.Module):
             is_causal=is_causal,
             scale=self.scale,
             dropout_p=self.dropout if self.training else 0.0,
-        )[..., :Dv]
+        )
 
     def multiplications(self, new: int, so_far: int, *, absorbed: bool) -> int:
         """Count them for one text, between what is kept and the heads' outputs.

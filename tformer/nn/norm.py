@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tformer.checks import check_positive
+from tformer.checks import check_positive, check_width
 
 
 def layer_norm(
@@ -64,13 +64,8 @@ class LayerNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise x (..., D) over its last axis; returns (..., D)."""
-        weight, bias = self.weight, self.bias
-        if x.shape[-1:] != weight.shape:
-            raise ValueError(
-                f"x has width {x.shape[-1]} but d_model is {len(weight)}: "
-                f"x is {tuple(x.shape)}"
-            )
-        return F.layer_norm(x, weight.shape, weight, bias, self.eps)
+        check_width(len(self.weight), x)
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
 
 def rms_norm(
@@ -152,9 +147,5 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise x (..., D) over its last axis; returns (..., D)."""
-        if x.shape[-1:] != self.weight.shape:
-            raise ValueError(
-                f"x has width {x.shape[-1]} but d_model is {len(self.weight)}: "
-                f"x is {tuple(x.shape)}"
-            )
+        check_width(len(self.weight), x)
         return rms_norm(x, self.gain(), self.eps, cast_first=self.cast_first)
