@@ -137,7 +137,9 @@ def _between(
 
 def chosen_faults(count: int, seed: int) -> list[Fault]:
     """Draw faults, as evenly from the files as their lines allow."""
-    paths = [path for folder in FOLDERS for path in ROOT.glob(f"tformer/{folder}/*.py")]
+    paths = [
+        path for folder in FOLDERS for path in ROOT.glob(f"tformer/{folder}/**/*.py")
+    ]
     paths += [ROOT / "tformer" / file for file in FILES]
     pools = {}
     for path in sorted(paths):

@@ -59,6 +59,21 @@ def test_copies_compute_the_same(kind):
         assert not own & its
 
 
+@everywhere
+def test_every_parameter_learns(kind):
+    make, draw = MODULES[kind]
+    module = make().eval()
+    output = tensors(module(*draw(2, 5)))
+    for x in [output] if isinstance(output, torch.Tensor) else output:
+        if x.requires_grad:
+            (x * torch.randn_like(x)).sum().backward(retain_graph=True)
+    for name, parameter in module.named_parameters():
+        # A bias of the keys adds the same to every score of a query; what LoRA adds is
+        # first multiplied by zeros.
+        if parameter.requires_grad and not name.endswith(("k_proj.bias", "down")):
+            assert parameter.grad.abs().max() > 1e-6, name
+
+
 def check_one_graph(kind, train, sizes):
     """`fullgraph` makes an error of each place where Python would have to step in."""
     torch.manual_seed(0)
