@@ -207,7 +207,7 @@ def damaged(runs, tmp_path):
     def damage(name: str) -> Path:
         run = tmp_path / name
         shutil.copytree(runs[name], run)
-        weights, manifest = run / "model.safetensors", run / "model.json"
+        weights, manifest = run / "model/model.safetensors", run / "model/config.json"
         tensors = load_file(weights)
         first = sorted(name for name in tensors if name.endswith("linear1.weight"))[0]
         tensors[first][1, 2] = torch.nan

@@ -88,23 +88,23 @@ def test_it_goes_on_bit_for_bit(tformer, runs, tmp_path):
         del facts[SEAL]
         file.write_text(json.dumps(sealed(facts)))
     (copy / "result.json").unlink()
-    whole = (copy / "model.safetensors").read_bytes()
-    (copy / "model.safetensors").unlink()
-    (copy / "model.json").unlink()
+    whole = (copy / "model/model.safetensors").read_bytes()
+    (copy / "model/model.safetensors").unlink()
+    (copy / "model/config.json").unlink()
     for path in (copy / "checkpoints").glob("*21"):
         shutil.rmtree(path)
     left = sorted(path.name for path in (copy / "checkpoints").iterdir())
     assert left, "the checkpoint of an earlier step"
     said = tformer("train", "--resume", copy, "--quiet", "--threads", 1)
     assert said.code == 0, said.err
-    assert (copy / "model.safetensors").read_bytes() == whole
+    assert (copy / "model/model.safetensors").read_bytes() == whole
 
 
 def test_what_is_drawn_of_a_model_with_sinks(tformer, small, runs, tmp_path):
     words = [*small(max_len=17, steps=2, warmup_steps=0), "--sinks", "--quiet"]
     run = tmp_path / "run"
     assert tformer("train", "text", runs["text"], *words, "-o", run).code == 0
-    assert load_checkpoint(run / "model.safetensors").model.config.parts.sinks
+    assert load_checkpoint(run / "model").model.config.parts.sinks
     out = tmp_path / "a.svg"
     assert tformer("attend", run, "To be", "-o", out).code == 0
     assert "⟨sink⟩" in out.read_text("utf-8")
@@ -116,7 +116,7 @@ def test_a_run_with_experts(tformer, small, runs, tmp_path):
     run, text = tmp_path / "run", runs["text"]
     said = tformer("train", "text", text, *words, "--threads", 1, "-o", run)
     assert said.code == 0, said.err
-    model = load_checkpoint(run / "model.safetensors").model
+    model = load_checkpoint(run / "model").model
     assert model.config.parts.experts == ExpertParts(num_experts=4, num_shared=1)
     for block in model.blocks:
         bias = block.feed_forward.router.selection_bias
@@ -131,20 +131,20 @@ def test_a_run_with_experts(tformer, small, runs, tmp_path):
         ["active_parameters", str(active)],
     ):
         assert line in shown
-    said = tformer("info", run / "model.safetensors").out
+    said = tformer("info", run / "model/model.safetensors").out
     assert f"{whole:,} parameters, of which a token uses {active:,}\n" in said
     assert (
         tformer("generate", run, "--prompt", "To be", "--max-new-tokens", 40).code == 0
     )
-    weights = (run / "model.safetensors").read_bytes()
-    for name in ("result.json", "model.safetensors", "model.json"):
+    weights = (run / "model/model.safetensors").read_bytes()
+    for name in ("result.json", "model/model.safetensors", "model/config.json"):
         (run / name).unlink()
     for path in (run / "checkpoints").glob("*21"):
         shutil.rmtree(path)
     assert [path.name[-2:] for path in (run / "checkpoints").iterdir()] == ["18"]
     said = tformer("train", "--resume", run, "--quiet", "--threads", 1)
     assert said.code == 0, said.err
-    assert (run / "model.safetensors").read_bytes() == weights
+    assert (run / "model/model.safetensors").read_bytes() == weights
 
 
 def test_a_run_with_latent_attention(tformer, small, runs, tmp_path):
@@ -152,7 +152,7 @@ def test_a_run_with_latent_attention(tformer, small, runs, tmp_path):
     run, text = tmp_path / "run", runs["text"]
     said = tformer("train", "text", text, *words, "--positions", "rotary", "-o", run)
     assert said.code == 0, said.err
-    model = load_checkpoint(run / "model.safetensors").model
+    model = load_checkpoint(run / "model").model
     assert model.config.parts.latent == LatentParts(kv_rank=5)
     assert ["kv-rank", "5"] in [
         x.split() for x in tformer("info", run).out.splitlines()
@@ -175,7 +175,7 @@ def test_positions_in_the_scores(tformer, small, runs, tmp_path, kind):
     assert said.code == 0, said.err
     shown = tformer("info", run).out.splitlines()
     assert ["positions", kind] in [line.split() for line in shown]
-    model = load_checkpoint(run / "model.safetensors").model
+    model = load_checkpoint(run / "model").model
     relative = model.blocks[0].attention.relative
     assert type(relative).__name__ == {"alibi": "ALiBi", "t5": "RelativeBias"}[kind]
     if kind == "t5":

@@ -19,7 +19,7 @@ from tformer.runs.metrics import Metrics, read_metrics
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
 
-FILES = ["metrics.jsonl", "result.json", "model.json", "model.safetensors"]
+FILES = ["metrics.jsonl", "result.json", "model/config.json", "model/model.safetensors"]
 DRAWINGS = ["loss.svg", "learning_rate.svg", "attention.svg"]
 DEEP = "[" * 200_000
 
@@ -43,7 +43,7 @@ class TestLinks:
     def test_no_file_is_written_through_a_link(self, stopped, victim, end):
         names = [*FILES, *DRAWINGS]
         if not end:
-            names.remove("model.json")  # which see below
+            names.remove("model/config.json")  # which see below
         for name in names:
             path = stopped / f"{name}{end}"
             path.unlink(missing_ok=True)
@@ -66,11 +66,11 @@ class TestLinks:
     def test_what_is_no_manifest_is_neither_followed_nor_replaced(
         self, stopped, victim
     ):
-        (stopped / "model.json").symlink_to(victim)
+        (stopped / "model/config.json").symlink_to(victim)
         with pytest.raises(FileExistsError, match="is no manifest of a checkpoint"):
             train_here(stopped, small_settings())
         assert victim.read_text() == "precious"
-        (stopped / "model.json").unlink()
+        (stopped / "model/config.json").unlink()
         assert train_here(stopped, small_settings())["steps"] == 12
 
     def test_nor_are_the_data(self, tmp_path, victim):

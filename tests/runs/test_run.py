@@ -54,7 +54,7 @@ def stop_after(run: Run, step: int) -> Run:
 def test_a_run_leaves_all_that_it_promises(whole):
     names = {path.name for path in whole.iterdir()}
     assert names >= {"config.json", "metrics.jsonl", "result.json", "attention.svg"}
-    assert names >= {"model.safetensors", "model.json", "learning_rate.svg", "loss.svg"}
+    assert names >= {"model/model.safetensors", "model/config.json", "learning_rate.svg", "loss.svg"}
     assert RunFolder.open(whole).settings() == small_settings()
     lines = what_counts(whole)
     steps = [x for x in lines if "loss" in x]
@@ -69,7 +69,7 @@ def test_a_run_leaves_all_that_it_promises(whole):
 
 def test_the_result_is_that_of_the_saved_model(whole):
     result = json.loads((whole / "result.json").read_text())
-    model, vocabulary, manifest = load_checkpoint(whole / "model.safetensors")
+    model, vocabulary, manifest = load_checkpoint(whole / "model")
     assert manifest["architecture"] == "Transformer"
     pairs = TASKS["reverse"].pairs("test", 13, 0)
     assert (
@@ -98,7 +98,7 @@ def test_ctrl_c_saves_and_the_run_goes_on_as_if_never_stopped(whole, tmp_path, s
     assert signal.getsignal(signal.SIGINT) is before
     train_here(path, small_settings())
     assert what_counts(path) == what_counts(whole)
-    for name in ("model.safetensors", "model.json"):
+    for name in ("model/model.safetensors", "model/config.json"):
         assert (path / name).read_bytes() == (whole / name).read_bytes()
 
 
@@ -124,7 +124,7 @@ def test_with_muon_it_goes_on_as_if_never_stopped(tmp_path):
     stop_run_after(tmp_path / "part", settings, 5)
     train_here(tmp_path / "part", settings)
     assert what_counts(tmp_path / "part") == what_counts(tmp_path / "whole")
-    model = "model.safetensors"
+    model = "model/model.safetensors"
     ours, theirs = (tmp_path / name / model for name in ("part", "whole"))
     assert ours.read_bytes() == theirs.read_bytes()
 
@@ -156,7 +156,7 @@ def test_a_compiled_run_goes_on_as_if_never_stopped(tmp_path, task):
         process.join()
         assert process.exitcode == 0
     assert what_counts(path) == what_counts(tmp_path / "whole")
-    weights = (tmp_path / name / "model.safetensors" for name in ("whole", "part"))
+    weights = (tmp_path / name / "model/model.safetensors" for name in ("whole", "part"))
     assert next(weights).read_bytes() == next(weights).read_bytes()
 
 

@@ -15,7 +15,7 @@ Model = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="The folder of a run, a .safetensors file, or a model that comes with the "
+        help="The folder of a run or of a model, or a model that comes with the "
         "package: dates.",
     ),
 ]

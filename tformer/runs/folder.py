@@ -48,9 +48,7 @@ class RunFolder:
         self.metrics = self.path / "metrics.jsonl"
         self.checkpoints = self.path / "checkpoints"
         self.model = self.path / "model"
-        old = self.path / "model.safetensors"  # of version 0.1, with model.json
-        if old.exists() and not self.model.exists():
-            self.model = old
+        self.old_model = self.path / "model.safetensors"  # of version 0.1
         self.result = self.path / "result.json"
         self._lock_path = self.path / "lock"
         self._lock: Any = None  # while it is held
@@ -133,6 +131,12 @@ class RunFolder:
                     folder.rmdir()
         self.unlock()
 
+    def saved_model(self) -> Path | None:
+        """Find the trained model, as `load_checkpoint` takes it, if there is one."""
+        if (self.model / "model.safetensors").exists():
+            return self.model
+        return self.old_model if self.old_model.exists() else None
+
     @classmethod
     def open(cls, path: str | Path) -> "RunFolder":
         """Find the run that is in a folder.
@@ -180,7 +184,7 @@ class RunFolder:
         """
         if self._lock is not None:
             return
-        self.check_own("lock", "checkpoints", "data")
+        self.check_own("lock", "checkpoints", "data", "model")
         filelock = require("filelock")
         lock = filelock.FileLock(self._lock_path, thread_local=False)
         try:

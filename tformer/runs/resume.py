@@ -34,10 +34,10 @@ def check_unchanged(folder: RunFolder, settings: RunSettings) -> None:
             there was: all would be begun anew, over what is left.
     """
     saved = saved_states(folder.checkpoints)
-    if not saved and not folder.model.exists():
+    made = saved[-1] if saved else folder.saved_model()
+    if made is None:
         _check_begun_now(folder, settings)
         return
-    made = saved[-1] if saved else folder.model
     try:
         was = (read_facts(made) if saved else read_manifest(made)).get("settings")
     except (OSError, ValueError) as error:

@@ -137,10 +137,11 @@ class Run:
             start = self._restore()
             s = self.settings
             # A run that is done needs its checkpoints no more.
-            done = start == s.steps or (not start and self.folder.model.exists())
+            has_model = self.folder.saved_model() is not None
+            done = start == s.steps or (not start and has_model)
             if done and (result := self._result()) is not None:
                 return result
-            if not start and self.folder.model.exists():
+            if not start and has_model:
                 raise RunError(
                     f"{self.folder.path} has a model, and no checkpoint to go on from: "
                     "it is not trained anew in its place. Begin another run"
@@ -168,7 +169,7 @@ class Run:
 
     def _result(self) -> dict[str, Any] | None:
         """Read what came of it, if that is there already, and not of a shorter run."""
-        if not (self.folder.result.exists() and self.folder.model.exists()):
+        if not (self.folder.result.exists() and self.folder.saved_model()):
             return None
         result = read_kept_json(self.folder.result)
         return result if result.get("steps") == self.settings.steps else None
@@ -265,12 +266,16 @@ class Run:
                 for name, parameter in model.named_parameters():
                     parameter.copy_(trained[f"model.{name}"])
             self.folder.check_in_place()
+            self.folder.check_own("model")
             save_checkpoint(
                 self.folder.model,
                 model,
                 vocabulary=self.data.vocabulary,
                 facts={"settings": dataclasses.asdict(self.settings)},
             )
+            old = self.folder.old_model  # of fewer steps
+            for file in (old, old.with_suffix(".json")):
+                file.unlink(missing_ok=True)
             draw_result(self.folder, self.data, model.eval(), self.settings)
             write_json(self.folder.result, sealed(finite_or_null(result)))
             self.folder.check_in_place()  # a move since the last look is seen here

@@ -2,10 +2,13 @@
 
 import shlex
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tformer.data.vocabulary import Vocabulary
+from tformer.files import read_json
+from tformer.models.folder import OURS
 from tformer.models.transformer import Transformer
 from tformer.pretrained import load_pretrained, pretrained_names
 from tformer.runs.checkpoints import load_state, saved_states
@@ -37,9 +40,10 @@ def load_trained(name: str | Path) -> Trained:
     """Load a trained model.
 
     Args:
-        name: the folder of a run, a file that ends in ".safetensors", or the name of a
-            model of the package. A folder comes before a name. Of a run that is not
-            finished the newest checkpoint is loaded, and a warning says so.
+        name: the folder of a run or of a model, a file that ends in ".safetensors", of
+            an older version, or the name of a model of the package. A folder comes
+            before a name. Of a run that is not finished the newest checkpoint is
+            loaded, and a warning says so.
 
     Returns:
         The model on the CPU, without the parts that it was trained without.
@@ -50,19 +54,20 @@ def load_trained(name: str | Path) -> Trained:
     """
     path, folder = Path(name), None
     try:
-        if path.is_dir():
+        if path.is_dir() and not is_model(path):
             folder = RunFolder.open(path)
-            if not folder.model.exists():
+            saved = folder.saved_model()
+            if saved is None:
                 return _unfinished(str(name), folder)
-            checkpoint = load_checkpoint(folder.model)
-        elif path.suffix == ".safetensors":
+            checkpoint = load_checkpoint(saved)
+        elif path.is_dir() or path.suffix == ".safetensors":
             checkpoint = load_checkpoint(path)
         elif str(name) in pretrained_names():
             checkpoint = load_pretrained(str(name))
         else:
             raise RunError(
-                f"{name} is neither the folder of a run, nor a .safetensors file, nor "
-                f"a model of the package: {', '.join(pretrained_names())}"
+                f"{name} is neither the folder of a run or of a model, nor a "
+                f".safetensors file, nor a model of the package: {', '.join(pretrained_names())}"
             )
         model, vocabulary, manifest = checkpoint
         if vocabulary is None:
@@ -75,6 +80,13 @@ def load_trained(name: str | Path) -> Trained:
         if isinstance(model, Transformer):
             ablate(model, part)
     return Trained(str(name), model, vocabulary, manifest, settings, folder)
+
+
+def is_model(folder: Path) -> bool:
+    """Tell the folder of a model from that of a run: both have a config.json."""
+    with suppress(OSError, ValueError):
+        return OURS in read_json(folder / "config.json")
+    return False
 
 
 def _unfinished(name: str, folder: RunFolder) -> Trained:
