@@ -6,17 +6,17 @@ import shutil
 
 import pytest
 import torch
-
-from tformer.files import SEAL, sealed
 from tformer.models.attention_parts import LatentParts
 from tformer.models.causal_config import Parts
-from tformer.models.causal_lm import CausalLM
 from tformer.models.expert_parts import ExpertParts
 from tformer.models.gpt import GPT
+
+from tformer.files import SEAL, sealed
+from tformer.models.causal_lm import CausalLM
+from tformer.models.families.custom import PARTS
 from tformer.nn.experts import active_parameters
 from tformer.runs.folder import RunFolder
 from tformer.runs.model import build_model
-from tformer.models.families.custom import PARTS
 from tformer.runs.settings import RunSettings
 from tformer.training.checkpoint import load_checkpoint
 

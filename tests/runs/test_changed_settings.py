@@ -17,8 +17,8 @@ from small_run import (
     what_counts,
 )
 from tformer.files import SEAL, sealed
-from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.models.families.custom import PARTS
+from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.resume import MAY_CHANGE
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
@@ -213,7 +213,9 @@ def test_a_schedule_without_an_end_lets_a_run_be_longer(tmp_path):
         run.train()
     assert go_on(tmp_path / "run")["steps"] == 14  # and not what came of the short one
     train_here(tmp_path / "whole", long)
-    one, two = (tmp_path / name / "model/model.safetensors" for name in ("run", "whole"))
+    one, two = (
+        tmp_path / name / "model/model.safetensors" for name in ("run", "whole")
+    )
     assert one.read_bytes() == two.read_bytes()
 
 
@@ -269,7 +271,9 @@ class TestDone:
     def test_nor_with_other_settings_in_its_place(self, done):
         before = (done / "model/model.safetensors").read_bytes()
         change(done, d_model=20)
-        with pytest.raises(RunError, match=r"d_model 20, but model/model.safetensors was ma"):
+        with pytest.raises(
+            RunError, match=r"d_model 20, but model/model.safetensors was ma"
+        ):
             go_on(done)
         assert (done / "model/model.safetensors").read_bytes() == before
 

@@ -54,7 +54,12 @@ def stop_after(run: Run, step: int) -> Run:
 def test_a_run_leaves_all_that_it_promises(whole):
     names = {path.name for path in whole.iterdir()}
     assert names >= {"config.json", "metrics.jsonl", "result.json", "attention.svg"}
-    assert names >= {"model/model.safetensors", "model/config.json", "learning_rate.svg", "loss.svg"}
+    assert names >= {
+        "model/model.safetensors",
+        "model/config.json",
+        "learning_rate.svg",
+        "loss.svg",
+    }
     assert RunFolder.open(whole).settings() == small_settings()
     lines = what_counts(whole)
     steps = [x for x in lines if "loss" in x]
@@ -156,7 +161,9 @@ def test_a_compiled_run_goes_on_as_if_never_stopped(tmp_path, task):
         process.join()
         assert process.exitcode == 0
     assert what_counts(path) == what_counts(tmp_path / "whole")
-    weights = (tmp_path / name / "model/model.safetensors" for name in ("whole", "part"))
+    weights = (
+        tmp_path / name / "model/model.safetensors" for name in ("whole", "part")
+    )
     assert next(weights).read_bytes() == next(weights).read_bytes()
 
 

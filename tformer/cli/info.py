@@ -27,8 +27,8 @@ def info(
     what: Annotated[
         str | None,
         typer.Argument(
-            help="The folder of a run or of a model, a model of the package, or a task; "
-            "without it, what there is.",
+            help="The folder of a run or of a model, a model of the package, or a "
+            "task; without it, what there is.",
             show_default=False,
         ),
     ] = None,

@@ -67,7 +67,8 @@ def load_trained(name: str | Path) -> Trained:
         else:
             raise RunError(
                 f"{name} is neither the folder of a run or of a model, nor a "
-                f".safetensors file, nor a model of the package: {', '.join(pretrained_names())}"
+                f".safetensors file, nor a model of the package: "
+                f"{', '.join(pretrained_names())}"
             )
         model, vocabulary, manifest = checkpoint
         if vocabulary is None:
