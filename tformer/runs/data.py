@@ -17,7 +17,7 @@ from tformer.runs.batches import (
     task_data,
     windows_in_order,
 )
-from tformer.runs.folder import RunError, read_own_json
+from tformer.runs.folder import RunError, in_words, read_own_json
 from tformer.runs.settings import RunSettings
 from tformer.runs.vocabulary import (
     digest_of,
@@ -204,8 +204,6 @@ def _splits(
 
 def _said(error: OSError | ValueError, folder: Path) -> str:
     """Say what went wrong; of a full disk the system says no place."""
-    if isinstance(error, OSError) and error.strerror:
-        if error.filename is None:
-            return f"{folder} cannot be written to: {error.strerror}"
-        return f"{error.filename}: {error.strerror[:1].lower()}{error.strerror[1:]}"
-    return str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename is None:
+        return f"{folder} cannot be written to: {error.strerror}"
+    return in_words(error)

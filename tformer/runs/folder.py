@@ -229,6 +229,13 @@ class RunFolder:
             )
 
 
+def in_words(error: Exception) -> str:
+    """Say what went wrong: of a file its name first, and no number of the system."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror[:1].lower()}{error.strerror[1:]}"
+    return str(error)
+
+
 def _make_folders(path: Path) -> list[Path]:
     """Make a folder and those that it lies in; return the new ones, innermost first.
 
@@ -260,10 +267,8 @@ def read_own_json(path: Path, **types: type) -> dict[str, Any]:
     """
     try:
         return read_json(path, types=types)
-    except OSError as error:
-        raise RunError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise RunError(str(error)) from error
+    except (OSError, ValueError) as error:
+        raise RunError(in_words(error)) from error
 
 
 def read_kept_json(path: Path, **types: type) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import json
 
 from tformer.models.families.custom import PARTS
 from tformer.runs.checkpoints import read_facts, saved_states
-from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.folder import RunError, RunFolder, in_words
 from tformer.runs.metrics import read_metrics
 from tformer.runs.settings import RunSettings
 from tformer.training.checkpoint import read_manifest
@@ -41,7 +41,7 @@ def check_unchanged(folder: RunFolder, settings: RunSettings) -> None:
     try:
         was = (read_facts(made) if saved else read_manifest(made)).get("settings")
     except (OSError, ValueError) as error:
-        raise RunError(str(error)) from error
+        raise RunError(in_words(error)) from error
     if not isinstance(was, dict):
         return
     was |= was["parts"] if isinstance(was.get("parts"), dict) else {}

@@ -12,7 +12,7 @@ from tformer.models.folder import OURS
 from tformer.models.transformer import Transformer
 from tformer.pretrained import load_pretrained, pretrained_names
 from tformer.runs.checkpoints import load_state, saved_states
-from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.folder import RunError, RunFolder, in_words
 from tformer.runs.model import ablate, build_model, build_optimizer
 from tformer.runs.resume import check_unchanged
 from tformer.runs.settings import RunSettings
@@ -76,7 +76,7 @@ def load_trained(name: str | Path) -> Trained:
         asked = manifest.get("settings")
         settings = None if asked is None else RunSettings.from_json(asked)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(str(error)) from error
+        raise RunError(in_words(error)) from error
     for part in settings.without if settings else ():
         if isinstance(model, Transformer):
             ablate(model, part)
