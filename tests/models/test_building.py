@@ -2,12 +2,11 @@
 
 import pytest
 import torch
-from torch import nn
 
 from tformer import BERTConfig, CausalLM, TransformerConfig
 from tformer.models import build_model, config_of, names_of_today
 from tformer.models.families import gpt2
-from tformer.nn import TokenEmbedding
+from tformer.nn import TokenEmbedding, transformer_block
 
 BERT = BERTConfig.tiny(vocab_size=13, num_layers=1)
 STACKS = TransformerConfig.tiny(
@@ -33,7 +32,9 @@ def test_a_model_is_made_again_of_its_config(name):
 
 
 def test_a_model_put_together_by_hand_has_no_config(raises):
-    model = CausalLM(TokenEmbedding(5, 4), [], nn.Identity(), max_len=3)
+    model = CausalLM(
+        TokenEmbedding(5, 4), [transformer_block(4, 1, 3)], None, max_len=3
+    )
     with raises(ValueError, "model (CausalLM) was built without a config"):
         config_of(model)
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from tformer.checks import require
-from tformer.files import read_json
+from tformer.files import SEAL, check_has_end, read_json
 from tformer.models.building import Model, build_model, names_of_today
 from tformer.models.families import family_of
 
@@ -55,6 +55,7 @@ def read_model(
     """
     values = dict(read_json(folder / "config.json") if config is None else config)
     ours = values.pop(OURS, None) is not None
+    values.pop(SEAL, None)
     entries = read_headers(weight_files(folder) if files is None else files)
     model = on_meta(values, len(entries))
     own = saved_of(model)
@@ -120,11 +121,13 @@ def read_headers(files: list[Path]) -> dict[str, Entry]:
     """Read name, shape and dtype of every tensor, without the tensors.
 
     Raises:
+        OSError: a file is missing, or reading it might never end.
         ValueError: a file is no safetensors, or two hold one name.
     """
     safetensors = require("safetensors")
     entries: dict[str, Entry] = {}
     for path in files:
+        check_has_end(path)
         try:
             with safetensors.safe_open(path, "pt") as file:
                 for name in file.keys():  # noqa: SIM118 - it is no mapping

@@ -25,7 +25,7 @@ def family_of(config: Mapping[str, Any]) -> ModuleType:
         ValueError: its `model_type` is unknown.
     """
     kind = config.get("model_type")
-    if kind not in FAMILIES:
+    if kind not in [*FAMILIES]:  # a list, say, is not hashable
         known = ", ".join(FAMILIES)
         raise ValueError(f"model_type ({kind!r}) must be one of {known}")
     return import_module(f"tformer.models.families.{FAMILIES[kind]}")

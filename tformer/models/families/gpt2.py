@@ -146,7 +146,7 @@ def rename(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         x = x.t() if x.ndim == 2 and name.startswith("blocks.") else x
         if ".qkv." in name:
             for part, third in zip(
-                ("q_proj", "k_proj", "v_proj"), x.chunk(3), strict=True
+                ("q_proj", "k_proj", "v_proj"), x.tensor_split(3), strict=True
             ):
                 ours[name.replace("qkv", part)] = third
         else:

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from tformer.checks import check_positive
 from tformer.models.causal_lm import CausalLM
 from tformer.models.families.reading import one_of, replace_parts, with_defaults
 from tformer.nn.block import Block
@@ -66,6 +67,7 @@ def build(
     c = with_defaults(config, defaults)
     one_of("hidden_act", c["hidden_act"], ["silu"])
     D, V, H = c["hidden_size"], c["vocab_size"], c["num_attention_heads"]
+    check_positive(hidden_size=D, num_attention_heads=H)
     head_dim = c["head_dim"] or D // H
     norm = partial(RMSNorm, D, c["rms_norm_eps"])
     per_head = partial(RMSNorm, head_dim, c["rms_norm_eps"])

@@ -40,6 +40,9 @@ NOTES = frozenset(
     ]
 )
 
+# Words whose default in a family is a number, and which may be null all the same.
+MAY_BE_NONE = ("head_dim", "num_key_value_heads", "sliding_window")
+
 
 def with_defaults(
     config: Mapping[str, Any], defaults: Mapping[str, Any]
@@ -47,15 +50,25 @@ def with_defaults(
     """Complete a config by a family's defaults.
 
     Raises:
-        TypeError: a flag is no bool; "false" would be true.
+        TypeError: a flag is no bool ("false" would be true), or a number is none.
         ValueError: a word is unknown, so that it cannot be honoured.
     """
     for name, value in config.items():
         if name not in defaults and name not in NOTES:
             raise ValueError(f"config has {name} ({value!r}), which is unknown here")
-        if isinstance(defaults.get(name), bool) and not isinstance(value, bool):
-            raise TypeError(f"{name} must be a bool, not {type(value).__name__}")
+        check_kind(name, value, defaults.get(name))
     return {**defaults, **{n: x for n, x in config.items() if n in defaults}}
+
+
+def check_kind(name: str, value: Any, default: Any) -> None:
+    """Raise TypeError if the default is a flag or a number, and the value is not."""
+    if not isinstance(default, int | float) or (value is None and name in MAY_BE_NONE):
+        return
+    kinds = (int, float) if isinstance(default, float) else (type(default),)
+    flag = isinstance(default, bool)
+    if not isinstance(value, kinds) or isinstance(value, bool) != flag:
+        known = {bool: "a bool", int: "an int", float: "a float"}[type(default)]
+        raise TypeError(f"{name} must be {known}, not {type(value).__name__}")
 
 
 def one_of(name: str, value: Any, known: Iterable[Any]) -> Any:
