@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -41,6 +42,8 @@ def check_loads_the_same(model: Model, config: Mapping[str, Any]) -> None:
         ValueError: it would be another model.
     """
     name = type(model).__name__
+    if len({parameter.dtype for parameter in model.parameters()}) > 1:
+        model = deepcopy(model).float()  # two dtypes may not compute together
     try:
         with torch.random.fork_rng():
             again = build_model(config)
