@@ -28,6 +28,8 @@ class Transformer(nn.Module):
         config: sizes and choices.
     """
 
+    tgt_embedding: TokenEmbedding
+
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         c = self.config = config
@@ -52,9 +54,10 @@ class Transformer(nn.Module):
 
         self.src_embedding = TokenEmbedding(c.vocab_size, c.d_model)
         tgt_size = c.tgt_vocab_size or c.vocab_size
-        self.tgt_embedding = self.src_embedding  # one vocabulary has one matrix
         if c.tgt_vocab_size is not None:
             self.tgt_embedding = TokenEmbedding(tgt_size, c.d_model)
+        else:  # one vocabulary has one matrix, and torch knows it by one name alone
+            object.__setattr__(self, "tgt_embedding", self.src_embedding)
         self.output = None
         if not c.tie_embeddings:  # drawn as torch draws: uniform within 1 / √D
             self.output = nn.Linear(
