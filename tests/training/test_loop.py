@@ -127,23 +127,6 @@ def test_steps_equal_those_of_a_plain_loop():
         assert_close(one, two, rtol=1e-6, atol=1e-7)
 
 
-def test_only_matrices_decay():
-    model = make_model()
-    optimizer = adamw(model, weight_decay=0.5)
-    before = {n: p.detach().clone() for n, p in model.named_parameters()}
-    for parameter in model.parameters():
-        parameter.grad = torch.zeros_like(parameter)
-    for group in optimizer.param_groups:
-        group["lr"] = 0.1
-    optimizer.step()
-    decayed = 0
-    for name, parameter in model.named_parameters():
-        factor = 0.95 if parameter.ndim > 1 else 1.0
-        assert_close(parameter, before[name] * factor)
-        decayed += parameter.ndim > 1
-    assert 0 < decayed < len(before)
-
-
 def gradients(model, batch, **options):
     """Those of one step, which is too short to change anything."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)

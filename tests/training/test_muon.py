@@ -125,17 +125,6 @@ def test_steps_are_those_of_the_two_optimizers_of_torch(in_full):
         assert not torch.equal(p, start)
 
 
-@pytest.mark.parametrize("shape", [(5, 23), (23, 5), (11, 11)])
-def test_torchs_own_differs_by_bfloat16_alone(shape):
-    torch.manual_seed(3)
-    ours, theirs = (nn.Parameter(torch.zeros(shape)) for _ in range(2))
-    gradient = torch.randn(shape)
-    ours.grad, theirs.grad = gradient.clone(), gradient.clone()
-    Muon([ours], 1.0).step()
-    torch.optim.Muon([theirs], 1.0, adjust_lr_fn="match_rms_adamw").step()
-    assert (ours - theirs).norm() < 0.03 * ours.norm()
-
-
 @pytest.mark.parametrize("shape", [(7, 19), (19, 7), (13, 13)])
 def test_orthogonalise_changes_singular_values_alone(shape):
     torch.manual_seed(0)
@@ -158,32 +147,6 @@ def test_five_steps_bring_singular_values_near_1():
 
 def test_a_gradient_of_zeros_moves_nothing():
     assert torch.equal(orthogonalise(torch.zeros(3, 4)), torch.zeros(3, 4))
-
-
-@pytest.mark.parametrize("shape", [(12, 96), (96, 12), (40, 40)])
-def test_a_step_is_as_long_as_one_of_adamw(shape):
-    """Root mean square 0.2 times the rate, whatever the shape and the gradient."""
-    for scale in (1e-3, 1e3):
-        model = nn.ModuleList([nn.Linear(*shape, bias=False)])
-        before = model[0].weight.detach().clone()
-        optimizer = at_rate(muon(model, weight_decay=0.0))
-        torch.manual_seed(1)
-        model[0].weight.grad = scale * torch.randn_like(before)
-        optimizer.step()
-        moved = (model[0].weight.detach() - before).square().mean().sqrt().item()
-        assert 0.7 * 0.002 < moved < 1.2 * 0.002
-
-
-def test_the_decay_is_that_of_adamw():
-    model = make_model()
-    optimizer = at_rate(muon(model, weight_decay=0.3))
-    before = {n: p.detach().clone() for n, p in model.named_parameters()}
-    for p in model.parameters():
-        p.grad = torch.zeros_like(p)
-    optimizer.step()
-    for name, p in model.named_parameters():
-        left = 1 - 0.01 * 0.3 * (p.ndim > 1)
-        assert_close(p.detach(), left * before[name], rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("way", ["state_dict", "deepcopy"])
