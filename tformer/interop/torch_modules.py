@@ -57,7 +57,8 @@ def from_torch(module: nn.Module) -> Any:
             its own makes of it.
     """
     with torch.device("meta"):
-        ours = _ours(module)
+        ours = _made(_ours, module)
+        _check_parts(module, _theirs_of(ours))
     state = {}
     for name, x in module.state_dict(keep_vars=True).items():
         if "in_proj_" in name:
@@ -87,7 +88,7 @@ def to_torch(module: nn.Module) -> Any:
             or a `forward` of its own.
     """
     with torch.device("meta"):
-        theirs = _theirs_of(module)
+        theirs = _made(_theirs_of, module)
     state = {}
     for name, part in module.named_modules():
         if isinstance(part, MultiHeadAttention):
@@ -109,6 +110,32 @@ def to_torch(module: nn.Module) -> Any:
         if not any(f".{each}." in f".{name}" for each in (*PROJECTIONS, "out_proj")):
             state[name] = (x, x)
     return _filled(module, theirs, {_theirs(n, module): x for n, x in state.items()})
+
+
+def _made(make: Callable[[Any], Any], old: nn.Module) -> Any:
+    try:
+        return make(old)
+    except AttributeError as error:  # of a part that is of another kind
+        raise ValueError(f"module has a part of another kind: {error}") from error
+
+
+def _check_parts(old: nn.Module, again: nn.Module) -> None:
+    """Raise unless torch's module has the parts that the same sizes give it again."""
+    parts, wanted_parts = (
+        {n: x for n, x in m.named_modules() if not n.endswith("activation")}
+        for m in (old, again)
+    )
+    for name, wanted in wanted_parts.items():
+        part = parts.pop(name, None)
+        same = isinstance(part, type(wanted)) and part.extra_repr() == (
+            wanted.extra_repr()
+        )
+        if isinstance(wanted, nn.MultiheadAttention) and same:
+            same = part.dropout == wanted.dropout  # which its repr does not say
+        if not same:
+            raise ValueError(f"{name or 'module'} ({part!r}) must be {wanted!r}")
+    for name, part in parts.items():
+        raise ValueError(f"{name} ({part!r}) is a part that torch's module has not")
 
 
 def _joined(part: MultiHeadAttention, xs: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
@@ -179,7 +206,14 @@ def _check_same(old: nn.Module, new: nn.Module, like: Tensor) -> None:
 
 
 def _call(module: nn.Module, x: Tensor) -> Tensor:
-    """Give a module x (B, T, D) for each of its inputs."""
+    """Give a module x (B, T, D) for each of its inputs, in the order of its axes."""
+    theirs = [m for m in module.modules() if isinstance(m, nn.MultiheadAttention)]
+    if theirs and not theirs[0].batch_first:
+        return _output(module, x.transpose(0, 1)).transpose(0, 1)
+    return _output(module, x)
+
+
+def _output(module: nn.Module, x: Tensor) -> Tensor:
     if isinstance(module, nn.MultiheadAttention):
         return module(x, x, x)[0]
     if isinstance(module, Decoder | nn.TransformerDecoder | nn.TransformerDecoderLayer):
@@ -228,14 +262,21 @@ def _block(old: Any) -> Block:
         ff_dropout=old.dropout.p,
         activation=_activation(old.activation),
         norm_first=old.norm_first,
-        eps=old.norm1.eps,
+        eps=_eps(old.norm1),
         bias=old.linear1.bias is not None,
     )
     return block
 
 
 def _norm(old: Any, kind: Callable[..., nn.Module]) -> nn.Module:
-    return kind(len(old.weight), old.eps, bias=old.bias is not None)
+    eps = _eps(old)
+    return kind(len(old.weight), eps, bias=old.bias is not None)
+
+
+def _eps(norm: Any) -> float:
+    if not isinstance(norm, nn.LayerNorm | LayerNorm):
+        raise ValueError(f"norm ({type(norm).__name__}) must be LayerNorm")
+    return norm.eps
 
 
 def _activation(activation: Any) -> str:
@@ -255,8 +296,12 @@ def _activation(activation: Any) -> str:
 def _theirs_of(old: Any) -> Any:
     """Make torch's module of the sizes of ours; what it cannot have is an error."""
     if isinstance(old, MultiHeadAttention):
+        scoring = {n for n, x in old.scoring.items() if x is not None}
         if old.head_dim * old.num_heads != old.d_model or list(old.children())[4:]:
             raise ValueError("module has parts, or a head_dim, that torch's has not")
+        if old.sinks is not None or scoring:
+            own = ", ".join(sorted(scoring)) or "sinks"
+            raise ValueError(f"module has {own}, which torch's has not")
         parts = (old.q_proj, old.k_proj, old.v_proj, old.out_proj)
         bias = any(part.bias is not None for part in parts)
         D, H, dropout = old.d_model, old.num_heads, old.dropout
@@ -291,8 +336,6 @@ def _layer(old: Block) -> nn.Module:
     fits = isinstance(network, FeedForward) and old.placement in ("pre", "post")
     if not (fits and isinstance(attention, MultiHeadAttention)):
         raise ValueError("module has a part or a placement that torch's has not")
-    if not isinstance(norm, LayerNorm):
-        raise ValueError(f"norm ({type(norm).__name__}) must be LayerNorm")
     activations: dict[str, Any] = {
         "relu": functional.relu,
         "gelu": functional.gelu,
@@ -307,7 +350,7 @@ def _layer(old: Block) -> nn.Module:
         network.linear1.out_features,
         getattr(old.dropout, "p", 0.0),
         activations[network.activation],
-        norm.eps,
+        _eps(norm),
         batch_first=True,
         norm_first=old.placement == "pre",
         bias=network.linear1.bias is not None,
