@@ -1,4 +1,4 @@
-"""Attention under `torch.func`: mapped over a further axis, and differentiated there."""
+"""Attention under `torch.func`: mapped over a further axis, and its slopes."""
 
 import pytest
 import torch

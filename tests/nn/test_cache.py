@@ -141,6 +141,19 @@ def test_a_refused_token_leaves_the_cache_as_it_was(window, which, raises):
         cache.append(*drawn(6))
 
 
+@pytest.mark.parametrize("held", [0, 2])
+@pytest.mark.parametrize("shape", [(B, G, 1, DH), (1, G, 2, DH), (B, 1, 2, DH)])
+def test_a_value_does_not_broadcast(held, shape):
+    cache, (key, value) = KeyValueCache(7), drawn(2)
+    if held:
+        cache.append(key, value)
+    with pytest.raises(ValueError, match=r"value.* \(2, 3, "):
+        cache.append(key, torch.randn(shape))
+    assert cache.length == held
+    seen = cache.append(key, value)
+    assert torch.equal(seen[1][:, :, held:], value)
+
+
 def test_bad_sizes(raises):
     with raises(ValueError, "max_len (0) must be at least 1"):
         KeyValueCache(0)

@@ -73,15 +73,6 @@ def test_sinusoids_have_no_weights_and_no_place():
     assert torch.equal(moved(x), SinusoidalPositionalEncoding(D)(x))
 
 
-def test_exported_for_any_length():
-    positions, long = SinusoidalPositionalEncoding(D, max_len=T), torch.randn(B, 40, D)
-    length = torch.export.Dim("length", min=2, max=99)
-    program = torch.export.export(
-        positions, (torch.randn(B, T, D),), dynamic_shapes=({1: length},)
-    )
-    assert_close(program.module()(long), positions(long))
-
-
 def test_learned_vectors_begin_small_and_learn_where_they_are_used():
     positions = LearnedPositionalEmbedding(101, 64)
     assert positions.weight.std().item() == pytest.approx(0.02, rel=0.05)

@@ -152,6 +152,8 @@ class MultiHeadAttention(nn.Module):
             key is not None and cache is not None
         ):
             raise ValueError("value needs key, and a cache is for self-attention alone")
+        if segments is not None and attn_mask is not None:
+            raise ValueError("segments say what is seen: no attn_mask beside them")
         check_sequences(self.d_model, query=query)
         start = 0 if cache is None else cache.length
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
