@@ -2,7 +2,7 @@
 
 import { fixed } from "../ui/format.js";
 import { headOf } from "./head-view.js";
-import { after, normStep, residualStep } from "./path.js";
+import { normStep, residualStep, sumAfter } from "./path.js";
 
 /** @typedef {import("./runs.js").View} View */
 /** @typedef {import("./path.js").PathStep} PathStep */
@@ -93,7 +93,7 @@ export function attentionSteps(view, attention, at, x) {
         { kind: "vector", name: "output of the attention", values: kept.output.row(at) },
       ],
     },
-    residualStep(record.matrix(after(attention)).row(at)),
+    residualStep(record.matrix(sumAfter(attention)).row(at)),
   ];
 }
 

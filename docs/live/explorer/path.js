@@ -145,7 +145,7 @@ function feedForwardSteps({ record, model }, name, at, x) {
       quotes: ["feed"],
       parts: [{ kind: "vector", name: "output of the network", values: record.matrix(name).row(at) }],
     },
-    residualStep(record.matrix(after(name)).row(at)),
+    residualStep(record.matrix(sumAfter(name)).row(at)),
   ];
 }
 
@@ -154,7 +154,7 @@ function feedForwardSteps({ record, model }, name, at, x) {
  * "decoder.blocks.0.after_attention".
  * @param {string} sublayer
  */
-export function after(sublayer) {
+export function sumAfter(sublayer) {
   return sublayer.replace(/\.(\w+)$/, ".after_$1");
 }
 

@@ -2,7 +2,7 @@
 
 import { h, set } from "../ui/dom.js";
 import { fixed, percent } from "../ui/format.js";
-import { after } from "./path.js";
+import { sumAfter } from "./path.js";
 import { arrow } from "./path-view.js";
 import { exact } from "./probabilities.js";
 import { START, TRAINED, WITHOUT_MASK } from "./state.js";
@@ -77,8 +77,8 @@ export const STOPS = [
     text: ({ record, row }) => {
       const name = "decoder.blocks.1.feed_forward";
       const hidden = record?.matrix(`${name}.hidden`).row(row) ?? new Float32Array();
-      const before = record?.matrix(after(CROSS)).row(row) ?? [];
-      const after = record?.matrix(after(name)).row(row) ?? [];
+      const before = record?.matrix(sumAfter(CROSS)).row(row) ?? [];
+      const after = record?.matrix(sumAfter(name)).row(row) ?? [];
       return `The feed-forward network makes ${hidden.length} numbers of 64, of which ${hidden.filter((x) => x > 0).length} are above 0, and adds its result. ` +
         `The vector had length ${fixed(norm(before), 1)} before and has ${fixed(norm(after), 1)} after.`;
     },
