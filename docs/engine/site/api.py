@@ -23,7 +23,7 @@ INDEX = "api/index.md"
 NAMES = "<!-- names -->"
 # Folders in the navigation; what is not named here follows, in the alphabet's order.
 ORDER = (
-    *("nn", "fast", "models", "generate", "training", "data", "tasks"),
+    *("nn", "models", "generate", "training", "data", "tasks"),
     *("runs", "cli", "interop", "pretrained", "reference"),
 )
 # In the search: chapters first, and a part before its twin of the same name.
