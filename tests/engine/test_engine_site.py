@@ -40,21 +40,16 @@ plugins:
   - mkdocs-jupyter: {{include: ["labs/*.ipynb"]}}
 hooks: [{", ".join(f"{ENGINE}/site/{x}.py" for x in ("hooks", "labs", "lists", "api"))}]
 """
-INIT = '''"""A package."""
-
-from tiny.data import Loose
-from tiny.scale import Scaler, scale
-
-__all__ = ["Loose", "Scaler", "scale"]
-'''
+STUB = """from tiny.data import Loose as Loose
+from tiny.scale import Scaler as Scaler
+from tiny.scale import scale as scale
+"""
 DATA = '''"""What is
 read: a | b.
 
 More."""
 
 from tiny.scale import scale
-
-__all__ = ["Loose", "scale"]
 
 
 class Loose:
@@ -108,7 +103,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     theme = ("  font: false", "  font: false\n  custom_dir: theme")
     config.write_text(config.read_text("utf-8").replace(*theme) + CONFIG, "utf-8")
     for file, text in {
-        "tiny/__init__.py": INIT,
+        "tiny/__init__.py": '"""A package."""\n',
+        "tiny/__init__.pyi": STUB,
         "tiny/data/__init__.py": DATA,
         "tiny/nn/__init__.py": '"""Parts."""\n',
         "tiny/nn/_own.py": '"""Nobody sees this."""\n',

@@ -1,6 +1,5 @@
 """All that can be wrong with a page, in one place for pytest and for the generator."""
 
-import ast
 import os
 import re
 from collections import Counter
@@ -245,11 +244,6 @@ def unshown_names(project: Project, pages: list[Page]) -> list[str]:
 
     What torch calls by the same name, as in `nn.RMSNorm`, does not count.
     """
-    init = project.root / project.package / "__init__.py"
-    public: list[str] = []
-    for node in ast.parse(init.read_text("utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            public = ast.literal_eval(node.value)
     code = "\n".join(
         block.fence.code
         for page in _readable(pages)
@@ -257,7 +251,7 @@ def unshown_names(project: Project, pages: list[Page]) -> list[str]:
         for block in page.blocks
     )
     words = set(re.findall(r"\w+", _TORCHS.sub("", code)))
-    return sorted(name for name in public if name not in words)
+    return sorted(name for name in project.public_names if name not in words)
 
 
 def _repeated_chapters(pages: list[Page]) -> list[str]:

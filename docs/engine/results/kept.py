@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from engine.tables import Kept, KeptError, read_kept
+from tformer.models.families.custom import PARTS
 from tformer.runs.evaluation import saved_evaluations
 from tformer.runs.folder import RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
-from tformer.models.families.custom import PARTS
 from tformer.runs.presets import PARTED
 from tformer.runs.resume import check_unchanged
 from tformer.runs.settings import RunSettings
