@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import threading
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from recorded_model import (
     make_model,
     untouched,
 )
+from small_models import small_gpt
 from tformer import (
     MultiHeadAttention,
     attention_weights,
@@ -252,3 +254,33 @@ def test_a_copy_inside_the_block(model, inputs):
         assert_close(twin(*inputs), model(*inputs))
     assert untouched(model)
     assert_close(twin(*inputs), model(*inputs))
+
+
+def test_each_thread_keeps_what_it_runs_itself():
+    model = small_gpt().eval()
+    shapes, both = {}, threading.Barrier(2)
+
+    def run(length):
+        ids = torch.zeros(1, length, dtype=torch.int64)
+        with record_weights(model) as weights:
+            both.wait()
+            for _ in range(20):
+                model(ids)
+            both.wait()
+            shapes[length] = {tuple(kept.shape[2:]) for kept in weights.values()}
+
+    threads = [threading.Thread(target=run, args=(length,)) for length in (3, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert shapes == {3: {(3, 3)}, 5: {(5, 5)}}
+
+
+def test_a_copy_made_meanwhile_is_not_recorded():
+    model = small_gpt().eval()
+    with record_weights(model) as weights:
+        copies = copy.deepcopy(model), pickle.loads(pickle.dumps(model))
+    for twin in copies:
+        assert not any(getattr(each, "recorders", ()) for each in twin.modules())
+    assert not weights

@@ -47,7 +47,9 @@ class Encoder(nn.Module):
                 True = may attend. What comes out at padding means nothing, and no real
                 token depends on it.
             key_mask: bool (B, S), True = a real token, in place of `attn_mask`: padding
-                is then left out of the computation, and comes out as zeros.
+                is then left out of the computation, and comes out as zeros. All parts
+                but attention must look at one token at a time, as these do: the
+                sequences lie side by side.
 
         Raises:
             ValueError: both masks are given, or there is no real token.

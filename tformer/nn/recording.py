@@ -3,12 +3,17 @@
 B batch · H heads · T queries · S keys
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from threading import Lock, get_ident
 from typing import Any
 
 from torch import Tensor, nn
+from torch.compiler import is_compiling
+
+Keep = Callable[[Tensor], None]
+LOCK = Lock()  # two threads may begin and end at once
 
 
 class RecordedWeights(Mapping[nn.Module, Tensor]):
@@ -20,6 +25,7 @@ class RecordedWeights(Mapping[nn.Module, Tensor]):
 
     def __init__(self, attentions: dict[str, nn.Module]) -> None:
         self._modules = attentions
+        self._thread = get_ident()
         self._kept: dict[nn.Module, Tensor] = {}
 
     def __getitem__(self, key: nn.Module | str) -> Tensor:
@@ -41,12 +47,23 @@ class RecordedWeights(Mapping[nn.Module, Tensor]):
 
     def keep(self, attention: nn.Module, weights: Tensor) -> None:
         """Keep the weights of an attention in place of those before."""
-        self._kept[attention] = weights
+        if is_compiling() or get_ident() == self._thread:
+            self._kept[attention] = weights
 
     def by_name(self) -> dict[str, Tensor]:
         """Return {"encoder.blocks.0.attention": weights, …}, in the model's order."""
         modules = self._modules.items()
         return {name: self._kept[each] for name, each in modules if each in self._kept}
+
+
+class Recorders(tuple[Keep, ...]):
+    """Who keeps the weights of an attention while it is recorded: a copy is not."""
+
+    def __deepcopy__(self, _: object) -> tuple[Keep, ...]:
+        return ()
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return tuple, ()
 
 
 @contextmanager
@@ -55,7 +72,8 @@ def record_weights(model: nn.Module) -> Iterator[RecordedWeights]:
 
     torch's kernel returns no weights: each attention computes them by the formula
     meanwhile, beside the kernel. They are what `attention_weights` returns: before
-    dropout, and with gradients where these are on. What a model computes stays.
+    dropout, and with gradients where these are on. What a model computes stays. Only what
+    this thread runs is kept: others may run the same model.
 
     Args:
         model: a `MultiHeadAttention` or `LatentAttention`, or whatever holds some: each
@@ -72,10 +90,12 @@ def record_weights(model: nn.Module) -> Iterator[RecordedWeights]:
     }
     weights = RecordedWeights(attentions)
     keepers = {each: partial(weights.keep, each) for each in attentions.values()}
-    for each, keep in keepers.items():
-        each.recorders = (*each.recorders, keep)
+    with LOCK:
+        for each, keep in keepers.items():
+            each.recorders = Recorders((*each.recorders, keep))
     try:
         yield weights
     finally:
-        for each, keep in keepers.items():  # a block around this one keeps its own
-            each.recorders = tuple(x for x in each.recorders if x is not keep)
+        with LOCK:
+            for each, keep in keepers.items():  # a block around this one keeps its own
+                each.recorders = Recorders(x for x in each.recorders if x is not keep)

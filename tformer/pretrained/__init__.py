@@ -39,4 +39,4 @@ def load_pretrained(name: str) -> Checkpoint:
 def pretrained_names() -> list[str]:
     """List the trained models of the package."""
     found = files(__name__).iterdir()
-    return sorted(x.name for x in found if x.joinpath("model.safetensors").is_file())
+    return sorted(x.name for x in found if x.joinpath("config.json").is_file())

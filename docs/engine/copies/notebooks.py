@@ -312,5 +312,5 @@ def needed_data(
         )
     ]
     weights = {path for path in needed if path.suffix == ".safetensors"}
-    named = {path for path in weights if f'"{path.stem}"' in own}
+    named = {path for path in weights if f'"{path.parent.name}"' in own}
     return [path for path in needed if not named or path not in weights - named]
