@@ -16,7 +16,7 @@ Choose = Callable[[Tensor], Tensor]  # logits (B, V) to ids (B,)
 
 
 class LanguageModel(Protocol):
-    """A model that scores what follows a text: GPT, CausalLM or one of your own."""
+    """A model that scores what follows a text: a CausalLM or one of your own."""
 
     def __call__(self, ids: Tensor, *, cache: ModelCache, last_only: bool) -> Tensor:
         """Score what follows new ids (B, T), or the last of them: (B, T or 1, V)."""
