@@ -51,7 +51,7 @@ class CausalLM(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding, self.positions = embedding, positions
-        self.dropout = nn.Dropout(dropout) if dropout else nn.Identity()
+        self.dropout = nn.Dropout(dropout) if dropout else None
         self.blocks, self.norm, self.output = nn.ModuleList(blocks), norm, output
         if not self.blocks:
             raise ValueError("blocks (none) must be at least 1")
@@ -105,7 +105,7 @@ class CausalLM(nn.Module):
         x = self.embedding(ids)  # (B, T, D)
         if self.positions is not None:
             x = self.positions(x, start=0 if cache is None else cache.length)
-        x = self.dropout(x)
+        x = x if self.dropout is None else self.dropout(x)
         for i, block in enumerate(self.blocks):
             own = None if cache is None else cache.blocks[i]
             x = block(x, is_causal=True, cache=own)  # (B, T, D)

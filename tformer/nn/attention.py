@@ -104,18 +104,17 @@ def scaled_dot_product_attention(
     masks = {"attn_mask": attn_mask, "bias": bias}
     check_scores(query, key, value, masks, is_causal, window, scale, softcap)
     check_probability(dropout_p=dropout_p)
-    T, S, groups = query.shape[2], key.shape[2], query.shape[1] // key.shape[1]
+    (H, T), (G, S) = query.shape[1:3], key.shape[1:3]
     formula = sinks is not None or softcap is not None  # torch's kernel has neither
     given = [x for x in masks.values() if x is not None]
     if window is None and T == 1:
         is_causal = False  # a single query is the newest: it sees every key
     options: dict[str, Any] = {"is_causal": is_causal, "window": window, "scale": scale}
-    options |= {"sinks": sinks, "softcap": softcap, "dropout_p": dropout_p}
     by_flag = is_causal and window is None and T == S and not (formula or given)
-    own_rows = formula or is_causal or any(x.shape[-2] > 1 for x in given)
     # A compiler fuses the masks, and a program for any T must not ask how large it is.
-    by_rows = own_rows and not by_flag and not is_compiling()
-    if by_rows and T > QUERIES_AT_A_TIME:
+    many = not by_flag and not is_compiling() and T > QUERIES_AT_A_TIME
+    if many and (formula or is_causal or any(x.shape[-2] > 1 for x in given)):
+        options |= {"sinks": sinks, "softcap": softcap, "dropout_p": dropout_p}
         outputs, blind = [], max(0, T - S) if is_causal else 0  # before any key
         for begin in range(blind, T, QUERIES_AT_A_TIME):
             rows = slice(begin, min(begin + QUERIES_AT_A_TIME, T))
@@ -137,9 +136,9 @@ def scaled_dot_product_attention(
         return F.pad(torch.cat(outputs, dim=2), (0, 0, blind, 0))  # (B, H, T, Dv)
 
     if formula:
-        del options["dropout_p"]
+        options |= {"sinks": sinks, "softcap": softcap}
         weights = attention_weights(query, key, attn_mask, bias=bias, **options)
-        value = value.to(weights.dtype).repeat_interleave(groups, dim=1)
+        value = value.to(weights.dtype).repeat_interleave(H // G, dim=1)
         return (F.dropout(weights, dropout_p) @ value).to(query.dtype)  # (B, H, T, Dv)
     if is_causal and not by_flag:
         seen = causal_mask(T, S, window=window, device=query.device)
@@ -149,8 +148,8 @@ def scaled_dot_product_attention(
         attn_mask = bias if attn_mask is None else bias.where(attn_mask, -math.inf)
     alive = None
     if query.device.type != "cpu":  # other kernels lack what the CPU's has
-        if groups > 1:
-            key, value = (x.repeat_interleave(groups, dim=1) for x in (key, value))
+        if G < H:
+            key, value = (x.repeat_interleave(H // G, dim=1) for x in (key, value))
         if attn_mask is not None:
             attn_mask = attn_mask if bias is None else attn_mask.to(query.dtype)
             allowed = attn_mask if bias is None else attn_mask > -math.inf
@@ -171,7 +170,7 @@ def scaled_dot_product_attention(
         dropout_p,
         by_flag,
         scale=scale,
-        enable_gqa=key.shape[1] < query.shape[1],
+        enable_gqa=key.shape[1] < H,
     )[..., :Dv]  # (B, H, T, Dv)
     return output if alive is None else output.masked_fill(~alive, 0.0)
 

@@ -61,7 +61,7 @@ class Block(nn.Module):
         self.feed_forward, self.feed_forward_norm = feed_forward, norm()
         if placement == "sandwich":
             self.attention_norm2, self.feed_forward_norm2 = norm(), norm()
-        self.dropout = nn.Dropout(dropout) if dropout else nn.Identity()
+        self.dropout = nn.Dropout(dropout) if dropout else None
 
     def forward(
         self,
@@ -93,7 +93,7 @@ class Block(nn.Module):
         """
         if (memory is None) != (self.cross_attention is None):
             raise ValueError("memory must be given with cross-attention, and only then")
-        drop, old = self.dropout, None if cache is None else cache.sequence
+        drop, old = self.drop, None if cache is None else cache.sequence
         attend = self.attention
         options: dict[str, Any] = {"is_causal": is_causal, "cache": old}
         if attn_mask is not None:
@@ -119,6 +119,10 @@ class Block(nn.Module):
             return x + drop(self.feed_forward_norm2(y))
         x = x + drop(self.attention_norm(attend(x, **options)))
         return x + drop(self.feed_forward_norm(self.feed_forward(x)))
+
+    def drop(self, y: Tensor) -> Tensor:
+        """Drop some of what a sub-layer brings, in training."""
+        return y if self.dropout is None else self.dropout(y)
 
     def new_cache(self, max_len: int) -> BlockCache:
         """Make an empty cache for sequences of so many tokens."""

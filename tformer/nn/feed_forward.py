@@ -65,13 +65,14 @@ class FeedForward(nn.Module):
         self.activation = activation
         self.linear1 = nn.Linear(d_model, d_ff, bias=bias)
         self.linear2 = nn.Linear(d_ff, d_model, bias=bias)
-        self.dropout = nn.Dropout(dropout) if dropout else nn.Identity()
+        self.dropout = nn.Dropout(dropout) if dropout else None
 
     def forward(self, x: Tensor) -> Tensor:
         """Map x (B, T, D) to (B, T, D), every position alike."""
         check_width(self.d_model, x)
         hidden = ACTIVATIONS[self.activation](self.linear1(x))  # (B, T, F)
-        return self.linear2(self.dropout(hidden))  # (B, T, D)
+        hidden = hidden if self.dropout is None else self.dropout(hidden)
+        return self.linear2(hidden)  # (B, T, D)
 
 
 class GatedFeedForward(nn.Module):
@@ -113,10 +114,11 @@ class GatedFeedForward(nn.Module):
         self.gate_proj = nn.Linear(d_model, d_ff, bias=bias)  # W₁
         self.up_proj = nn.Linear(d_model, d_ff, bias=bias)  # W₃
         self.down_proj = nn.Linear(d_ff, d_model, bias=bias)  # W₂
-        self.dropout = nn.Dropout(dropout) if dropout else nn.Identity()
+        self.dropout = nn.Dropout(dropout) if dropout else None
 
     def forward(self, x: Tensor) -> Tensor:
         """Map x (B, T, D) to (B, T, D), every position alike."""
         check_width(self.d_model, x)
         hidden = GATES[self.gate](self.gate_proj(x)) * self.up_proj(x)  # (B, T, F)
-        return self.down_proj(self.dropout(hidden))  # (B, T, D)
+        hidden = hidden if self.dropout is None else self.dropout(hidden)
+        return self.down_proj(hidden)  # (B, T, D)
