@@ -171,7 +171,8 @@ def scaled_dot_product_attention(
         by_flag,
         scale=scale,
         enable_gqa=key.shape[1] < H,
-    )[..., :Dv]  # (B, H, T, Dv)
+    )
+    output = output if Dh <= Dv else output[..., :Dv]  # (B, H, T, Dv)
     return output if alive is None else output.masked_fill(~alive, 0.0)
 
 

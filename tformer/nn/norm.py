@@ -64,8 +64,9 @@ class LayerNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise x (..., D) over its last axis; returns (..., D)."""
-        check_width(len(self.weight), x)
-        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
+        weight = self.weight
+        check_width(len(weight), x)
+        return F.layer_norm(x, weight.shape, weight, self.bias, self.eps)
 
 
 def rms_norm(
