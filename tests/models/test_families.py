@@ -180,6 +180,8 @@ def test_what_else_reaches_a_llama():
         ),
         ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "layer_idx (True) must be"),
         ("gpt2", {"n_embd": 30}, "d_model (30) must be divisible by num_heads (12)"),
+        ("gpt2", {"n_layer": 0}, "blocks (none) must be at least 1"),
+        ("gpt2", {"n_inner": 0}, "d_ff (0) must be at least 1"),
         (
             "llama",
             {"hidden_act": "gelu"},
