@@ -1,8 +1,6 @@
 """BERT: known sizes, equal to torch's own layers, both sides seen, every option."""
 
-import copy
 import math
-import pickle
 
 import pytest
 import torch
@@ -135,38 +133,10 @@ def test_segments(ids):
         assert (model(ids, segments=segments) - plain).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"num_kv_heads": 1},
-        {"num_heads": 5},
-        {"num_layers": 3},
-        {"d_ff": 29},
-        {"d_ff": None},
-        {"d_model": 18},
-        {"num_segments": 3},
-        {"dropout": 0.5},
-        {"activation": "relu"},
-        {"activation": "gelu_tanh"},
-        {"eps": 0.5},
-        {"bias": False},
-        {"tie_embeddings": False},
-        {"max_len": 12},
-        {"vocab_size": V + 1},
-        {"pad_id": 3},
-    ],
-)
-def test_every_option_changes_the_output(ids, changes):
-    ids[0, 1] = 3
-    outputs = []
-    for options in ({}, changes):
-        torch.manual_seed(1)
-        outputs.append(loud(small_bert(**options))(ids)[..., :V])
-    assert (outputs[0] - outputs[1]).abs().max() > 1e-5
-
-
 def test_every_option_reaches_its_place():
-    model = small_bert(dropout=0.25, num_kv_heads=1, eps=0.5, bias=False, d_ff=None)
+    model = small_bert(
+        dropout=0.25, num_kv_heads=1, eps=0.5, bias=False, d_ff=None, activation="relu"
+    )
     assert (model.max_len, model.pad_id, model.vocab_size) == (11, 0, V)
     assert model.dropout.p == 0.25
     assert model.norm.eps == model.head_norm.eps == 0.5
@@ -175,7 +145,7 @@ def test_every_option_reaches_its_place():
     for block in model.encoder.blocks:
         assert block.attention.num_kv_heads == 1
         assert block.attention.dropout == block.dropout.p == 0.25
-        assert block.feed_forward.activation == "gelu"
+        assert block.feed_forward.activation == "relu"
         assert not isinstance(block.feed_forward.dropout, nn.Dropout)
         assert block.feed_forward.linear1.out_features == 4 * D
         assert block.placement == "post"
@@ -204,21 +174,6 @@ def test_logits_of_some_positions_only(ids):
     asked = torch.rand(B, S) < 0.5
     x = model.encoder(model.embed(ids), (ids != 0)[:, None, None])
     assert_close(model.logits(x[asked]), model(ids)[asked])
-
-
-def test_dropout_is_for_training(ids):
-    model = small_bert(dropout=0.5)
-    assert not torch.allclose(model(ids), model(ids))
-    model.eval()
-    assert torch.equal(model(ids), model(ids))
-
-
-def test_copies_compute_the_same(ids):
-    model, other = loud(small_bert()), loud(small_bert())
-    assert not torch.allclose(other(ids), model(ids))
-    other.load_state_dict(model.state_dict())
-    for twin in (other, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert torch.equal(twin(ids), model(ids))
 
 
 class TestBadInput:

@@ -146,19 +146,3 @@ class TestTransformer:
         message = "the cache holds keys and values of another memory"
         with raises(ValueError, message):
             model.decode(tgt, other, cache=cache)
-
-    def test_gradients_are_refused(self, raises):
-        model = transformer()
-        memory = model.encode(torch.randint(1, V, (2, S)))
-        tgt = torch.randint(1, V, (2, 2))
-        message = "a cache holds no gradients: use it under torch.no_grad()"
-        with raises(ValueError, message):
-            model.decode(tgt, memory, cache=model.new_cache(4))
-
-    @torch.no_grad()
-    def test_full(self):
-        model = transformer()
-        memory = model.encode(torch.ones(1, S, dtype=torch.int64))
-        cache = model.new_cache(3)
-        with pytest.raises(ValueError, match=r"the cache is full.*max_len = 3"):
-            model.decode(torch.ones(1, 4, dtype=torch.int64), memory, cache=cache)

@@ -311,7 +311,9 @@ def _theirs_of(old: Any) -> Any:
     for kind, stack in STACKS.items():
         if type(old) is stack:
             ours: Any = old
-            new = kind(_layer(ours.blocks[0]), 1)
+            # A nested tensor would leave zeros at padding, where ours have numbers.
+            nested = {} if stack is Decoder else {"enable_nested_tensor": False}
+            new = kind(_layer(ours.blocks[0]), 1, **nested)
             new.layers = nn.ModuleList(_layer(block) for block in ours.blocks)
             new.num_layers = len(ours.blocks)
             new.norm = None if ours.norm is None else _norm(ours.norm, nn.LayerNorm)
