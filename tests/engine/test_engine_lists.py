@@ -18,7 +18,7 @@ concept: {name}s
 question: Why {name}?
 goals: [{name}]
 builds_on: [{before}]
-modules: [tiny/{name}.py, tiny/reference/{name}.py, tiny/fast/{name}.py]
+modules: [tiny/{name}.py, tiny/reference/{name}.py]
 ---
 
 # The {name} {{ #here }}

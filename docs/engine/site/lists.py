@@ -30,8 +30,8 @@ HOME_HEAD = ["| Chapter | The question it answers | Module |", "|---|---|---|"]
 # What a page says where a list goes.
 TABLE, ORDER = "<!-- chapters: table -->", "<!-- chapters: order -->"
 
-# The twin and the fast paths are taught beside what they equal: not listed again.
-_BESIDE = ("fast", "reference")
+# The twin is taught beside what it equals: not listed again.
+_BESIDE = "reference"
 _NEXT = re.compile(r"^Next: \[(?P<said>[^]]+)\]\((?P<file>[^)]+)\)", re.MULTILINE)
 _MARKUP = re.compile(r"[`*]|\\[()]")
 
@@ -74,7 +74,7 @@ class Chapter:
         return {
             name.removesuffix(".py").replace("/", "."): file
             for file, name in inside.items()
-            if name.partition("/")[0] not in _BESIDE
+            if name.partition("/")[0] != _BESIDE
         }
 
 
