@@ -28,7 +28,7 @@ def build_model(settings: RunSettings, *, vocab_size: int, pad_id: int) -> Model
         pad_id: the padding token.
 
     Returns:
-        The model, without the parts that the run does without.
+        The model, with all its parts: see `ablate`.
 
     Raises:
         ValueError: sizes do not fit together, such as heads that do not divide.
@@ -42,21 +42,25 @@ def build_model(settings: RunSettings, *, vocab_size: int, pad_id: int) -> Model
     layers = sizes.pop("num_layers")
     sizes |= {"num_encoder_layers": layers, "num_decoder_layers": layers}
     config = TransformerConfig(norm_first=settings.norm_first, **sizes)
-    model = Transformer(config)
-    for part in settings.without:
-        ablate(model, part)
-    return model
+    return Transformer(config)
 
 
-def ablate(model: Transformer, part: str) -> None:
-    """Take a part out of a model, by hooks: its code and its weights stay as they are.
+def ablate(model: nn.Module, *parts: str) -> None:
+    """Take parts out of a model, by hooks: its code and its weights stay as they are.
 
     "mask": the decoder sees the target's future. "scale": the scores are not divided by
     √d_k. "positions": nothing is added to the embeddings.
 
     Raises:
-        ValueError: the part is unknown.
+        ValueError: a part is unknown, or the model no Transformer.
     """
+    for part in parts:
+        if part not in ABLATIONS or not isinstance(model, Transformer):
+            raise ValueError(f"part ({part!r}) must be one of {', '.join(ABLATIONS)}")
+        _ablate(model, part)
+
+
+def _ablate(model: Transformer, part: str) -> None:
     if part == "mask":
         model.decoder.register_forward_pre_hook(_see_future, with_kwargs=True)
     elif part == "scale":
@@ -64,11 +68,9 @@ def ablate(model: Transformer, part: str) -> None:
             if isinstance(module, MultiHeadAttention):
                 root = module.head_dim**0.5
                 module.q_proj.register_forward_hook(lambda _, __, q, r=root: q * r)
-    elif part == "positions":
+    else:
         for positions in (model.src_positions, model.tgt_positions):
             positions.register_forward_hook(_as_it_came)
-    else:
-        raise ValueError(f"part ({part!r}) must be one of {', '.join(ABLATIONS)}")
 
 
 def _see_future(

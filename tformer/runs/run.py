@@ -30,7 +30,7 @@ from tformer.runs.evaluation import (
 )
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.metrics import Metrics
-from tformer.runs.model import build_model, build_optimizer, build_schedule
+from tformer.runs.model import ablate, build_model, build_optimizer, build_schedule
 from tformer.runs.resume import check_unchanged
 from tformer.runs.signals import Stopped, stop_signals
 from tformer.training.checkpoint import save_checkpoint
@@ -102,6 +102,7 @@ class Run:
         check_unchanged(self.folder, self.settings)
         self.data: RunData = run_data(self.settings, self.folder.path)
         model = self._new_model().to(self.device)
+        ablate(model, *self.settings.without)
         self.model: nn.Module = distribute(model, self.strategy)
         if self.settings.compile:
             # Windows of a text have one shape; pairs have many, others after a kill.
@@ -276,6 +277,7 @@ class Run:
             old = self.folder.old_model  # of fewer steps
             for file in (old, old.with_suffix(".json")):
                 file.unlink(missing_ok=True)
+            ablate(model, *self.settings.without)
             draw_result(self.folder, self.data, model.eval(), self.settings)
             write_json(self.folder.result, sealed(finite_or_null(result)))
             self.folder.check_in_place()  # a move since the last look is seen here

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from tformer.data.vocabulary import Vocabulary
 from tformer.files import read_json
 from tformer.models.folder import OURS
-from tformer.models.transformer import Transformer
 from tformer.pretrained import load_pretrained, pretrained_names
 from tformer.runs.checkpoints import load_state, saved_states
 from tformer.runs.folder import RunError, RunFolder, in_words
@@ -75,11 +74,9 @@ def load_trained(name: str | Path) -> Trained:
             raise RunError(f"{name} has no vocabulary, so no text can be read")
         asked = manifest.get("settings")
         settings = None if asked is None else RunSettings.from_json(asked)
+        ablate(model, *(settings.without if settings else ()))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(in_words(error)) from error
-    for part in settings.without if settings else ():
-        if isinstance(model, Transformer):
-            ablate(model, part)
     return Trained(str(name), model, vocabulary, manifest, settings, folder)
 
 
@@ -104,6 +101,7 @@ def _unfinished(name: str, folder: RunFolder) -> Trained:
     pad_id = vocabulary.pad_id
     model = build_model(settings, vocab_size=vocab_size, pad_id=pad_id)
     load_state(saved[-1], model, build_optimizer(settings, model))
+    ablate(model, *settings.without)
     warnings.warn(
         f"the run in {name} is not finished: this is its newest checkpoint, "
         f"{saved[-1].name}; {go_on}",
