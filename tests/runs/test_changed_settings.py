@@ -94,6 +94,7 @@ OF_PARTS = {
     "kv_rank": 4,
     "kv_heads": 1,
     "qk_norm": True,
+    "gate": True,
     "window": 3,
     "global_every": 2,
     "sinks": True,
@@ -272,7 +273,7 @@ class TestDone:
         before = (done / "model/model.safetensors").read_bytes()
         change(done, d_model=20)
         with pytest.raises(
-            RunError, match=r"d_model 20, but model/model.safetensors was ma"
+            RunError, match=r"d_model 20, but model was ma"
         ):
             go_on(done)
         assert (done / "model/model.safetensors").read_bytes() == before

@@ -46,8 +46,9 @@ class TestLinks:
             names.remove("model/config.json")  # which see below
         for name in names:
             path = stopped / f"{name}{end}"
+            path.parent.mkdir(exist_ok=True)
             path.unlink(missing_ok=True)
-            path.symlink_to(os.path.relpath(victim, stopped))
+            path.symlink_to(os.path.relpath(victim, path.parent))
         train_here(stopped, small_settings())
         assert victim.read_text() == "precious"
         for name in names:
@@ -66,8 +67,9 @@ class TestLinks:
     def test_what_is_no_manifest_is_neither_followed_nor_replaced(
         self, stopped, victim
     ):
+        (stopped / "model").mkdir()
         (stopped / "model/config.json").symlink_to(victim)
-        with pytest.raises(FileExistsError, match="is no manifest of a checkpoint"):
+        with pytest.raises(FileExistsError, match="is no checkpoint's"):
             train_here(stopped, small_settings())
         assert victim.read_text() == "precious"
         (stopped / "model/config.json").unlink()
@@ -82,7 +84,7 @@ class TestLinks:
         Run(folder, progress=False)
         assert victim.read_text() == "precious"
 
-    @pytest.mark.parametrize("name", ["checkpoints", "data"])
+    @pytest.mark.parametrize("name", ["checkpoints", "data", "model"])
     def test_a_folder_that_is_a_link_is_refused(self, stopped, tmp_path, name):
         other = tmp_path / "other"
         for each in ("step-00000001", "step-00000002", ".a.new", ".b.old"):
