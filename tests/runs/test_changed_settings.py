@@ -272,9 +272,7 @@ class TestDone:
     def test_nor_with_other_settings_in_its_place(self, done):
         before = (done / "model/model.safetensors").read_bytes()
         change(done, d_model=20)
-        with pytest.raises(
-            RunError, match=r"d_model 20, but model was ma"
-        ):
+        with pytest.raises(RunError, match=r"d_model 20, but model was ma"):
             go_on(done)
         assert (done / "model/model.safetensors").read_bytes() == before
 

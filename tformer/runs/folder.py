@@ -12,8 +12,8 @@ from tformer.files import (
     SEAL,
     beside,
     check_sealed,
+    make_folders,
     read_json,
-    wait_for_disk,
     write_json,
 )
 from tformer.runs.settings import RunSettings
@@ -70,7 +70,7 @@ class RunFolder:
         folder._check_name()
         try:
             folder._check_free()
-            made = _make_folders(folder.path)
+            made = make_folders(folder.path)
             folder.lock()
             # From here on no other process writes, and what is here is ours.
             folder._check_free()
@@ -234,20 +234,6 @@ def in_words(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename}: {error.strerror[:1].lower()}{error.strerror[1:]}"
     return str(error)
-
-
-def _make_folders(path: Path) -> list[Path]:
-    """Make a folder and those that it lies in; return the new ones, innermost first.
-
-    Raises:
-        OSError: one cannot be made, or `path` is a file.
-    """
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    path.mkdir(parents=True, exist_ok=True)  # which raises if it is a file
-    for folder in missing:
-        with suppress(PermissionError):  # to read a folder is another right
-            wait_for_disk(folder.parent)
-    return missing
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

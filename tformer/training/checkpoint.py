@@ -21,6 +21,7 @@ from tformer.files import (
     SEAL,
     beside,
     check_sealed,
+    make_folders,
     read_json,
     sealed,
     sha256_of,
@@ -84,7 +85,7 @@ def save_checkpoint(
     config, tensors = config_of(model), tensors_of(model)
     check_loads_the_same(model, config)
     check_replaceable(config_path)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folders(folder)
     with suppress(OSError, ValueError):  # of a save that was killed between the two
         matching_manifest(folder, settle=True)
     try:
