@@ -191,13 +191,13 @@ def keep_sums(name: str, block: Block, kept: dict[str, Tensor]) -> list[Any]:
     for which, part, following in zip(sums, parts, parts[1:], strict=False):
         if block.placement == "pre":  # the norm of the next sub-layer gets the sum
             norm = getattr(block, f"{following}_norm")
-            handles.append(norm.register_forward_pre_hook(partial(keep_input, kept, which)))
+            hook = partial(keep_input, kept, which)
+            handles.append(norm.register_forward_pre_hook(hook))
         else:
             norm = getattr(block, f"{part}_norm")
             handles.append(norm.register_forward_hook(partial(behind, which)))
-    network = block.feed_forward
-    hidden = f"{name}.feed_forward.hidden"
-    handles.append(network.linear2.register_forward_pre_hook(partial(keep_input, kept, hidden)))
+    hook = partial(keep_input, kept, f"{name}.feed_forward.hidden")
+    handles.append(block.feed_forward.linear2.register_forward_pre_hook(hook))
     return handles
 
 

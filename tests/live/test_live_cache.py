@@ -213,7 +213,8 @@ def test_the_models_of_the_book_have_their_sizes(live_page):
     assert bytes_shown(page) == target
     for name in ("GPT-2", "GPT-2 XL"):
         model.select_option(name)
-        c = {**gpt2.DEFAULTS, **gpt2.SIZES[name.replace("GPT-2", "gpt2").replace(" XL", "-xl")]}
+        size = name.replace("GPT-2", "gpt2").replace(" XL", "-xl")
+        c = {**gpt2.DEFAULTS, **gpt2.SIZES[size]}
         N, H, length = c["n_layer"], c["n_head"], c["n_positions"]
         expected = tensors(N, 1, H, length, c["n_embd"] // H, torch.float32)
         assert bytes_shown(page) == expected

@@ -93,7 +93,7 @@ def path_wrong(page: Page, side: str, at: int) -> list[str]:
             wrong.append(where)
 
     for layer in range(2):
-        names = ["attention"] if stack == "encoder" else ["attention", "cross_attention"]
+        names = ["attention", *(["cross_attention"] if stack == "decoder" else [])]
         for part, expected in [
             *((n, ATTENTION) for n in names),
             ("feed_forward", FEED_FORWARD),

@@ -50,7 +50,8 @@ def test_the_model_comes_when_it_is_wanted(live_page: Open) -> None:
     # Whoever wants nothing to move sees all at once.
     assert page.locator(".transport-count").inner_text() == "11 of 11 tokens"
     models = [x for x in page.evaluate(ASKED) if "/models/" in x]
-    assert models == ["/live/models/dates/config.json", "/live/models/dates/model.safetensors"]
+    files = ("config.json", "model.safetensors")
+    assert models == [f"/live/models/dates/{file}" for file in files]
     assert page.locator("svg.writing").is_hidden()
     check_picture(page, OTHER)
     assert "".join(row(page, "written")) == written_by(OTHER) + "▮"
