@@ -28,6 +28,19 @@ def test_byte_pairs_are_not_learned_from_the_end_of_a_text(tmp_path, times):
     assert not any("zy" in piece for piece in pieces)
 
 
+def test_line_ends_of_windows_teach_no_other_pieces(tmp_path):
+    lines = "".join(f"{i % 7}\n" for i in range(900)) + "zyxwv\n" * 60
+    learned = []
+    for name, end in (("unix.txt", "\n"), ("windows.txt", "\r\n")):
+        path = tmp_path / name
+        path.write_text(lines, newline=end)
+        (tmp_path / f"run-{name}").mkdir()
+        settings = RunSettings.of("text", files=(str(path),), **SMALL)
+        vocabulary = text_data(settings, tmp_path / f"run-{name}").vocabulary
+        learned.append([vocabulary.piece(i) for i in range(len(vocabulary))])
+    assert learned[0] == learned[1]
+
+
 def test_bytes_are_those_of_the_text_where_windows_cut_characters(tmp_path):
     text = "天地玄黃宇宙洪荒日月盈昃辰宿列張" * 40
     path = tmp_path / "book.txt"
