@@ -136,6 +136,12 @@ def test_quantize(parity, bits, group_size):
     parity.same(reference.dequantize(*ours), dequantize(*theirs))
 
 
+def test_a_token_is_kept_with_a_probability():
+    p, q = np.array([0.5, 0.5, 0.0]), np.array([1.0, 0.0, 0.0])
+    assert reference.acceptance(p, q).tolist() == [0.5, 1, 1]
+    assert np.array_equal(reference.after_rejection(p, p), p)
+
+
 REFUSED = {
     "head_dim (7) must be even": (lambda p, _: p.rotary_frequencies(7),),
     "base (1.0) must be above 1": (lambda p, _: p.rotary_frequencies(4, base=1.0),),

@@ -51,6 +51,7 @@ FORMS = [
         ("attention", "function", twin.scaled_dot_product_attention, None),
         ("attention", "function in blocks", in_blocks, None),
         ("grouped_attention", "function", twin.scaled_dot_product_attention, None),
+        ("grouped_attention", "function in blocks", in_blocks, None),
         ("causal_mask", "function", twin.causal_mask, None),
         ("length_mask", "function", twin.length_mask, None),
         ("combine_masks", "function", twin.combine_masks, None),

@@ -144,6 +144,7 @@ FORMS = [
     ),
     Form("grouped_attention", "function", scaled_dot_product_attention),
     Form("grouped_attention", "weights", by_weights),
+    Form("grouped_attention", "function in blocks", in_blocks),
     Form("causal_mask", "function", masks.causal_mask),
     Form("length_mask", "function", masks.length_mask),
     Form("combine_masks", "function", masks.combine_masks),
