@@ -29,7 +29,7 @@ def test_byte_pairs_are_not_learned_from_the_end_of_a_text(tmp_path, times):
 
 
 def test_line_ends_of_windows_teach_no_other_pieces(tmp_path):
-    lines = "".join(f"{i % 7}\n" for i in range(900)) + "zyxwv\n" * 60
+    lines = "".join(f"{i % 7}\n" for i in range(900)) + "zyxwv\n" * 30
     learned = []
     for name, end in (("unix.txt", "\n"), ("windows.txt", "\r\n")):
         path = tmp_path / name
