@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from tformer import BERT, BERTConfig, Transformer, TransformerConfig
-from tformer.data.batches import Batch, batches_of_pairs, masked_batches, text_batches
+from tformer.data.batch import Batch
+from tformer.data.batches import batches_of_pairs
+from tformer.data.windows import masked_batches, text_batches
 from tformer.models.families import custom
 from tformer.tasks import TASKS
 from tformer.training.loop import batch_loss

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tformer import Transformer, TransformerConfig
-from tformer.data.batches import PairBatch, TextBatch
+from tformer.data.batch import PairBatch, TextBatch
 from tformer.data.vocabulary import CharacterVocabulary
 from tformer.generate.translate import translate, translate_to_ids
 from tformer.models.families import custom

@@ -9,7 +9,7 @@ import torch
 from torch.testing import assert_close
 
 from tformer import Transformer, TransformerConfig, greedy, train
-from tformer.data.batches import PairBatch
+from tformer.data.batch import PairBatch
 from tformer.training.loop import batch_loss, train_step
 from tformer.training.optimizer import adamw
 from tformer.training.precision import Precision

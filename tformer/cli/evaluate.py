@@ -14,7 +14,7 @@ from tformer.cli.translate import (
     decoder,
     longest_target,
 )
-from tformer.data.batches import Batch
+from tformer.data.batch import Batch
 from tformer.data.pairs import read_pairs
 from tformer.data.text_files import read_text
 from tformer.data.token_stream import unknown_character

@@ -24,6 +24,5 @@ from tformer.data.token_stream import unknown_character as unknown_character
 from tformer.data.token_stream import open_token_stream as open_token_stream
 from tformer.data.vocabulary import CharacterVocabulary as CharacterVocabulary
 from tformer.data.vocabulary import Vocabulary as Vocabulary
-from tformer.data.vocabulary import encode_padded as encode_padded
 from tformer.data.windows import text_batches as text_batches
 from tformer.data.windows import masked_batches as masked_batches

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from tformer.data.batches import Batch, PairBatch, TextBatch, batches_of_pairs
+from tformer.data.batch import Batch, PairBatch, TextBatch
+from tformer.data.batches import batches_of_pairs
 from tformer.data.vocabulary import Vocabulary
 from tformer.data.windows import masked_batches
 from tformer.runs.folder import RunError

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from tformer.data.batches import Batch
+from tformer.data.batch import Batch
 from tformer.files import finite_or_null, sealed, write_json
 from tformer.runs.batches import RunData
 from tformer.runs.checkpoints import (

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from tformer.checks import check_positive, require
-from tformer.data.batches import Batch
+from tformer.data.batch import Batch
 from tformer.training.loss import label_smoothed_cross_entropy
 from tformer.training.optimizer import adamw
 from tformer.training.precision import Precision
