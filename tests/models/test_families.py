@@ -152,19 +152,20 @@ def test_which_layers_have_a_window(kind, config, windows):
 
 def test_what_else_reaches_a_llama():
     options = {"num_key_value_heads": 3, "head_dim": 8, "attention_dropout": 0.25}
-    model = made(
-        "llama", **options, rms_norm_eps=0.5, attention_bias=True, mlp_bias=True
-    )
+    model = made("llama", **options, rms_norm_eps=0.5, attention_bias=True)
     for block in model.blocks:
         attention = block.attention
         assert (attention.num_kv_heads, attention.head_dim) == (3, 8)
         assert (attention.dropout, attention.q_norm) == (0.25, None)
         assert attention.q_proj.bias is not None
-        assert block.feed_forward.down_proj.bias is not None
+        assert block.feed_forward.down_proj.bias is None
         assert block.attention_norm.eps == block.feed_forward_norm.eps == 0.5
     assert model.norm.eps == 0.5
     assert made("llama").blocks[0].attention.num_kv_heads == 6
     assert made("llama").output is not None
+    biased = made("llama", mlp_bias=True).blocks[0]
+    assert biased.feed_forward.down_proj.bias is not None
+    assert biased.attention.q_proj.bias is None
     norm = made("qwen3", num_key_value_heads=2).blocks[0].attention.k_norm
     assert len(norm.weight) == 128
 

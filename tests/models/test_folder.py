@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from tformer import Transformer, TransformerConfig, save_checkpoint
 from tformer.interop import from_huggingface
 from tformer.models import read_model
-from tformer.models.families import family_of, llama
+from tformer.models.families import family_of
 
 SIZES = {"vocab_size": 11, "hidden_size": 8, "intermediate_size": 6}
 SIZES |= {"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1}
@@ -20,6 +20,16 @@ CONFIGS = {
     "qwen3": {"model_type": "qwen3", **SIZES, "tie_word_embeddings": True},
     "gpt2": {"model_type": "gpt2", "vocab_size": 11, "n_embd": 8, "n_layer": 2}
     | {"n_head": 2, "n_positions": 9},
+}
+LLAMA = {
+    "attention_norm.": "input_layernorm.",
+    "feed_forward_norm.": "post_attention_layernorm.",
+    "attention.out_proj": "self_attn.o_proj",
+    "attention.": "self_attn.",
+    "feed_forward.": "mlp.",
+    "blocks.": "model.layers.",
+    "embedding.": "model.embed_tokens.",
+    "output.": "lm_head.",
 }
 GPT2 = {
     "attention_norm.": "ln_1.",
@@ -44,29 +54,23 @@ def drawn(kind):
 
 
 def their_state(model, kind):
-    """Name a model's weights as Hugging Face does: what `rename` turns round."""
-    if kind != "gpt2":
-        names = [(ours, theirs) for theirs, ours in reversed(llama.NAMES) if ours]
-        state = {}
-        for name, x in model.state_dict().items():
-            for ours, theirs in names:
-                name = name.replace(ours, theirs)
-            state[name if name.startswith("lm_head") else f"model.{name}"] = x
-        return state
-    state = {}
-    for name, x in model.state_dict().items():
-        if "k_proj" in name or "v_proj" in name:
-            continue
-        if "q_proj" in name:
+    """Name a model's weights as Hugging Face does; in GPT-2 they are turned, too."""
+    own, state = model.state_dict(), {}
+    gpt2 = kind == "gpt2"
+    for name, x in own.items():
+        if gpt2 and "q_proj" in name:
             x = torch.cat(
-                [model.state_dict()[name.replace("q_p", f"{a}_p")] for a in "qkv"]
+                [own[name.replace("q_proj", f"{part}_proj")] for part in "qkv"]
             )
             name = name.replace("attention.q_proj", "attn.c_attn")
-        inside = name.startswith("blocks.")
-        for ours, theirs in GPT2.items():
+        elif gpt2 and ("k_proj" in name or "v_proj" in name):
+            continue
+        x = x.t() if gpt2 and name.startswith("blocks.") and x.ndim == 2 else x
+        last = "transformer.ln_f." if gpt2 else "model.norm."
+        name = name.replace("norm.", last) if name.startswith("norm.") else name
+        for ours, theirs in (GPT2 if gpt2 else LLAMA).items():
             name = name.replace(ours, theirs)
-        name = f"transformer.ln_f.{name[5:]}" if name.startswith("norm.") else name
-        state[name] = x.t() if inside and x.ndim == 2 else x
+        state[name] = x
     return state
 
 
