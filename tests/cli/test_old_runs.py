@@ -16,16 +16,7 @@ from tformer.files import SEAL, sealed, sha256_of
 from tformer.models.families.custom import PARTS
 
 SIZES = "vocab_size d_model num_heads num_layers d_ff max_len dropout eps bias"
-    "vocab_size",
-    "d_model",
-    "num_heads",
-    "num_layers",
-    "d_ff",
-    "max_len",
-    "dropout",
-    "eps",
-    "bias",
-]
+SIZES += " tie_embeddings pad_id"
 KINDS = {"reverse": "Transformer", "gpt": "GPT", "bert": "BERT", "today": "CausalLM"}
 OLD_NAMES = [
     (".cross_attention_norm.", ".cross_attn_residual.norm."),
@@ -57,7 +48,7 @@ def rename(kind, file):
 def old_config(kind, config):
     if kind in ("Transformer", "BERT"):
         return {n: x for n, x in config.items() if n != "model_type"}
-    sizes = {name: config[name] for name in (*SIZES.split(), "tie_embeddings", "pad_id")}
+    sizes = {name: config[name] for name in SIZES.split()}
     sizes["num_kv_heads"] = config["kv_heads"]
     if kind == "GPT":
         return {**sizes, "activation": "gelu_tanh"}

@@ -77,7 +77,7 @@ def attention_of(
         model(ids, so_far) if translates else model(ids)
     kept = weights.by_name()
     if not translates:
-        return tuple(w[0] for w in kept.values()), read, [*_sinks(kept, read), *read]
+        return tuple(w[0] for w in kept.values()), read, read
     kind = kind or "cross"
     side = "encoder" if kind == "encoder" else "decoder"
     part = ".cross_attention" if kind == "cross" else ".attention"
@@ -86,11 +86,6 @@ def attention_of(
     if kind == "decoder":
         columns = wrote
     return tuple(w[0] for w in wanted), rows, columns
-
-
-def _sinks(kept: dict[str, Tensor], read: list[str]) -> list[str]:
-    """Name the column before all tokens, where a model has one."""
-    return ["⟨sink⟩"] * (next(iter(kept.values())).shape[-1] - len(read))
 
 
 def _check_length(name: str, ids: list[int], limit: int) -> None:

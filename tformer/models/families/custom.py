@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from tformer.checks import check_divisible, check_positive
+from tformer.checks import check_at_least_0, check_divisible, check_positive
 from tformer.models.causal_lm import CausalLM
 from tformer.models.config import check_shared
 from tformer.models.families.reading import one_of, with_defaults
@@ -176,6 +176,10 @@ def check_config(config: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("experts", "top_k", "kv_heads", "kv_rank", "window", "global_every"):
         if c[name] is not None:
             check_positive(**{name: c[name]})
+    check_at_least_0(shared_experts=c["shared_experts"] or 0)
+    if c["experts"] is not None and (c["top_k"] or 2) > c["experts"]:
+        known = f"[1, num_experts = {c['experts']}]"
+        raise ValueError(f"top_k ({c['top_k'] or 2}) must be in {known}")
     if c["kv_heads"] is not None:
         check_divisible(num_heads=c["num_heads"], kv_heads=c["kv_heads"])
     if c["head_dim"] is None:
