@@ -37,7 +37,7 @@ def test_line_ends_of_windows_teach_no_other_pieces(tmp_path):
         (tmp_path / f"run-{name}").mkdir()
         settings = RunSettings.of("text", files=(str(path),), **SMALL)
         vocabulary = text_data(settings, tmp_path / f"run-{name}").vocabulary
-        learned.append([vocabulary.piece(i) for i in range(len(vocabulary))])
+        learned.append([vocabulary.decode([i]) for i in range(len(vocabulary))])
     assert learned[0] == learned[1]
 
 

@@ -1,13 +1,13 @@
 """The attention of a trained model on a text, as a drawing."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from tformer.checks import require
-from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
+from tformer.data.vocabulary import Vocabulary
 from tformer.drawing import attention_map, save_figure
 from tformer.generate.evaluating import evaluating
 from tformer.generate.translate import translate
@@ -97,12 +97,7 @@ def labels(vocabulary: Vocabulary, ids: list[int]) -> list[str]:
     """Name each token, so that it can be told apart in a drawing."""
     special = {vocabulary.bos_id: "⟨start⟩", vocabulary.eos_id: "⟨end⟩"}
     named = {"\n": "⏎", "\t": "⇥"}
-    piece: Any = (
-        (lambda i: vocabulary.decode([i]))
-        if isinstance(vocabulary, CharacterVocabulary)
-        else vocabulary.piece  # type: ignore[attr-defined]
-    )
-    texts = [special.get(i) or piece(i) for i in ids]
+    texts = [special.get(i) or vocabulary.decode([i]) for i in ids]
     return [named.get(text, text) for text in texts]
 
 
