@@ -52,14 +52,6 @@ def find_nodes(source: str, name: str) -> list[ast.stmt]:
     return _path_to(_parsed(source)[0], name)
 
 
-def names_at(source: str, numbers: set[int]) -> list[str]:
-    """Name the definitions at the top level that stand on these lines."""
-    tree, lines = _parsed(source)
-    names = dict.fromkeys(name for node in tree.body for name in _bound(node))
-    spans = {name: _find(tree, lines, name) for name in names}
-    return [x for x, (a, b) in spans.items() if not numbers.isdisjoint(range(a, b + 1))]
-
-
 @functools.lru_cache(maxsize=64)
 def _parsed(source: str) -> tuple[ast.Module, list[str]]:
     return ast.parse(source), source.split("\n")

@@ -23,7 +23,6 @@ from engine.copies.alone import problem_of
 from engine.copies.standalone import standalone_files
 from engine.pages.blocks import Block, PageError
 from engine.pages.checking import (
-    count_line,
     header_problems,
     section_problems,
     text_problems,
@@ -84,8 +83,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     counts = [value for name, value in properties if name == COUNTS]
     if counts:
         found, run, left_out = (sum(column) for column in zip(*counts, strict=True))
-        line = count_line(len(counts), found, run, left_out)
-        terminalreporter.write_line(line)
+        equal = "=" if found == run + left_out else "!="
+        terminalreporter.write_line(
+            f"pages: {len(counts)}, Python blocks: {found} found {equal} "
+            f"{run} run + {left_out} left out with a reason"
+        )
 
 
 COUNTS = "python blocks"  # a property of the report: how many found, run, left out

@@ -27,15 +27,6 @@ def page_problems(page: Page) -> list[str]:
     ]
 
 
-def count_line(pages: int, found: int, run: int, left_out: int) -> str:
-    """Say what became of all Python blocks."""
-    equal = "=" if found == run + left_out else "!="
-    return (
-        f"pages: {pages}, Python blocks: {found} found {equal} "
-        f"{run} run + {left_out} left out with a reason"
-    )
-
-
 def unseen_code(page: Page, rendered: Rendered) -> list[str]:
     """Return a problem for each code block on one side only.
 
@@ -125,9 +116,6 @@ def header_problems(page: Page) -> list[str]:
             where = page.meta_line("goals")
             rule = "must be a list of texts; a text with a colon is quoted"
             problems.append(f"{where}: `goals:` {rule}: {goal!r}")
-    if "minutes" in page.meta:
-        where = page.meta_line("minutes")
-        problems.append(f"{where}: the time to read it is counted: remove `minutes:`")
     unlisted = unlisted_problem(page.project, page.path, page.meta)
     return [
         *problems,

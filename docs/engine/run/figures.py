@@ -185,23 +185,6 @@ def touching_problems(placed: list[Placed]) -> list[str]:
     ]
 
 
-def report(placed: list[Placed]) -> list[str]:
-    """Describe each figure: its size, its smallest text on a phone, what it lacks."""
-    lines = []
-    for each in placed:
-        size = size_of(each.svg)
-        shown = min(PHONE, size.width) / size.width
-        on_phone = max(size.text * shown, READABLE if size.scrolls else 0)
-        said = [
-            f"{size.width} × {size.height} px, text of {on_phone:.1f} px on a phone"
-        ]
-        said += [f"scrolls there: {size.least_width} px wide"] if size.scrolls else []
-        said += [] if each.place.caption else ["no caption"]
-        said += [each.touching] if each.touching else []
-        lines.append(f"{each.place.origin}: {each.place.name}: {'; '.join(said)}")
-    return lines
-
-
 def place_figures(page: Page, results: list["Result"]) -> list[Placed]:
     """Give each figure to the first free place below its block.
 
