@@ -98,7 +98,6 @@ class PlainTransformer(nn.Module):
         self.encoder = Stack(sizes, c.num_encoder_layers)
         self.decoder = Stack(sizes, c.num_decoder_layers, cross=True)
         self.src_embedding = nn.Embedding(c.vocab_size, c.d_model)
-        self.tgt_embedding = self.src_embedding
         self.register_buffer("table", sinusoids(c.max_len, c.d_model), persistent=False)
 
     def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
