@@ -338,7 +338,7 @@ def test_where_no_setting_differs_the_training_is_the_same(whole, tmp_path):
 
 @pytest.mark.parametrize("name", ["bias", "norm_first", "compile"])
 def test_flags_are_true_or_false(name):
-    with pytest.raises(TypeError, match=rf"{name} \('no'\) must be a bool"):
+    with pytest.raises(ValueError, match=rf"{name} \('no'\) must be of type bool"):
         RunSettings.of("copy", **{name: "no"})
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from tformer.runs.batches import RunData, task_data
+from tformer.runs.batches import RunData
+from tformer.runs.data import task_data
 from tformer.runs.evaluation import test_scores
 from tformer.runs.folder import RunError, read_kept_json
 from tformer.runs.metrics import read_metrics

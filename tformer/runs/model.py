@@ -13,7 +13,8 @@ from tformer.models.config import TransformerConfig
 from tformer.models.families import custom
 from tformer.models.transformer import Transformer
 from tformer.nn.heads import MultiHeadAttention
-from tformer.runs.settings import ABLATIONS, RunSettings
+from tformer.runs.rules import ABLATIONS
+from tformer.runs.settings import RunSettings
 from tformer.training.muon import muon
 from tformer.training.optimizer import adamw
 from tformer.training.schedule import cosine_schedule, inverse_sqrt_schedule

@@ -11,11 +11,11 @@ from tformer.files import read_json
 from tformer.models.folder import OURS
 from tformer.pretrained import load_pretrained, pretrained_names
 from tformer.runs.checkpoints import load_state, saved_states
+from tformer.runs.data import run_vocabulary
 from tformer.runs.folder import RunError, RunFolder, in_words
 from tformer.runs.model import ablate, build_model, build_optimizer
 from tformer.runs.resume import check_unchanged
 from tformer.runs.settings import RunSettings
-from tformer.runs.vocabulary import run_vocabulary
 from tformer.training.checkpoint import load_checkpoint
 
 

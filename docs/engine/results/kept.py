@@ -16,8 +16,8 @@ from tformer.models.families.custom import PARTS
 from tformer.runs.evaluation import saved_evaluations
 from tformer.runs.folder import RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
-from tformer.runs.presets import PARTED
 from tformer.runs.resume import check_unchanged
+from tformer.runs.rules import PARTED
 from tformer.runs.settings import RunSettings
 
 FILES = "results"
