@@ -105,7 +105,7 @@ def _make(page: Page, outcome: Outcome) -> None:
         ran = Ran(page, runner.results(), [], _imported(project))
     with contextlib.closing(SecondRun(page)) as second:
         for block in page.blocks:
-            if block.left_out() is None:
+            if block.left_out is None:
                 result = ran.results[block.number]
                 problem = output_problem(block, result, second.stdout)
                 if problem and UNSEEDED in problem:
