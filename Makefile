@@ -78,8 +78,8 @@ downloads: ready  ## write the one-file code of each chapter, in seconds
 outputs: ready  ## run the chapters, and rewrite the outputs that they show
 	$(PY) -m engine outputs $(ARGS)
 
-chapter: .venv/.packages  ## begin a chapter: make chapter NAME=rms-norm MODULE=tformer/nn/norm.py
-	$(PY) -m engine chapter "$(NAME)" "$(MODULE)"
+chapter:  ## begin a chapter: make chapter NAME=rms-norm
+	cp -n docs/engine/pages/chapter.md docs/chapters/$(NAME).md
 
 lists: .venv/.packages  ## write README's table of chapters
 	$(PY) -m engine lists

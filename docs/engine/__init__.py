@@ -5,7 +5,7 @@ definitions   what `--8<-- "file.py:Class.method"` stands for, by the syntax tre
 pages/        a page as it is written and as the site shows it: `blocks` (lines with
               their origin, fenced code), `reading`, `checking` (what is wrong),
               `languages` (of fences), `listing` (in the navigation, and finished),
-              `numbers` (what on the page holds each)
+              `numbers` (what on the page holds each), `chapter.md` (how one begins)
 run/          `compiling` (code that keeps file and line), `running` (blocks in order,
               in one `__main__`), `outputs` (shown against printed), `figures` (their
               places), `style`, `fonts`, `touching` (labels that do), `shortening`
@@ -15,7 +15,6 @@ copies/       `notebooks`, `as_markdown`; one-file copies: `closure`
               (the definitions that some need), `standalone` (the file); `alone` runs
               notebooks and copies where the package is not
 making        figures, notebooks, downloads and outputs, of the pages that changed
-chapter       a new chapter, in which the rest is marked TODO
 tables        what both of these are made with:
 results       what runs of training reached, and the page about it
 speed         time and memory beside those of others, and the page about it

@@ -27,13 +27,6 @@ COMMANDS: dict[str, tuple[str, Arguments]] = {
         {"runs": {"nargs": "*", "type": Path, "help": "folders of runs"}},
     ),
     "speed": ("write the page of speed from what `make bench` kept", {}),
-    "chapter": (
-        "write a new chapter, in which the rest is marked TODO",
-        {
-            "name": {"help": "of the file: rms-norm"},
-            "module": {"help": "what it teaches: tformer/nn/norm.py"},
-        },
-    ),
     "lists": ("write README's table of chapters", {}),
 }
 
@@ -58,11 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(project: Project, given: argparse.Namespace) -> list[str]:
     """Run a command; return what is wrong, or raise ValueError for what it is given."""
-    if given.command == "chapter":
-        from engine.chapter import make_chapter
-
-        print(make_chapter(project, given.name, given.module))
-    elif given.command == "lists":
+    if given.command == "lists":
         from engine.site.lists import write_readme
 
         print("README.md: written" if write_readme(project) else "as it was")

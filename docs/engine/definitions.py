@@ -95,11 +95,9 @@ def _near(tree: ast.Module, name: str) -> str:
         if isinstance(node, ast.ClassDef):
             known += [f"{node.name}.{x}" for inner in node.body for x in _bound(inner)]
     known = list(dict.fromkeys(known))
-    last = name.rpartition(".")[2]
-    near = [each for each in known if each.rpartition(".")[2] == last]
-    near += difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if near:
-        return f"near it: {', '.join(dict.fromkeys(near))}"
+        return f"near it: {', '.join(near)}"
     return f"what is: {', '.join(known) or 'nothing'}"
 
 
