@@ -19,9 +19,9 @@ from small_run import (
 from tformer.files import SEAL, sealed
 from tformer.models.families.custom import PARTS
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
-from tformer.runs.resume import MAY_CHANGE
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
+from tformer.runs.trained import MAY_CHANGE
 
 
 def change(path: Path, **changes) -> None:

@@ -23,11 +23,10 @@ from small_run import (
 )
 from small_run import stop_after as stop_run_after
 from tformer import load_checkpoint
-from tformer.runs import signals
+from tformer.runs import run as running
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
-from tformer.runs.run import Run
+from tformer.runs.run import Run, Stopped
 from tformer.runs.settings import RunSettings
-from tformer.runs.signals import Stopped
 from tformer.tasks import TASKS
 from tformer.training.evaluation import exact_match
 
@@ -114,10 +113,10 @@ def test_a_second_ctrl_c_stops_at_once_unless_it_is_a_double_press(
     # Where the tests run in the background of a shell it is ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
-    with signals.stop_signals(lambda: asked.append(1)):
+    with running.stop_signals(lambda: asked.append(1)):
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
-        monkeypatch.setattr(signals, "GRACE", 0.0)
+        monkeypatch.setattr(running, "GRACE", 0.0)
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert asked == [1]

@@ -16,10 +16,9 @@ from tformer.runs.checkpoints import saved_states
 from tformer.runs.evaluation import parameter_counts
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
-from tformer.runs.resume import check_unchanged
 from tformer.runs.rules import PRESETS
 from tformer.runs.settings import RunSettings
-from tformer.runs.trained import is_model, load_trained
+from tformer.runs.trained import check_unchanged, is_model, load_trained
 from tformer.tasks import TASKS
 
 

@@ -2,8 +2,12 @@
 
 import dataclasses
 import random
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import torch
@@ -11,6 +15,7 @@ from torch import nn
 
 from tformer.data.batch import Batch
 from tformer.files import finite_or_null, sealed, write_json
+from tformer.runs.attention import draw_curves, draw_if_possible, draw_result
 from tformer.runs.batches import RunData
 from tformer.runs.checkpoints import (
     clean_up,
@@ -20,7 +25,6 @@ from tformer.runs.checkpoints import (
     saved_states,
 )
 from tformer.runs.data import run_data
-from tformer.runs.drawings import draw_curves, draw_if_possible, draw_result
 from tformer.runs.evaluation import (
     check_useful,
     describe_machine,
@@ -31,14 +35,53 @@ from tformer.runs.evaluation import (
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.metrics import Metrics
 from tformer.runs.model import ablate, build_model, build_optimizer, build_schedule
-from tformer.runs.resume import check_unchanged
-from tformer.runs.signals import Stopped, stop_signals
+from tformer.runs.trained import check_unchanged
 from tformer.training.checkpoint import save_checkpoint
 from tformer.training.distributed import distribute, settle, unwrap
 from tformer.training.loop import StepReport, train
 from tformer.training.precision import Precision
 from tformer.training.processes import process_rank, sum_over_processes, wait_for_all
 from tformer.training.shards import full_state
+
+
+class Stopped(Exception):
+    """The run was asked to stop, and has saved all."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(f"stopped after step {step}")
+        self.step = step
+
+
+GRACE = 1.0  # seconds in which one signal more is the same wish, as a double press
+
+
+@contextmanager
+def stop_signals(stop: Callable[[], object]) -> Iterator[None]:
+    """Call `stop` at SIGINT (Ctrl-C) or SIGTERM, instead of dying; a later one kills.
+
+    Args:
+        stop: is called between two instructions of Python: it must only take a note.
+    """
+    asked: list[float] = []
+
+    def note(kind: int, _: FrameType | None) -> None:
+        if not asked:
+            stop()
+        elif time.monotonic() > asked[0] + GRACE:
+            for each, handler in before.items():  # it does what it always does
+                signal.signal(each, handler)
+            signal.raise_signal(kind)
+        asked.append(time.monotonic())
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # only it may
+        for kind in (signal.SIGINT, signal.SIGTERM):
+            before[kind] = signal.signal(kind, note)
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
 
 
 class Run:

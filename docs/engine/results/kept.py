@@ -16,9 +16,9 @@ from tformer.models.families.custom import PARTS
 from tformer.runs.evaluation import saved_evaluations
 from tformer.runs.folder import RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
-from tformer.runs.resume import check_unchanged
 from tformer.runs.rules import PARTED
 from tformer.runs.settings import RunSettings
+from tformer.runs.trained import check_unchanged
 
 FILES = "results"
 OF_PARTS = "parts"  # a folder there: of models that were built with parts, many runs
