@@ -61,10 +61,6 @@ class RunFolder:
 
         Of several processes that begin at the same moment one gets the folder. The
         others change nothing in it.
-
-        Raises:
-            RunError: the folder holds something already, another process begins a run
-                there, it cannot be made, or its name is not UTF-8.
         """
         folder = cls(path)
         folder._check_name()
@@ -139,11 +135,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: str | Path) -> "RunFolder":
-        """Find the run that is in a folder.
-
-        Raises:
-            RunError: there is none, or the folder's name is not UTF-8.
-        """
+        """Find the run that is in a folder."""
         folder = cls(path)
         if not folder.config.is_file():
             raise RunError(f"{path} has no run in it: config.json is missing")
@@ -151,11 +143,7 @@ class RunFolder:
         return folder
 
     def settings(self) -> RunSettings:
-        """Read what was asked.
-
-        Raises:
-            RunError: config.json was changed by hand, and not well.
-        """
+        """Read what was asked."""
         try:
             return RunSettings.from_json(read_own_json(self.config))
         except (TypeError, KeyError, ValueError) as error:
@@ -175,12 +163,9 @@ class RunFolder:
     def lock(self, patience: float = 0.0) -> None:
         """Keep other processes from writing here; if we do so already, do nothing.
 
-        Args:
-            patience: so many seconds to wait for another process.
-
         Raises:
-            RunError: another process writes here; or a part of the folder is a link,
-                through which we should write somewhere else.
+            RunError: another process writes here for `patience` seconds; or a part of
+                the folder is a link, through which we should write somewhere else.
         """
         if self._lock is not None:
             return
@@ -217,9 +202,6 @@ class RunFolder:
 
         Else a folder that is moved would be made again where it was, and the run would
         lie in two halves. A move after this look is found by the next one.
-
-        Raises:
-            RunError: it was moved or removed, or its lock was.
         """
         if self._lock is not None and _identity(self._lock_path) != self._locked_file:
             raise RunError(
@@ -246,11 +228,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def read_own_json(path: Path, **types: type) -> dict[str, Any]:
-    """Read an object that a run has written, and that holds values of these types.
-
-    Raises:
-        RunError: the file is missing, truncated, or holds something else.
-    """
+    """Read an object that a run has written, and that holds values of these types."""
     try:
         return read_json(path, types=types)
     except (OSError, ValueError) as error:
@@ -258,11 +236,7 @@ def read_own_json(path: Path, **types: type) -> dict[str, Any]:
 
 
 def read_kept_json(path: Path, **types: type) -> dict[str, Any]:
-    """Read numbers that a run keeps, without their seal, which older versions lack.
-
-    Raises:
-        RunError: as `read_own_json`; or the file was changed.
-    """
+    """Read numbers that a run keeps, without their seal, which older versions lack."""
     values = read_own_json(path, **types)
     if SEAL in values:
         try:

@@ -59,8 +59,7 @@ GRACE = 1.0  # seconds in which one signal more is the same wish, as a double pr
 def stop_signals(stop: Callable[[], object]) -> Iterator[None]:
     """Call `stop` at SIGINT (Ctrl-C) or SIGTERM, instead of dying; a later one kills.
 
-    Args:
-        stop: is called between two instructions of Python: it must only take a note.
+    It is called between two instructions of Python, and must only take a note.
     """
     asked: list[float] = []
 
