@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_positive(**sizes: int) -> None:
-    """Raise unless every size is a whole number above zero.
-
-    Raises:
-        TypeError: a size is not an int.
-        ValueError: a size is below one.
-    """
+    """Raise unless every size is a whole number above zero."""
     for name, value in sizes.items():
         # While torch.export runs the code a size is no int, but may stand for one.
         whole = isinstance(value, int) or hasattr(value, "__index__")
@@ -31,12 +26,7 @@ def check_positive(**sizes: int) -> None:
 
 
 def check_at_least_0(**counts: int) -> None:
-    """Raise unless every count is a whole number, zero or above.
-
-    Raises:
-        TypeError: a count is not an int.
-        ValueError: a count is below zero.
-    """
+    """Raise unless every count is a whole number, zero or above."""
     for name, value in counts.items():
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"{name} must be an int, not {type(value).__name__}")
@@ -45,22 +35,14 @@ def check_at_least_0(**counts: int) -> None:
 
 
 def check_probability(**probabilities: float) -> None:
-    """Raise unless every probability lies in [0, 1).
-
-    Raises:
-        ValueError: a probability is outside [0, 1). One would drop everything.
-    """
+    """Raise unless every probability lies in [0, 1)."""
     for name, value in probabilities.items():
         if not 0 <= value < 1:
             raise ValueError(f"{name} ({value}) must be in [0, 1)")
 
 
 def check_divisible(**sizes: int) -> None:
-    """Raise unless the first of two named sizes is a multiple of the second.
-
-    Raises:
-        ValueError: there is a remainder.
-    """
+    """Raise unless the first of two named sizes is a multiple of the second."""
     (name, value), (divisor_name, divisor) = sizes.items()
     if value % divisor:
         raise ValueError(
@@ -69,11 +51,7 @@ def check_divisible(**sizes: int) -> None:
 
 
 def check_width(d_model: int, x: "Tensor") -> None:
-    """Raise unless x is (..., D).
-
-    Raises:
-        ValueError: it has another width.
-    """
+    """Raise unless x is (..., D)."""
     if x.shape[-1] != d_model:
         raise ValueError(
             f"x has width {x.shape[-1]} but d_model is {d_model}: x is {tuple(x.shape)}"
@@ -81,11 +59,7 @@ def check_width(d_model: int, x: "Tensor") -> None:
 
 
 def check_sequences(d_model: int, **sequences: "Tensor") -> None:
-    """Raise unless every tensor is (B, length, D).
-
-    Raises:
-        ValueError: one has other axes, or another width.
-    """
+    """Raise unless every tensor is (B, length, D)."""
     for name, x in sequences.items():
         if x.ndim != 3 or x.shape[-1] != d_model:
             raise ValueError(
@@ -95,12 +69,7 @@ def check_sequences(d_model: int, **sequences: "Tensor") -> None:
 
 
 def check_buckets(num_buckets: int, max_distance: int) -> None:
-    """Raise unless T5's buckets can reach so far: half of them hold one distance each.
-
-    Raises:
-        TypeError: a number is not an int.
-        ValueError: there are too few buckets, or `max_distance` is too small.
-    """
+    """Raise unless T5's buckets reach so far: half of them hold one distance each."""
     check_positive(num_buckets=num_buckets, max_distance=max_distance)
     if num_buckets < 2:
         raise ValueError(f"num_buckets ({num_buckets}) must be at least 2")
@@ -119,9 +88,6 @@ def require(module: str) -> Any:
 
     Returns:
         The module.
-
-    Raises:
-        ImportError: the package is not installed; the message says what to install.
     """
     package = module.partition(".")[0]
     try:

@@ -71,6 +71,17 @@ def test_padding_may_stand_anywhere_and_be_a_whole_row():
     assert (left_out[~key_mask] == 0).all()
 
 
+def test_recorded_weights_have_a_place_for_padding():
+    encoder, x = transformer_encoder(D, H, F, 2), torch.randn(B, S, D)
+    key_mask = torch.arange(S) < torch.tensor([[S], [2]])
+    with record_weights(encoder) as recorded:
+        output = encoder(x, key_mask=key_mask)
+    assert_close(output, encoder(x, key_mask=key_mask))
+    for weights in recorded.values():
+        assert weights.shape == (B, H, S, S)
+        assert (weights[1, ..., 2:] == 0).all()
+
+
 def test_final_norm_is_for_pre_norm():
     assert transformer_encoder(D, H, F, 1).norm is None
     assert transformer_encoder(D, H, F, 1, final_norm=True).norm is not None

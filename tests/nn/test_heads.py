@@ -1,6 +1,7 @@
 """Multi-head attention beyond its spec (`tformer.check`), and its bad input."""
 
 from contextlib import nullcontext
+from functools import partial
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from tformer import KeyValueCache, MultiHeadAttention, causal_mask, record_weights
+from tformer.nn import ALiBi, RelativeBias, attend_to_segments
 
 B, T, S, H, DH = 2, 5, 7, 3, 11
 D = H * DH
@@ -65,19 +67,17 @@ def test_keys_and_values_may_be_made_before(attention):
 
 
 @pytest.mark.parametrize("options", [{}, {"is_causal": True}], ids=str)
-def test_sequences_side_by_side_are_as_each_alone(attention, options):
+@pytest.mark.parametrize("parts", [{}, {"relative": ALiBi}, {"relative": RelativeBias}])
+@pytest.mark.usefixtures("float64")
+def test_sequences_side_by_side_are_as_each_alone(randomised, parts, options):
+    attention = randomised(
+        MultiHeadAttention(D, H, **{n: p(H) for n, p in parts.items()})
+    )
     first, second = torch.randn(1, T, D), torch.randn(1, S, D)
-    row, lengths = torch.cat((first, second), dim=1), [T, 0, S]
-    with record_weights(attention) as recorded:
-        output = attention(row, segments=lengths, **options)
-        weights = recorded[attention]
-        alone, kept = [], []
-        for x in (first, second):
-            alone.append(attention(x, **options))
-            kept.append(recorded[attention])
-    assert_close(output, torch.cat(alone, dim=1))
-    for h in range(H):
-        assert_close(weights[0, h], torch.block_diag(*(w[0, h] for w in kept)))
+    row = torch.cat((first, second), dim=1)
+    around = partial(attend_to_segments, segments=[T, 0, S])
+    alone = [attention(x, **options) for x in (first, second)]
+    assert_close(attention(row, around=around, **options), torch.cat(alone, dim=1))
 
 
 @pytest.mark.parametrize("recording", [nullcontext, record_weights])
@@ -175,11 +175,13 @@ def test_what_does_not_go_together(raises):
         attention(x, value=x)
     with raises(ValueError, rule):
         attention(x, x, cache=KeyValueCache(T))
-    with raises(ValueError, "segments say what is seen: no attn_mask beside them"):
-        attention(x, attn_mask=causal_mask(T), segments=[T])
+    around = partial(attend_to_segments, segments=[4])
     message = "segments (4 tokens in all) must cover query and key, of 5 and 5"
     with raises(ValueError, message):
-        attention(x, segments=[4])
+        attention(x, around=around)
+    message = "around makes no weights that can be recorded"
+    with raises(ValueError, message), record_weights(attention):
+        attention(x, around=around)
     with raises(
         TypeError, "attn_mask is torch.float32: attn_mask is bool, bias floating"
     ):

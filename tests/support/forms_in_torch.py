@@ -49,7 +49,8 @@ def by_weights(query, key, value, mask=None, **options):
 
 
 def in_segments(query, key, value, *, segments, is_causal=False):
-    return attend_to_segments(query, key, value, segments, is_causal=is_causal)
+    around = partial(attend_to_segments, segments=segments, is_causal=is_causal)
+    return around(scaled_dot_product_attention, query, key, value)
 
 
 def layer_norm(x, weight, bias, eps):

@@ -91,11 +91,6 @@ class CausalLM(nn.Module):
 
         Returns:
             logits (B, T, V).
-
-        Raises:
-            TypeError: the ids are not integers.
-            ValueError: an id is unknown, the sequence is empty, or beyond learned
-                positions.
         """
         x = self.states(ids, cache=cache)  # (B, T, D)
         return self.logits(x[:, -1:] if last_only else x)

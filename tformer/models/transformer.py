@@ -97,11 +97,6 @@ class Transformer(nn.Module):
 
         Returns:
             logits (B, T, V).
-
-        Raises:
-            TypeError: ids are not integers, or a mask is not boolean.
-            ValueError: an id is outside the vocabulary, shapes do not match, a sequence
-                is empty, or longer than learned positions reach.
         """
         if src.shape[:1] != tgt.shape[:1]:
             raise ValueError(

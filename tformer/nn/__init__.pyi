@@ -63,7 +63,6 @@ from tformer.nn.norm import rms_norm as rms_norm
 from tformer.nn.norm import RMSNorm as RMSNorm
 from tformer.nn.packed import pack_tokens as pack_tokens
 from tformer.nn.packed import unpack_tokens as unpack_tokens
-from tformer.nn.packed import segment_mask as segment_mask
 from tformer.nn.packed import attend_to_segments as attend_to_segments
 from tformer.nn.positions import sinusoidal_positions as sinusoidal_positions
 from tformer.nn.positions import (

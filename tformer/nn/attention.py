@@ -5,7 +5,7 @@ Dv width of a value
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,8 @@ from torch.utils.checkpoint import checkpoint
 from tformer.checks import check_probability
 from tformer.nn.masks import causal_mask
 
+Mask = Tensor | None
+Pieces = Iterable[tuple[slice, slice]]  # some queries, and the keys that they may see
 QUERIES_AT_A_TIME = 256  # where each has a mask of its own: a kernel makes floats of it
 
 
@@ -38,23 +40,21 @@ def attention_weights(
     Args:
         query: (B, H, T, Dh).
         key: (B, G, S, Dh); query head h reads key head h // (H / G) (arXiv:2305.13245).
-        attn_mask: bool, True = may attend; (T, S), or four axes that broadcast to
-            (B, H, T, S).
+        attn_mask: bool (T, S) or broadcasting to (B, H, T, S), True = may attend.
         bias: float, of such a shape, added to the scaled scores.
-        is_causal: hide later keys: the last query lines up with the last key, where
-            torch's own flag lines up the first ones.
+        is_causal: hide later keys; the last query lines up with the last key.
         window: with `is_causal`, how many keys a query sees, itself included.
         sinks: (H,), one more logit in each softmax, without a value (arXiv:2508.10925).
-        scale: factor of the scores, above 0; 1 / √Dh if not given.
-        softcap: c > 0 bounds each scaled score, before the bias: c · tanh(score / c)
-            (Gemma 2, arXiv:2408.00118).
+        scale: factor of the scores; 1 / √Dh if not given.
+        softcap: c bounds each scaled score: c · tanh(score / c) (arXiv:2408.00118).
 
     Returns:
         (B, H, T, S), float32 or wider. Rows sum to 1, with sinks to less, or are 0
         where a query may attend to nothing.
     """
     masks = {"attn_mask": attn_mask, "bias": bias}
-    check_scores(query, key, key, masks, is_causal, window, scale, softcap)
+    numbers = {"window": window, "scale": scale, "softcap": softcap}
+    check_scores(query, key, key, is_causal=is_causal, masks=masks, **numbers)
     (H, T, Dh), (G, S) = query.shape[1:], key.shape[1:3]
     scale = 1 / math.sqrt(Dh) if scale is None else scale
     wide = torch.promote_types(query.dtype, torch.float32)  # 16 bits are for storage
@@ -102,41 +102,35 @@ def scaled_dot_product_attention(
     Returns (B, H, T, Dv), zeros where a query may attend to nothing.
     """
     masks = {"attn_mask": attn_mask, "bias": bias}
-    check_scores(query, key, value, masks, is_causal, window, scale, softcap)
+    numbers = {"window": window, "scale": scale, "softcap": softcap}
+    check_scores(query, key, value, is_causal=is_causal, masks=masks, **numbers)
     check_probability(dropout_p=dropout_p)
-    (H, T), (G, S) = query.shape[1:3], key.shape[1:3]
-    formula = sinks is not None or softcap is not None  # torch's kernel has neither
-    given = [x for x in masks.values() if x is not None]
+    (H, T, Dh), (G, S) = query.shape[1:], key.shape[1:3]
+    Dv = value.shape[3]
     if window is None and T == 1:
         is_causal = False  # a single query is the newest: it sees every key
-    options: dict[str, Any] = {"is_causal": is_causal, "window": window, "scale": scale}
+    given = [x for x in masks.values() if x is not None]
+    formula = sinks is not None or softcap is not None  # torch's kernel has neither
     by_flag = is_causal and window is None and T == S and not (formula or given)
+    options: dict[str, Any] = {"is_causal": is_causal, "sinks": sinks, **numbers}
+    own = formula or is_causal or any(x.shape[-2] > 1 for x in given)
     # A compiler fuses the masks, and a program for any T must not ask how large it is.
-    many = not by_flag and not is_compiling() and T > QUERIES_AT_A_TIME
-    if many and (formula or is_causal or any(x.shape[-2] > 1 for x in given)):
-        options |= {"sinks": sinks, "softcap": softcap, "dropout_p": dropout_p}
-        outputs, blind = [], max(0, T - S) if is_causal else 0  # before any key
+    if own and not by_flag and not is_compiling() and T > QUERIES_AT_A_TIME:
+        attend: Callable[..., Tensor] = scaled_dot_product_attention
+        if torch.is_grad_enabled() and torch.func.debug_unwrap(query) is query:
+            # Computed again for the backward pass: no mask is kept for it.
+            attend = partial(checkpoint, attend, use_reentrant=False)
+        attend = partial(attend, dropout_p=dropout_p, **options)
+        pieces, blind = [], max(0, T - S) if is_causal else 0  # before any key
         for begin in range(blind, T, QUERIES_AT_A_TIME):
-            rows = slice(begin, min(begin + QUERIES_AT_A_TIME, T))
+            end = min(begin + QUERIES_AT_A_TIME, T)
             oldest = 0 if window is None else max(0, begin + S - T - window + 1)
-            keys = slice(oldest, rows.stop + S - T if is_causal else S)
-            mask, added = (
-                x if x is None else x.expand(*x.shape[:-2], T, S)[..., rows, keys]
-                for x in masks.values()
-            )
-            attend: Callable[..., Tensor] = partial(
-                scaled_dot_product_attention, attn_mask=mask, bias=added, **options
-            )
-            if torch.is_grad_enabled() and torch.func.debug_unwrap(query) is query:
-                # Computed again for the backward pass: no mask is kept for it.
-                attend = partial(checkpoint, attend, use_reentrant=False)
-            outputs.append(
-                attend(query[:, :, rows], key[:, :, keys], value[:, :, keys])
-            )
-        return F.pad(torch.cat(outputs, dim=2), (0, 0, blind, 0))  # (B, H, T, Dv)
+            newest = end + S - T if is_causal else S
+            pieces.append((slice(begin, end), slice(oldest, newest)))
+        output = attend_in_pieces(attend, pieces, query, key, value, **masks)
+        return F.pad(output, (0, 0, blind, 0))  # (B, H, T, Dv)
 
     if formula:
-        options |= {"sinks": sinks, "softcap": softcap}
         weights = attention_weights(query, key, attn_mask, bias=bias, **options)
         value = value.to(weights.dtype).repeat_interleave(H // G, dim=1)
         return (F.dropout(weights, dropout_p) @ value).to(query.dtype)  # (B, H, T, Dv)
@@ -146,56 +140,56 @@ def scaled_dot_product_attention(
     if bias is not None:
         bias = bias.to(torch.promote_types(query.dtype, torch.float32))
         attn_mask = bias if attn_mask is None else bias.where(attn_mask, -math.inf)
-    alive = None
+    dead = None
     if query.device.type != "cpu":  # other kernels lack what the CPU's has
         if G < H:
             key, value = (x.repeat_interleave(H // G, dim=1) for x in (key, value))
         if attn_mask is not None:
-            attn_mask = attn_mask if bias is None else attn_mask.to(query.dtype)
             allowed = attn_mask if bias is None else attn_mask > -math.inf
-            alive = allowed.any(dim=-1, keepdim=True)
-            attn_mask = attn_mask.masked_fill(~alive, 1)
-    Dh, Dv = query.shape[3], value.shape[3]
-    if Dh != Dv and T > 1:  # one width, or torch makes all (T, S): zeros change nothing
-        scale = 1 / math.sqrt(Dh) if scale is None else scale
-        if Dh < Dv:
-            query, key = (F.pad(x, (0, Dv - Dh)) for x in (query, key))
-        else:
-            value = F.pad(value, (0, Dh - Dv))
+            dead = ~allowed.any(dim=-1, keepdim=True)
+            attn_mask = attn_mask.masked_fill(dead, 1)
+            attn_mask = attn_mask if bias is None else attn_mask.to(query.dtype)
+    scale = 1 / math.sqrt(Dh) if scale is None else scale
+    if Dh < Dv and T > 1:  # one width, or torch makes all (T, S): zeros change nothing
+        query, key = (F.pad(x, (0, Dv - Dh)) for x in (query, key))
+    elif Dh > Dv and T > 1:
+        value = F.pad(value, (0, Dh - Dv))
+    few = key.shape[1] < H
     output = F.scaled_dot_product_attention(
-        query,
-        key,
-        value,
-        attn_mask,
-        dropout_p,
-        by_flag,
-        scale=scale,
-        enable_gqa=key.shape[1] < H,
-    )
-    output = output if Dh <= Dv else output[..., :Dv]  # (B, H, T, Dv)
-    return output if alive is None else output.masked_fill(~alive, 0.0)
+        query, key, value, attn_mask, dropout_p, by_flag, scale=scale, enable_gqa=few
+    )[..., :Dv]  # (B, H, T, Dv)
+    return output if dead is None else output.masked_fill(dead, 0.0)
+
+
+def attend_in_pieces(
+    attend: Callable[..., Tensor], pieces: Pieces, *inputs: Tensor, **masks: Mask
+) -> Tensor:
+    """Attend from some queries at a time; returns the outputs side by side."""
+    query, key, value = inputs
+    T, S, outputs = query.shape[2], key.shape[2], []
+    for rows, keys in pieces:
+        own = {
+            name: x if x is None else x.expand(*x.shape[:-2], T, S)[..., rows, keys]
+            for name, x in masks.items()
+        }
+        q, k, v = query[:, :, rows], key[:, :, keys], value[:, :, keys]
+        outputs.append(attend(q, k, v, **own))
+    return torch.cat(outputs, dim=2)  # (B, H, T, Dv)
 
 
 def check_scores(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    masks: dict[str, Tensor | None],
-    is_causal: bool,
-    window: int | None,
-    scale: float | None,
-    softcap: float | None,
+    *inputs: Tensor, is_causal: bool, masks: dict[str, Mask], **numbers: float | None
 ) -> None:
     """Raise unless shapes, dtypes and numbers make an attention."""
-    q, k, v = query.shape, key.shape, value.shape
+    q, k, v = (tuple(x.shape) for x in inputs)
     fits = len(q) == len(k) == len(v) == 4 and 0 not in q + v
     if not fits or q[0] != k[0] or q[3] != k[3] or k[:3] != v[:3] or q[1] % k[1]:
         raise ValueError(
             "query (B, H, T, Dh), key (B, G, S, Dh) and value (B, G, S, Dv) must fit, "
-            f"G divide H, and none be empty: {(*q,)}, {(*k,)}, {(*v,)}"
+            f"G divide H, and none be empty: {q}, {k}, {v}"
         )
-    if not query.dtype == key.dtype == value.dtype or not query.is_floating_point():
-        dtypes = f"{query.dtype}, {key.dtype}, {value.dtype}"
+    dtypes = ", ".join(str(x.dtype) for x in inputs)
+    if len({x.dtype for x in inputs}) > 1 or not inputs[0].is_floating_point():
         raise TypeError(f"query, key, value must have one floating dtype: {dtypes}")
     full = (*q[:3], k[2])
     for name, x in masks.items():
@@ -204,15 +198,14 @@ def check_scores(
         if x.dtype != torch.bool if name == "attn_mask" else not x.is_floating_point():
             raise TypeError(f"{name} is {x.dtype}: attn_mask is bool, bias floating")
         # Two axes are (T, S): a mask (B, S) might broadcast by luck.
-        sizes = zip(x.shape, full if x.ndim == 4 else full[2:], strict=False)
-        if x.ndim not in (2, 4) or any(
-            n != m and (n != 1 or x.ndim == 2) for n, m in sizes
-        ):
+        sizes = zip(x.shape, full, strict=False)
+        four = x.ndim == 4 and all(n in (m, 1) for n, m in sizes)
+        if not four and x.shape != full[2:]:
             rule = f"must be (T, S), or broadcast with four axes to {full}"
             raise ValueError(f"{name} {(*x.shape,)} {rule}")
+    window = numbers["window"]
     if window is not None and not is_causal:
         raise ValueError(f"window ({window}) is of the past: it needs is_causal")
-    numbers = {"window": window, "scale": scale, "softcap": softcap}
     for name, number in numbers.items():
         if number is not None and not 0 < number < math.inf:
             raise ValueError(f"{name} ({number}) must be above 0 and finite")

@@ -3,7 +3,7 @@
 B batch · T length · S length of the memory · D d_model
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -33,9 +33,6 @@ class Block(nn.Module):
         cross_attention: attends to a memory, with "post" or "pre"; None without one.
         placement: of the norms.
         dropout: probability in [0, 1): of what is added (the paper's).
-
-    Raises:
-        ValueError: `placement` is unknown, or `dropout` is outside [0, 1).
     """
 
     def __init__(
@@ -72,7 +69,7 @@ class Block(nn.Module):
         *,
         is_causal: bool = False,
         cache: BlockCache | None = None,
-        segments: Sequence[int] | None = None,
+        **options: Any,
     ) -> Tensor:
         """Map x (B, T, D) to (B, T, D).
 
@@ -80,26 +77,20 @@ class Block(nn.Module):
             x: (B, T, D).
             memory: (B, S, D), which cross-attention reads. It may have fewer rows than
                 x: beams of one source follow each other.
-            attn_mask: bool, (T, T) or broadcastable with four axes to (B, H, T, T),
-                True = may attend. With a cache it covers all keys, old and new.
+            attn_mask: bool (T, T) or broadcasting to (B, H, T, T), True = may attend.
+                With a cache it covers all keys, old and new.
             memory_mask: bool, of such a shape to (B, H, T, S).
             is_causal: hide later positions.
             cache: what came before x, and the memory's keys and values.
-            segments: lengths of sequences side by side, as in `MultiHeadAttention`.
-
-        Raises:
-            ValueError: there is a memory and no cross-attention, or the other way
-                round; the rows of x are no multiple of the memory's.
+            options: further ones of the attention's forward.
         """
         if (memory is None) != (self.cross_attention is None):
             raise ValueError("memory must be given with cross-attention, and only then")
-        drop, old = self.drop, None if cache is None else cache.sequence
-        attend = self.attention
-        options: dict[str, Any] = {"is_causal": is_causal, "cache": old}
+        drop, attend = self.drop, self.attention
+        old = None if cache is None else cache.sequence
+        options |= {"is_causal": is_causal, "cache": old}
         if attn_mask is not None:
             options["attn_mask"] = attn_mask
-        if segments is not None:
-            options["segments"] = segments
         if self.placement == "pre":
             x = x + drop(attend(self.attention_norm(x), **options))
             if memory is not None:
@@ -177,9 +168,6 @@ def transformer_block(
         norm_first: pre-norm instead of the paper's post-norm.
         eps: added to the variance in the norms.
         bias: give linear layers and norms a bias.
-
-    Raises:
-        ValueError: an argument is out of its range.
     """
     attention = partial(
         MultiHeadAttention,

@@ -59,10 +59,6 @@ class KeyValueCache:
         max_len: how many tokens there is room for.
         window: of the attention; all keys are kept if None.
         spare: with a window so many older tokens stay, for `truncate` to go back.
-
-    Raises:
-        TypeError: a number is not an int.
-        ValueError: `max_len` or `window` is below 1, or `spare` below 0.
     """
 
     def __init__(
@@ -90,11 +86,6 @@ class KeyValueCache:
         Returns:
             all so far; with a window up to W - 1 before the new, and these: of which a
             query may see too many, which attention's `window` hides.
-
-        Raises:
-            TypeError: they have another dtype than the cache.
-            ValueError: they have another B, G or Dh than the cache, or another T than
-                each other, there is no room left, or they want a gradient.
         """
         T, W = key.shape[2], self.window
         if self.length == 0:
@@ -127,13 +118,7 @@ class KeyValueCache:
             self.keys, self.values = self.keys[rows], self.values[rows]
 
     def truncate(self, length: int) -> None:
-        """Forget all but the first tokens; the next is written after these.
-
-        Raises:
-            TypeError: `length` is not an int.
-            ValueError: it is below 0, the cache holds fewer tokens, or of those that
-                the next query sees some are gone: more than `spare` are forgotten.
-        """
+        """Forget all but the first tokens; the next is written after these."""
         check_at_least_0(length=length)
         end = self.end - (self.length - length)
         if length > self.length:

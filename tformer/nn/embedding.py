@@ -22,9 +22,6 @@ class TokenEmbedding(nn.Module):
         vocab_size: number of tokens V.
         d_model: width D.
         scale: multiply by √D, as the paper does; GPT and BERT do not.
-
-    Raises:
-        ValueError: a size is below 1.
     """
 
     def __init__(
@@ -45,13 +42,7 @@ class TokenEmbedding(nn.Module):
         nn.init.normal_(self.weight, std=d_model**-0.5)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Look up ids, integer (B, T), each in [0, V); returns (B, T, D).
-
-        Raises:
-            TypeError: the ids are not integers.
-            ValueError: an id is outside the vocabulary, or the sequence is empty. On
-                CUDA the kernel stops with an assertion of its own.
-        """
+        """Look up ids, integer (B, T), each in [0, V); returns (B, T, D)."""
         if ids.dtype not in (torch.int64, torch.int32):
             raise TypeError(f"ids must be int64 or int32, not {ids.dtype}")
         if ids.ndim != 2 or 0 in ids.shape:

@@ -4,6 +4,7 @@ B batch · S source length · D d_model
 """
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from tformer.checks import check_positive
 from tformer.nn.block import Block, transformer_block
 from tformer.nn.norm import LayerNorm
-from tformer.nn.packed import pack_tokens, unpack_tokens
+from tformer.nn.packed import attend_to_segments, pack_tokens, unpack_tokens
 
 
 class Encoder(nn.Module):
@@ -50,17 +51,19 @@ class Encoder(nn.Module):
                 is then left out of the computation, and comes out as zeros. All parts
                 but attention must look at one token at a time, as these do: the
                 sequences lie side by side.
-
-        Raises:
-            ValueError: both masks are given, or there is no real token.
         """
-        segments = None
+        options: dict[str, Any] = {"attn_mask": attn_mask}
         if key_mask is not None:
             if attn_mask is not None or not key_mask.any():
                 raise ValueError("key_mask needs a real token, and no attn_mask beside")
+            # Recorded weights have a row and a column for each token, padding too.
+            if any(getattr(each, "recorders", ()) for each in self.modules()):
+                y = self.forward(x, key_mask[:, None, None])
+                return y.masked_fill(~key_mask[:, :, None], 0.0)
             x, segments = pack_tokens(x, key_mask)  # (1, N, D)
+            options["around"] = partial(attend_to_segments, segments=segments)
         for block in self.blocks:
-            x = block(x, attn_mask=attn_mask, segments=segments)
+            x = block(x, **options)
         x = x if self.norm is None else self.norm(x)
         return x if key_mask is None else unpack_tokens(x, key_mask)
 

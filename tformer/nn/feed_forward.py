@@ -39,10 +39,6 @@ class FeedForward(nn.Module):
         activation: "relu", as in the paper, "gelu", "gelu_tanh" or "relu2".
         dropout: probability in [0, 1) of dropping an inner number.
         bias: give both layers a bias.
-
-    Raises:
-        ValueError: a width is below 1, `activation` is unknown, or `dropout` is outside
-            [0, 1).
     """
 
     def __init__(
@@ -89,10 +85,6 @@ class GatedFeedForward(nn.Module):
             "geglu_tanh" (its approximation), "reglu" (ReLU) or "glu" (sigmoid).
         dropout: probability in [0, 1) of dropping an inner number.
         bias: give the three layers a bias; the paper and most models have none.
-
-    Raises:
-        ValueError: a width is below 1, `gate` is unknown, or `dropout` is outside
-            [0, 1).
     """
 
     def __init__(

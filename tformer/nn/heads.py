@@ -3,7 +3,8 @@
 B batch · T queries · S keys · D d_model · H heads · G key/value heads · Dh head_dim
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,7 +18,6 @@ from tformer.checks import (
 )
 from tformer.nn.attention import attention_weights, scaled_dot_product_attention
 from tformer.nn.cache import Cache, KeysValues
-from tformer.nn.packed import attend_to_segments, segment_mask
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
@@ -57,10 +57,6 @@ class MultiHeadAttention(nn.Module):
             the heads bring (arXiv:2505.06708).
         sinks: (H,), a parameter: further logits.
         scoring: window, scale, softcap, as `scaled_dot_product_attention` has them.
-
-    Raises:
-        ValueError: H does not divide D and no `head_dim` is given, G does not divide
-            H, a size is below 1, or `dropout` is outside [0, 1).
     """
 
     recorders: tuple[Callable[[Tensor], None], ...] = ()  # of `record_weights`
@@ -129,7 +125,7 @@ class MultiHeadAttention(nn.Module):
         is_causal: bool = False,
         cache: Cache | None = None,
         keys_values: KeysValues | None = None,
-        segments: Sequence[int] | None = None,
+        around: Callable[..., Tensor] | None = None,
     ) -> Tensor:
         """Attend from `query` to `key`; to itself if no key is given.
 
@@ -137,23 +133,18 @@ class MultiHeadAttention(nn.Module):
             query: (B, T, D).
             key: (B, S, D); `query` if not given (self-attention).
             value: (B, S, D); `key` if not given.
-            attn_mask: bool, (T, S) or broadcastable with four axes to (B, H, T, S),
-                True = may attend.
-            is_causal: hide later keys; the last query lines up with the last key.
+            attn_mask: as `scaled_dot_product_attention` has it, and `is_causal` too.
+            is_causal: hide later keys.
             cache: of self-attention: `query` is what is new, S counts all so far.
             keys_values: of `project`, in place of key and value.
-            segments: lengths of the sequences that lie side by side in a row of query;
-                each attends to itself.
+            around: called with `scaled_dot_product_attention` and its arguments, in its
+                place, such as `attend_to_segments`.
 
         Returns:
             (B, T, D). `record_weights` keeps the weights.
         """
-        if (key is None and value is not None) or (
-            key is not None and cache is not None
-        ):
+        if (value if key is None else cache) is not None:
             raise ValueError("value needs key, and a cache is for self-attention alone")
-        if segments is not None and attn_mask is not None:
-            raise ValueError("segments say what is seen: no attn_mask beside them")
         check_sequences(self.d_model, query=query)
         start = 0 if cache is None else cache.length
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
@@ -165,25 +156,19 @@ class MultiHeadAttention(nn.Module):
         if cache is not None:
             keys_values = cache.append(*keys_values)  # S is now the whole past
         k, v = keys_values  # (B, G, S, Dh)
-        T, S = q.shape[2], k.shape[2]
-        bias = None if self.relative is None else self.relative(T, S)
-        scoring: dict[str, Any] = {"bias": bias, "sinks": self.sinks, **self.scoring}
+        bias = None
+        if self.relative is not None:
+            bias = self.relative(q.shape[2], k.shape[2])
+        scoring = {"bias": bias, "sinks": self.sinks, **self.scoring}
         scoring["is_causal"] = is_causal
+        if self.recorders and around is not None:
+            raise ValueError("around makes no weights that can be recorded")
+        for keep in self.recorders:
+            keep(attention_weights(q, k, attn_mask, **scoring))  # (B, H, T, S)
+        attend: Callable[..., Tensor] = scaled_dot_product_attention
+        attend = attend if around is None else partial(around, attend)
         dropout_p = self.dropout if self.training else 0.0
-        if self.recorders:
-            own = attn_mask if segments is None else segment_mask(segments, q.device)
-            weights = attention_weights(q, k, own, **scoring)  # (B, H, T, S)
-            for keep in self.recorders:
-                keep(weights)
-        if segments is not None:
-            attend = scaled_dot_product_attention
-            heads = attend_to_segments(
-                q, k, v, segments, attend, dropout_p=dropout_p, **scoring
-            )
-        else:
-            heads = scaled_dot_product_attention(
-                q, k, v, attn_mask, dropout_p=dropout_p, **scoring
-            )  # (B, H, T, Dh)
+        heads = attend(q, k, v, attn_mask, dropout_p=dropout_p, **scoring)
         merged = merge_heads(heads)  # (B, T, H · Dh)
         if self.gate is not None:
             merged = merged * torch.sigmoid(self.gate(query))

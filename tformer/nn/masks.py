@@ -20,32 +20,16 @@ def causal_mask(
     window: int | None = None,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """Let query i see key j where p - window < j <= p, with p = i + S - T.
+    """Let query i see key j where p - window < j <= p, with p = i + S - T: bool (T, S).
 
     Vaswani et al. 2017, section 3.2.3 (arXiv:1706.03762); the window is that of
-    Mistral 7B (arXiv:2310.06825, section 2). With T != S the *last* query lines up with
-    the last key, as in decoding with a cache. torch's `is_causal` lines up the first.
-
-    Args:
-        query_len: number of queries T.
-        key_len: number of keys S; T if not given.
-        window: how many keys a query sees at most, itself included; all if None.
-        device: where to make the mask.
-
-    Returns:
-        bool (T, S), True where the query may attend to the key.
-
-    Raises:
-        ValueError: a length or the window is below 1.
+    Mistral 7B (arXiv:2310.06825, section 2). S is T if not given. Else the *last* query
+    lines up with the last key, as in decoding with a cache. torch's lines up the first.
     """
-    S = query_len if key_len is None else key_len
-    check_positive(query_len=query_len, key_len=S)
-    seen = torch.ones(query_len, S, dtype=torch.bool, device=device)
-    seen = seen.tril(S - query_len)  # (T, S): itself and what came before
-    if window is not None:
-        check_positive(window=window)
-        seen = seen.triu(S - query_len - window + 1)
-    return seen
+    T, S = query_len, query_len if key_len is None else key_len
+    check_positive(query_len=T, key_len=S, window=1 if window is None else window)
+    seen = torch.ones(T, S, dtype=torch.bool, device=device).tril(S - T)
+    return seen if window is None else seen.triu(S - T - window + 1)
 
 
 def length_mask(lengths: Tensor, max_len: int | None = None) -> Tensor:
@@ -57,11 +41,6 @@ def length_mask(lengths: Tensor, max_len: int | None = None) -> Tensor:
 
     Returns:
         bool (B, 1, 1, S), True at real tokens, False at padding: an `attn_mask`.
-
-    Raises:
-        TypeError: `lengths` does not hold integers.
-        ValueError: `lengths` is not (B,), a length is below 0 or above `max_len`, or
-            all are 0 and no `max_len` is given.
     """
     whole = not (lengths.is_floating_point() or lengths.is_complex())
     if not whole or lengths.dtype == torch.bool:
@@ -89,10 +68,6 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
 
     Returns:
         bool, the broadcast shape; None if every mask is None.
-
-    Raises:
-        TypeError: a mask is not boolean.
-        ValueError: the shapes do not broadcast.
     """
     combined: Tensor | None = None
     for mask in (m for m in masks if m is not None):
@@ -114,10 +89,6 @@ def check_key_mask(
 
     Returns:
         bool (B, 1, 1, S), which broadcasts over heads and queries.
-
-    Raises:
-        TypeError: it is not boolean.
-        ValueError: it is not (B, S).
     """
     if key_mask.dtype != torch.bool:
         raise TypeError(

@@ -48,9 +48,6 @@ class LayerNorm(nn.Module):
         d_model: width D.
         eps: added to the variance.
         bias: learn a bias too.
-
-    Raises:
-        ValueError: `d_model` is below 1, or `eps` is not above 0 and finite.
     """
 
     def __init__(self, d_model: int, eps: float = 1e-5, *, bias: bool = True) -> None:
@@ -109,9 +106,6 @@ class RMSNorm(nn.Module):
             that weight decay draws the gain towards 1. Else multiply by w, which begins
             at 1.
         cast_first: as in `rms_norm`.
-
-    Raises:
-        ValueError: `d_model` is below 1, or `eps` is not above 0 and finite.
     """
 
     def __init__(

@@ -4,12 +4,13 @@ B batch · S length with padding · N real tokens of all sequences · D d_model 
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from tformer.nn.attention import scaled_dot_product_attention
+from tformer.nn.attention import Mask, attend_in_pieces
 
 
 def pack_tokens(x: Tensor, key_mask: Tensor) -> tuple[Tensor, list[int]]:
@@ -28,39 +29,29 @@ def unpack_tokens(packed: Tensor, key_mask: Tensor) -> Tensor:
     return x.masked_scatter(key_mask[:, :, None], packed)
 
 
-def segment_mask(segments: Sequence[int], device: torch.device) -> Tensor:
-    """Let tokens see those of their own sequence: bool (N, N)."""
-    lengths = torch.tensor(segments, device=device)
-    number = torch.arange(len(lengths), device=device).repeat_interleave(lengths)
-    return number[:, None] == number
-
-
 def attend_to_segments(
+    attend: Callable[..., Tensor],
     query: Tensor,
     key: Tensor,
     value: Tensor,
+    attn_mask: Mask = None,
+    *,
     segments: Sequence[int],
-    attend: Callable[..., Tensor] = scaled_dot_product_attention,
+    bias: Mask = None,
     **options: Any,
 ) -> Tensor:
     """Let each sequence attend to itself, where they lie side by side: (B, H, N, Dv).
 
-    The same as attention with `segment_mask`, without what that would hide.
-
-    Args:
-        query: (B, H, N, Dh).
-        key: (B, G, N, Dh).
-        value: (B, G, N, Dv).
-        segments: the length of each sequence; N in all.
-        attend: what computes each.
-        **options: of `scaled_dot_product_attention`.
+    `segments` are the lengths of the sequences, N in all; mask and bias are of all
+    tokens. `attend` is `scaled_dot_product_attention`, and the rest its arguments.
     """
-    lengths = [length for length in segments if length > 0]
-    if sum(lengths) != query.shape[2] or key.shape[2] != query.shape[2]:
-        raise ValueError(
-            f"segments ({sum(lengths)} tokens in all) must cover query and key, of "
-            f"{query.shape[2]} and {key.shape[2]}"
-        )
-    parts = (torch.split(x, lengths, dim=2) for x in (query, key, value))
-    attended = [attend(*each, **options) for each in zip(*parts, strict=True)]
-    return torch.cat(attended, dim=2)
+    T, S, N = query.shape[2], key.shape[2], sum(segments)
+    if not N == T == S:
+        rule = f"must cover query and key, of {T} and {S}"
+        raise ValueError(f"segments ({N} tokens in all) {rule}")
+    ends = accumulate(segments)
+    rows = [slice(end - n, end) for n, end in zip(segments, ends, strict=True) if n]
+    pieces = zip(rows, rows, strict=True)
+    attend = partial(attend, **options)
+    inputs = query, key, value
+    return attend_in_pieces(attend, pieces, *inputs, attn_mask=attn_mask, bias=bias)

@@ -20,9 +20,6 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
 
     Returns:
         float64 (length, D). In float32 the angle of position 10,000 is off by 1/1000.
-
-    Raises:
-        ValueError: `d_model` is odd, or a size is below 1.
     """
     check_positive(length=length, d_model=d_model)
     if d_model % 2:
@@ -43,9 +40,6 @@ class SinusoidalPositionalEncoding(nn.Module):
     Args:
         d_model: width D; even.
         max_len: positions to compute beforehand.
-
-    Raises:
-        ValueError: `d_model` is odd, or a size is below 1.
     """
 
     def __init__(self, d_model: int, *, max_len: int = 512) -> None:
@@ -83,9 +77,6 @@ class LearnedPositionalEmbedding(nn.Module):
     Args:
         max_len: number of positions.
         d_model: width D.
-
-    Raises:
-        ValueError: a size is below 1.
     """
 
     def __init__(self, max_len: int, d_model: int) -> None:

@@ -262,7 +262,8 @@ def tiled_attention(
         ValueError: shapes do not match, or a number is out of its range.
     """
     masks = {"attn_mask": attn_mask, "bias": bias}
-    check_scores(query, key, value, masks, is_causal, None, scale, softcap)
+    numbers = {"window": None, "scale": scale, "softcap": softcap}
+    check_scores(query, key, value, is_causal=is_causal, masks=masks, **numbers)
     check_positive(query_tile=query_tile, key_tile=key_tile)
     (B, H, T, Dh), G = query.shape, key.shape[1]
     scale = 1 / math.sqrt(Dh) if scale is None else scale

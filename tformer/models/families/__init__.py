@@ -19,11 +19,7 @@ FAMILIES = {
 
 
 def family_of(config: Mapping[str, Any]) -> ModuleType:
-    """Return the module with `build` and `rename` for this config.
-
-    Raises:
-        ValueError: its `model_type` is unknown.
-    """
+    """Return the module with `build` and `rename` for this config."""
     kind = config.get("model_type")
     if kind not in [*FAMILIES]:  # a list, say, is not hashable
         known = ", ".join(FAMILIES)

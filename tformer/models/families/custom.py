@@ -101,13 +101,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 def build(config: Mapping[str, Any]) -> CausalLM:
-    """Build a language model of these sizes and parts, with random weights.
-
-    Raises:
-        TypeError: a part is of another kind.
-        ValueError: a word is unknown, a value out of its range, or does nothing beside
-            the others.
-    """
+    """Build a language model of these sizes and parts, with random weights."""
     c = check_config(config)
     D, V = c["d_model"], c["vocab_size"]
     width = c["head_dim"] or D // c["num_heads"]

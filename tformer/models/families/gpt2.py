@@ -97,9 +97,6 @@ def build(config: Mapping[str, Any]) -> CausalLM:
 
     Args:
         config: Hugging Face's words; `DEFAULTS` has the others, `SIZES` presets.
-
-    Raises:
-        ValueError: a word is unknown, or a value out of its range.
     """
     c = with_defaults(config, DEFAULTS)
     one_of("scale_attn_weights", c["scale_attn_weights"], [True])

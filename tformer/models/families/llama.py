@@ -103,11 +103,7 @@ def build(
 
 
 def windows_of(c: Mapping[str, Any]) -> list[int | None]:
-    """Return the window of each layer: `layer_types` says which have one.
-
-    Raises:
-        ValueError: a kind of layer is unknown, or there are more or fewer than layers.
-    """
+    """Return the window of each layer: `layer_types` says which have one."""
     layers, kinds = c["num_hidden_layers"], c.get("layer_types")
     window = c["sliding_window"] if c.get("use_sliding_window", True) else None
     if kinds is None:
@@ -121,11 +117,7 @@ def windows_of(c: Mapping[str, Any]) -> list[int | None]:
 
 
 def rotary_of(c: Mapping[str, Any], head_dim: int) -> RotaryEmbedding:
-    """Build what rotates queries and keys, scaled as the config says.
-
-    Raises:
-        ValueError: the kind of scaling, or a word of it, is unknown, or one is missing.
-    """
+    """Build what rotates queries and keys, scaled as the config says."""
     rope = {**(c["rope_scaling"] or {}), **(c["rope_parameters"] or {})}
     base = rope.pop("rope_theta", c["rope_theta"])
     kind = rope.pop("rope_type", rope.pop("type", "default"))

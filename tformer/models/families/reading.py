@@ -47,12 +47,7 @@ MAY_BE_NONE = ("head_dim", "num_key_value_heads", "sliding_window")
 def with_defaults(
     config: Mapping[str, Any], defaults: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Complete a config by a family's defaults.
-
-    Raises:
-        TypeError: a flag is no bool ("false" would be true), or a number is none.
-        ValueError: a word is unknown, so that it cannot be honoured.
-    """
+    """Complete a config by a family's defaults."""
     for name, value in config.items():
         if name not in defaults and name not in NOTES:
             raise ValueError(f"config has {name} ({value!r}), which is unknown here")
