@@ -163,8 +163,10 @@ class MultiHeadAttention(nn.Module):
         scoring["is_causal"] = is_causal
         if self.recorders and around is not None:
             raise ValueError("around makes no weights that can be recorded")
-        for keep in self.recorders:
-            keep(attention_weights(q, k, attn_mask, **scoring))  # (B, H, T, S)
+        if self.recorders:
+            weights = attention_weights(q, k, attn_mask, **scoring)  # (B, H, T, S)
+            for keep in self.recorders:
+                keep(weights)
         attend: Callable[..., Tensor] = scaled_dot_product_attention
         attend = attend if around is None else partial(around, attend)
         dropout_p = self.dropout if self.training else 0.0
