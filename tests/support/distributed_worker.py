@@ -25,11 +25,10 @@ from tformer import Transformer, TransformerConfig
 from tformer.data.batch import PairBatch, TextBatch
 from tformer.models.families import custom
 from tformer.training.distributed import distribute, running, settle, unwrap
-from tformer.training.finite import not_finite
 from tformer.training.loop import train_step
 from tformer.training.muon import muon
 from tformer.training.optimizer import adamw
-from tformer.training.processes import process_rank, sum_over_processes
+from tformer.training.processes import not_finite, process_rank, sum_over_processes
 from tformer.training.shards import (
     full_state,
     load_full_state,
@@ -187,12 +186,12 @@ def job_train(folder: Path, size: int) -> None:
             keep(folder, f"{strategy}{size}-few-rows", model, curves)
 
         model, _ = make("transformer", strategy)
-        assert not_finite(unwrap(model)) is None
+        assert not_finite(unwrap(model).named_parameters()) is None
         last = list(unwrap(model).parameters())[-1]
         if process_rank() == size - 1 and len(own := own_view(last)):
             own[-1] = torch.nan  # in one process; all are told
         held = process_rank() == size - 1 and bool(own_view(last).isnan().any())
-        found = not_finite(unwrap(model)) is not None
+        found = not_finite(unwrap(model).named_parameters()) is not None
         assert found == (sum_over_processes(torch.tensor(float(held))).item() > 0)
         assert found or strategy == "fsdp"
         if strategy == "fsdp":  # by other ways into it than forward

@@ -32,11 +32,10 @@ from tformer.training.distributed import choose_device
 from tformer.training.evaluation import (
     bits_per_byte,
     bleu,
-    bleu_interval,
     matches,
     mean_loss,
 )
-from tformer.training.finite import not_finite
+from tformer.training.processes import not_finite
 
 MISTAKES = 20  # so many are kept
 
@@ -135,7 +134,7 @@ def _warn_if_not_finite(trained: Trained, result: dict[str, Any]) -> None:
     """Say on stderr which numbers are none, and, where it is known, why."""
     names = [name for name, value in finite_or_null(result).items() if value is None]
     if names:
-        parameter = not_finite(trained.model)
+        parameter = not_finite(trained.model.named_parameters())
         why = "" if parameter is None else f": {parameter} holds NaN or inf"
         typer.echo(f"warning: {' and '.join(names)} not finite{why}", err=True)
 
@@ -207,8 +206,9 @@ def _of_pairs(
         if text != target
     ]
     if with_bleu:
-        result["bleu"], result["signature"] = bleu(texts, targets)
-        result["bleu_interval"] = bleu_interval(texts, targets)
+        measured = bleu(texts, targets)
+        result["bleu"], result["signature"] = measured.score, measured.signature
+        result["bleu_interval"] = measured.interval
     return result
 
 

@@ -20,7 +20,7 @@ from tformer.runs.folder import RunError
 from tformer.runs.trained import Trained, load_trained
 from tformer.tasks import TASKS
 from tformer.training.distributed import choose_device
-from tformer.training.finite import not_finite
+from tformer.training.processes import not_finite
 
 
 def translate(
@@ -120,7 +120,7 @@ def longest_target(trained: Trained) -> int:
 
 def check_finite(trained: Trained) -> None:
     """Raise if a model has weights from which nothing but NaN can come."""
-    if name := not_finite(trained.model):
+    if name := not_finite(trained.model.named_parameters()):
         raise RunError(f"{trained.name} is damaged: {name} holds numbers as NaN or inf")
 
 

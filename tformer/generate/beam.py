@@ -26,11 +26,8 @@ def length_divisor(length: int, length_penalty: float) -> float:
 
     Wu et al. 2016, section 7, equation 14 (arXiv:1609.08144). Every token makes the sum
     of log-probabilities smaller, so that without it (α = 0) the shorter text wins.
-    Hugging Face divides by |Y|^α instead, with α = 1 if not given.
-
-    Args:
-        length: tokens |Y| of the text, the end token included.
-        length_penalty: α; above 0 it favours longer texts.
+    Hugging Face divides by |Y|^α instead, with α = 1 if not given. |Y| counts the end
+    token; α above 0 favours longer texts.
     """
     return float(((5 + length) / 6) ** length_penalty)
 
@@ -70,10 +67,8 @@ def beam_search(
         `Beams`: what follows the start token or the prompt, and its scores.
 
     Raises:
-        TypeError: a size or a token is not an int, or the mask is not boolean.
         ValueError: as in `greedy`; or the prompts differ in length, or every token
             ends, or `length_penalty` divides by more than float32 holds.
-        FloatingPointError: as in `greedy`.
     """
     check_positive(num_beams=num_beams)
     if not math.isfinite(length_penalty):

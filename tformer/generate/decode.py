@@ -153,12 +153,9 @@ def through_first(is_stop: Tensor) -> Tensor:
 
 
 def check_finite(largest: Sequence[Tensor]) -> None:
-    """Raise if a largest score, each (B,), is NaN or infinite: it chooses nothing.
+    """Raise a FloatingPointError if a largest score, each (B,), is NaN or infinite.
 
     Some tokens may be at -inf. Asked once, at the end: a GPU is waited for.
-
-    Raises:
-        FloatingPointError: so it was.
     """
     if largest and not torch.cat(list(largest)).isfinite().all():
         raise FloatingPointError(

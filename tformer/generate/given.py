@@ -125,12 +125,7 @@ def check_given(
     window: int | None = None,
     prefix: Prefix | None = None,
 ) -> Given:
-    """Check what is given to `greedy`, and its options.
-
-    Raises:
-        TypeError: a size or a token is not an int, or a mask not boolean.
-        ValueError: an argument is out of its range, or for the other model.
-    """
+    """Check what is given to `greedy`, and its options."""
     check_positive(max_len=max_len)
     # torch.compile puts another module around a model; its parts are asked here.
     model = getattr(model, "_orig_mod", model)
@@ -177,11 +172,9 @@ def check_given(
         else:
             room = min(read + max_len - 1, most)
         cache = prefix.new_cache(len(rows), room) if prefix else model.new_cache(room)
-        score = (
-            continuing(model, cache)
-            if window is None
-            else rereading(model, cache, room, window)
-        )
+        score = continuing(model, cache)
+        if window is not None:
+            score = rereading(model, cache, room, window)
 
     if eos_id is None:
         eos_id = []
@@ -202,19 +195,15 @@ def _check_id(name: str, token: int | None, vocab_size: int) -> None:
 
 
 def _room(positions: nn.Module | None, read: int, max_len: int) -> int:
-    """Return how many tokens are read: the last that is written is not.
-
-    Raises:
-        ValueError: learned positions end before.
-    """
+    """Return how many tokens are read, if positions do: the last is only written."""
     room = read + max_len - 1
     if not isinstance(positions, LearnedPositionalEmbedding):
         return room
     limit = positions.max_len
     if read > limit:
         raise ValueError(
-            f"given has a prompt of {read} tokens, but the model's "
-            f"learned positions ({limit}) end before: shorten it, or give a window"
+            f"given has a prompt of {read} tokens, but the model's learned positions "
+            f"({limit}) end before: shorten it, or give a window"
         )
     if room > limit:
         raise ValueError(

@@ -17,9 +17,8 @@ from tformer.nn.experts import active_parameters
 from tformer.runs.batches import RunData
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.training.evaluation import bits_per_byte, exact_match, mean_loss
-from tformer.training.finite import not_finite
 from tformer.training.loop import batch_loss
-from tformer.training.processes import num_processes
+from tformer.training.processes import not_finite, num_processes
 
 FOLDER = "evaluations"
 ADVICE = "A lower learning rate or a longer warm-up may help"
@@ -48,7 +47,7 @@ def check_useful(model: Any, data: RunData, device: torch.device) -> None:
     """
     with evaluating(model), torch.no_grad():
         loss = batch_loss(model, data.validation[0].to(device)).item()
-    if not math.isfinite(loss) and not_finite(model) is None:
+    if not math.isfinite(loss) and not not_finite(model.named_parameters()):
         raise FloatingPointError(
             f"the loss of the validation's first batch is {loss}, and no checkpoint is "
             f"made. {ADVICE}"

@@ -2,11 +2,8 @@ from tformer.training.checkpoint import Checkpoint as Checkpoint
 from tformer.training.checkpoint import save_checkpoint as save_checkpoint
 from tformer.training.checkpoint import load_checkpoint as load_checkpoint
 from tformer.training.checkpoint import read_manifest as read_manifest
-from tformer.training.checkpoint import matching_manifest as matching_manifest
-from tformer.training.checkpoint import read_manifest_file as read_manifest_file
 from tformer.training.distributed import setup as setup
 from tformer.training.distributed import choose_device as choose_device
-from tformer.training.distributed import teardown as teardown
 from tformer.training.distributed import ProcessLostError as ProcessLostError
 from tformer.training.distributed import running as running
 from tformer.training.distributed import distribute as distribute
@@ -18,8 +15,6 @@ from tformer.training.evaluation import bits_per_byte as bits_per_byte
 from tformer.training.evaluation import exact_match as exact_match
 from tformer.training.evaluation import matches as matches
 from tformer.training.evaluation import bleu as bleu
-from tformer.training.evaluation import bleu_interval as bleu_interval
-from tformer.training.finite import not_finite as not_finite
 from tformer.training.fused_loss import smoothed_cross_entropy as smoothed_cross_entropy
 from tformer.training.loop import StepReport as StepReport
 from tformer.training.loop import batch_loss as batch_loss
@@ -48,7 +43,7 @@ from tformer.training.processes import sum_over_processes as sum_over_processes
 from tformer.training.processes import wait_for_all as wait_for_all
 from tformer.training.processes import from_all as from_all
 from tformer.training.processes import syncing as syncing
-from tformer.training.processes import gathered as gathered
+from tformer.training.processes import not_finite as not_finite
 from tformer.training.schedule import inverse_sqrt_schedule as inverse_sqrt_schedule
 from tformer.training.schedule import cosine_schedule as cosine_schedule
 from tformer.training.shards import full_state as full_state

@@ -60,8 +60,7 @@ def save_checkpoint(
 
     Args:
         folder: is made if missing; a checkpoint in it is replaced.
-        model: its parameters and buffers are saved, a shared one once. Of
-            `torch.compile(model)` the model itself is.
+        model: as it is, or compiled.
         vocabulary: kept in config.json.
         facts: what else shall be known: seed, steps, results.
 
@@ -72,13 +71,12 @@ def save_checkpoint(
         FileExistsError: the config.json that would be replaced is no checkpoint's.
         ImportError: safetensors is not installed.
         OSError: the files cannot be written.
-        TypeError: the vocabulary is of another kind than tformer's, or a fact is
-            nothing that JSON could hold.
+        TypeError: JSON cannot hold the vocabulary, or a fact.
         ValueError: the model would not be the same once it is loaded, or a fact has a
             name that is taken. Then nothing is written.
     """
     folder = Path(folder)
-    weights_path, config_path = folder / "model.safetensors", folder / "config.json"
+    weights_path, config_path = _files(folder)
     new_weights, new_config = beside(weights_path), beside(config_path)
     safetensors = require("safetensors.torch")
     model = getattr(model, "_orig_mod", model)  # torch.compile has put itself around it
@@ -141,7 +139,7 @@ def load_checkpoint(
             model. The message names the file and what is wrong.
     """
     path = Path(path)
-    weights_path = path if path.suffix == ".safetensors" else path / "model.safetensors"
+    weights_path, _ = _files(path)
     if not weights_path.exists():
         raise FileNotFoundError(f"{weights_path}: no such file")
     seen = weights_path.stat()
@@ -167,11 +165,15 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
         OSError: there is no config.json.
         ValueError: it is none of a checkpoint, or was changed.
     """
-    path = Path(path)
-    old = path.suffix == ".safetensors"
-    file = path.with_suffix(".json") if old else path / "config.json"
-    manifest: dict[str, Any] = read_manifest_file(file)[OURS]
+    manifest: dict[str, Any] = read_manifest_file(_files(Path(path))[1])[OURS]
     return manifest
+
+
+def _files(path: Path) -> tuple[Path, Path]:
+    """Name the weights and the config of a checkpoint, of today or of version 0.1."""
+    if path.suffix == ".safetensors":
+        return path, path.with_suffix(".json")
+    return path / "model.safetensors", path / "config.json"
 
 
 def check_replaceable(config_path: Path) -> None:
@@ -185,13 +187,9 @@ def check_replaceable(config_path: Path) -> None:
 def matching_manifest(path: Path, *, settle: bool = False) -> dict[str, Any]:
     """Find the config of these weights: beside them, or where a kill has left it.
 
-    Args:
-        path: of the checkpoint.
-        settle: give it its name.
+    Then `settle` gives it its name.
     """
-    old = path.suffix == ".safetensors"
-    weights_path = path if old else path / "model.safetensors"
-    config_path = path.with_suffix(".json") if old else path / "config.json"
+    weights_path, config_path = _files(path)
     digest, pending = sha256_of(weights_path), beside(config_path)
     if pending.exists():
         with suppress(ValueError):  # the kill came while it was being written
@@ -204,21 +202,16 @@ def matching_manifest(path: Path, *, settle: bool = False) -> dict[str, Any]:
     if config[OURS]["sha256"] == digest:
         return config
     size, whole = weights_path.stat().st_size, config[OURS]["bytes"]
-    wrong = f"truncated: {size} of {whole} bytes"
-    if size >= whole:
-        wrong = (
-            f"not the file that {config_path.name} describes: its sha256 is {digest}"
-        )
-    raise ValueError(f"{weights_path} is {wrong}")
+    if size < whole:
+        raise ValueError(f"{weights_path} is truncated: {size} of {whole} bytes")
+    raise ValueError(
+        f"{weights_path} is not the file that {config_path.name} describes: its sha256 "
+        f"is {digest}"
+    )
 
 
 def read_manifest_file(path: Path) -> dict[str, Any]:
-    """Read config.json of a checkpoint; the manifest of an older version becomes one.
-
-    Raises:
-        OSError: it is missing.
-        ValueError: it is none, or was changed.
-    """
+    """Read config.json of a checkpoint, also what an older version wrote."""
     values = read_json(path)
     form = values.get("format")
     if form not in OLD_FORMATS and not isinstance(values.get(OURS), dict):

@@ -71,20 +71,14 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         logits, targets, ctx.smoothing = inputs
         _, log_sums = output
         ctx.mark_non_differentiable(log_sums)
-        ctx.set_materialize_grads(False)
         ctx.save_for_backward(logits, targets, log_sums)
         ctx.save_for_forward(logits, targets, log_sums)
 
     @staticmethod
-    def backward(
-        ctx: Any, of_losses: Tensor | None, _: Tensor | None
-    ) -> tuple[Tensor | None, None, None]:
+    def backward(ctx: Any, of_losses: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
         logits, targets, log_sums = ctx.saved_tensors
-        if of_losses is None:
-            return None, None, None
         if torch.is_grad_enabled():  # this gradient will itself be differentiated
-            p = _at_least_float32(logits).softmax(dim=-1)
-            difference = p - _distribution(p, targets, ctx.smoothing)
+            difference = _difference(logits, targets, ctx.smoothing)
             return (difference * of_losses[:, None]).to(logits.dtype), None, None
         of_logits = torch.empty_like(logits)  # (N, V)
         for rows in _slices(logits):
@@ -98,22 +92,18 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         return of_logits, None, None
 
     @staticmethod
-    def jvp(
-        ctx: Any, of_logits: Tensor | None, _: Any, __: Any
-    ) -> tuple[Tensor | None, None]:
+    def jvp(ctx: Any, of_logits: Tensor, _: Any, __: Any) -> tuple[Tensor, None]:
         logits, targets, _ = ctx.saved_tensors
-        if of_logits is None:
-            return None, None
-        p = _at_least_float32(logits).softmax(dim=-1)
-        difference = p - _distribution(p, targets, ctx.smoothing)
+        difference = _difference(logits, targets, ctx.smoothing)
         return (difference * of_logits).sum(dim=-1), None
 
 
-def _distribution(p: Tensor, targets: Tensor, smoothing: float) -> Tensor:
-    """Make q (N, V): (1 - ε) on the target plus ε / V on every token."""
-    spread = torch.full_like(p, smoothing / p.shape[-1])
-    on_target = torch.full_like(p[:, :1], 1 - smoothing)
-    return spread.scatter_add(1, targets[:, None], on_target)
+def _difference(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+    """Compute p - q (N, V), of which gradients can be taken again."""
+    p = _at_least_float32(logits).softmax(dim=-1)
+    on_target = torch.full_like(p[:, :1], smoothing - 1)
+    off_target = p - smoothing / p.shape[-1]
+    return off_target.scatter_add(1, targets[:, None], on_target)
 
 
 def _slices(logits: Tensor) -> list[slice]:

@@ -78,17 +78,9 @@ def mup_model(
     wider_heads: bool = False,
     std: float = 0.02,
 ) -> CausalLM:
-    """Make a model m times as wide as the base, with the first weights of the table.
+    """Make the model of `mup_config`, with the first weights of the table.
 
-    Args:
-        base: as in `mup_config`.
-        m: as in `mup_config`.
-        wider_heads: as in `mup_config`.
-        std: of the base model's matrices; see `CausalLM.reset_parameters`.
-
-    Raises:
-        TypeError: as `mup_config`.
-        ValueError: as `mup_config`.
+    `std` is that of the base model's matrices; see `CausalLM.reset_parameters`.
     """
     model = custom.build(mup_config(base, m, wider_heads=wider_heads))
     model.reset_parameters(std)
@@ -116,10 +108,9 @@ def mup_adamw(
     Args:
         model: of `mup_model`.
         m: as in `mup_model`.
-        weight_decay: as in `adamw`, of the base model.
-        betas: as in `adamw`.
-        eps: as in `adamw`. The gradients of hidden matrices shrink like 1/m: it must
-            stay far below them.
+        weight_decay: of the base model; see `adamw`.
+        betas: of `adamw`.
+        eps: of `adamw`; far below the gradients, which shrink like 1/m.
 
     Returns:
         The optimizer. Each group has an `lr_factor`, which the training loop multiplies
