@@ -11,7 +11,7 @@ run/          `compiling` (code that keeps file and line), `running` (blocks in 
               places), `style`, `fonts`, `touching` (labels that do), `shortening`
               (their SVG), `cache` (what a page was made from), `working` (pages in
               processes of their own)
-copies/       `notebooks`, `as_markdown`; one-file copies: `closure`
+copies/       `notebooks`, those of `labs`, `as_markdown`; one-file copies: `closure`
               (the definitions that some need), `standalone` (the file); `alone` runs
               notebooks and copies where the package is not
 making        figures, notebooks, downloads and outputs, of the pages that changed
@@ -20,7 +20,7 @@ results       what runs of training reached, and the page about it
 speed         time and memory beside those of others, and the page about it
 plugin        pytest: pages as tests
 site/         MkDocs: `hooks` (what a build makes first, and tells the templates of
-              docs/theme), `lists` (tables of chapters), `api` (about the API
+              docs/theme), `lists` (tables of chapters), `labs`, `api` (about the API
               pages), `search` (what the search looks through), `code` (folds and
               links), `captions` (figures, pictures, tables), `live`, `formulas` (set
               by KaTeX), `bundles` (one stylesheet, one script), `policy` (what may

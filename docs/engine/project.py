@@ -101,7 +101,7 @@ class Project:
             return f"{self.repo_url}/blob/HEAD/{self.relative(path)}"
         url = path.relative_to(self.docs).as_posix()
         stem, _, suffix = url.rpartition(".")
-        if suffix == "md":
+        if suffix in ("md", "ipynb") and not url.startswith("notebooks/"):
             url = "" if stem == "index" else stem.removesuffix("/index") + "/"
         return self.site_url + url
 

@@ -229,6 +229,7 @@ def test_boxes_inside_boxes_open_up(write: Write) -> None:
         ("[a](index.md){ .md-button } b", "[a](https://example.org/tiny/) b"),
         ("[a](chapters/b.md#c)", "[a](https://example.org/tiny/chapters/b/#c)"),
         ("[a](#c)", "[a](https://example.org/tiny/page/#c)"),
+        ("[a](labs/lab.ipynb)", "[a](https://example.org/tiny/labs/lab/)"),
         ("[a](downloads/b.py)", "[a](https://example.org/tiny/downloads/b.py)"),
         ("[`a`](chapters/b.md)", "[`a`](https://example.org/tiny/chapters/b/)"),
         ("[a](https://x.org/b.md)", "[a](https://x.org/b.md)"),

@@ -73,6 +73,7 @@ def test_names_that_no_chapter_shows_are_found(write: Write, project: Project) -
         ("index.md", "https://example.org/tiny/"),
         ("chapters/scale.md", "https://example.org/tiny/chapters/scale/"),
         ("chapters/index.md", "https://example.org/tiny/chapters/"),
+        ("labs/lab.ipynb", "https://example.org/tiny/labs/lab/"),
         ("notebooks/scale.ipynb", "https://example.org/tiny/notebooks/scale.ipynb"),
         ("../README.md", "https://github.com/example/tiny/blob/HEAD/README.md"),
     ],

@@ -1,4 +1,4 @@
-"""MkDocs makes the generated files first, links them, and mends API pages."""
+"""MkDocs makes the generated files first, links them, and mends labs and API pages."""
 
 import json
 import os
@@ -10,14 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from engine.copies.alone import problem_of
 from engine.project import ENGINE, Project
 from engine.site.hooks import ONE_PAGE, chapter_links
+from engine.site.labs import mend_links, take_styles
 
 CONFIG = f"""
 nav:
   - index.md
   - Book:
       - chapters/scale.md
+  - Lab: labs/lab.ipynb
   - API: [api/index.md]
 plugins:
   - search
@@ -32,7 +35,8 @@ plugins:
       nav_section_title: API
       api_root_uri: api
       nav_item_prefix: ""
-hooks: [{", ".join(f"{ENGINE}/site/{x}.py" for x in ("hooks", "lists", "api"))}]
+  - mkdocs-jupyter: {{include: ["labs/*.ipynb"]}}
+hooks: [{", ".join(f"{ENGINE}/site/{x}.py" for x in ("hooks", "labs", "lists", "api"))}]
 """
 STUB = """from tiny.data import Loose as Loose
 from tiny.scale import Scaler as Scaler
@@ -49,6 +53,28 @@ from tiny.scale import scale
 class Loose:
     """In a folder's own file."""
 '''
+LAB = {
+    "cells": [
+        {
+            "cell_type": "markdown",
+            "id": "a",
+            "metadata": {},
+            "source": "# Lab\n\n[chapter](../chapters/scale.md#the-question) "
+            "and [nothing](gone.md) and [away](https://example.org/x.md)",
+        },
+        {
+            "cell_type": "code",
+            "id": "b",
+            "metadata": {},
+            "source": "from tiny.scale import scale\n\nprint(scale([1.0], 4.0))",
+            "outputs": [],
+            "execution_count": None,
+        },
+    ],
+    "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
 META = "{% if page.meta.kind %}{{ page.meta | tojson }}{% endif %}{{ page.content }}"
 
 
@@ -68,7 +94,7 @@ def build(root: Path, *options: str, **more: str) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The small project with pages of its API, built; what was said."""
+    """The small project with a lab and pages of its API, built; what was said."""
     root = tmp_path_factory.mktemp("built") / "small"
     shutil.copytree(Path(__file__).parent / "project", root)
     config, page = root / "mkdocs.yml", root / "docs/chapters/scale.md"
@@ -83,6 +109,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         "tiny/nn/either.py": '"""This | that."""\n',
         "tiny/__main__.py": '"""Nor this."""\n',
         "docs/api/index.md": "# API\n\n<!-- names -->\n",
+        "docs/labs/lab.ipynb": json.dumps(LAB),
         "theme/partials/content.html": META,
     }.items():
         (root / file).parent.mkdir(parents=True, exist_ok=True)
@@ -162,13 +189,39 @@ def test_a_build_makes_files_and_links_them(site: Path) -> None:
         assert file in chapter
 
 
-def test_what_fails_stops_a_strict_build(built: tuple[Path, str]) -> None:
-    page = built[0] / "docs/index.md"
+def test_a_lab_is_mended_and_taken_away(built: tuple[Path, str]) -> None:
+    root, said = built
+    assert "labs/lab.ipynb links to gone.md, which is not there" in said
+    folder = root / "site/labs/lab"
+    lab = (folder / "index.html").read_text("utf-8")
+    assert 'href="../../chapters/scale/#the-question"' in lab
+    assert 'href="https://example.org/x.md"' in lab
+    assert 'href="../../assets/css/jupyter.css"' in lab
+    assert len(lab) < 100_000
+    assert not re.search(r"<script[^>]*>[^<]*https?://(?!www.w3.org|example.org)", lab)
+    assert (root / "site/assets/css/jupyter.css").stat().st_size > 100_000
+    taken = folder / "lab.ipynb"
+    assert problem_of("tiny", taken) is None
+    alone = problem_of("tiny", root / "docs/labs/lab.ipynb")
+    assert "tiny cannot be imported" in (alone or "")
+    link = "](https://example.org/tiny/chapters/scale/#the-question)"
+    assert link in taken.read_text("utf-8")
+
+
+def test_what_fails_stops_a_strict_build_and_labs_keep_one_state(
+    built: tuple[Path, str],
+) -> None:
+    root = built[0]
+    (first,) = (root / ".cache" / "mkdocs-jupyter").iterdir()
+    (root / "tiny/checks.py").write_text("def check_positive(x): return x\n", "utf-8")
+    page = root / "docs/index.md"
     page.write_text(page.read_text("utf-8").replace("print", "printed"), "utf-8")
-    code, said = build(built[0], "--strict", "--site-dir", "other")
+    code, said = build(root, "--strict", "--site-dir", "other")
     assert code == 1
     warning = "docs/index.md:4: NameError: name 'printed' is not defined"
     assert f"WARNING -  {warning}" in said
+    (second,) = first.parent.iterdir()
+    assert second != first
 
 
 def test_a_build_of_one_page_runs_and_holds_no_other(project: Project) -> None:
@@ -207,3 +260,26 @@ def test_links_of_a_chapter(project: Project) -> None:
     (project.docs / "notebooks/scale.ipynb").unlink()
     without = chapter_links(project, "chapters/scale.md", meta)
     assert (without["notebook"], without["colab_url"]) == (None, None)
+
+
+def test_links_to_sources_become_links_to_pages() -> None:
+    html = (
+        '<a href="../a/b.md#c">1</a><a href="b.ipynb">2</a><a href="gone.md">3</a>'
+        '<a href="http://x.org/b.md">4</a><a href="/b.md">5</a><a href="#d">6</a>'
+        '<a href="b.png">7</a>'
+    )
+    there = {"a/b.md": "../a/b/", "labs/b.ipynb": "../b/"}
+    mended, lost = mend_links(html, "labs/lab.ipynb", there.get)
+    links = "../a/b/#c ../b/ gone.md http://x.org/b.md /b.md #d b.png"
+    assert re.findall('href="(.*?)"', mended) == links.split()
+    assert lost == ["gone.md"]
+
+
+def test_styles_and_foreign_scripts_are_taken_out() -> None:
+    html = (
+        "<style>a{}</style><p>x</p><style type='text/css'>b{}</style>"
+        '<script src=""> </script><script type="text/x-mathjax-config">y</script>'
+        "<script>kept()</script>"
+        '<script type="module">import "https://example.org"</script>'
+    )
+    assert take_styles(html) == ("<p>x</p><script>kept()</script>", "a{}\nb{}")

@@ -20,7 +20,7 @@ def _files(entry: Any) -> Iterator[str]:
 
 def url(file: str) -> str:
     """Return the address of a source file's page, below the home page."""
-    stem = file.removesuffix(".md")
+    stem = file.removesuffix(".md").removesuffix(".ipynb")
     return "" if stem == "index" else stem.removesuffix("/index") + "/"
 
 

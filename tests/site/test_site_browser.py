@@ -28,7 +28,7 @@ AUDIT = """async ([without, rules]) => {
 # Colours of code are audited where all of them occur: each word of code is an element,
 # and on all pages together there are hundreds of thousands.
 COLOURFUL = [page for page in PAGES if page.endswith("/attention/")]
-COLOURFUL += [url(file) for file in FILES if file.startswith("labs/")]
+COLOURFUL += [url(file) for file in FILES if file.endswith(".ipynb")]
 # Pages of the API come from one template: each eighth by day, the others at night.
 MODULE_PAGES = list(MODULES.values())
 LATE = {page for n, page in enumerate(MODULE_PAGES) if n % 8} - set(COLOURFUL)

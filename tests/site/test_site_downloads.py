@@ -11,10 +11,10 @@ from zipfile import ZipFile
 import pytest
 
 from engine.copies.alone import problem_of
-from navigation import CHAPTERS, FILES, front_matter
+from navigation import CHAPTERS, FILES, front_matter, url
 
 NAMES = [Path(file).stem for file in CHAPTERS]
-LABS = [Path(file).stem for file in FILES if file.startswith("labs/")]
+LABS = [file for file in FILES if file.endswith(".ipynb")]
 KILOBYTES = 300
 # These train for a minute or more, as their pages do.
 LONG = {"dates", "encoder", "gpt", "reading-attention", "what-a-head-computes"}
@@ -33,16 +33,17 @@ def brought(notebook: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(x, marks=[pytest.mark.nightly] * (x in LONG)) for x in NAMES + LABS],
+    [pytest.param(x, marks=[pytest.mark.nightly] * (x in LONG)) for x in NAMES],
 )
 def test_a_notebook_runs_alone(site: Path, name: str) -> None:
     notebook = site / "notebooks" / f"{name}.ipynb"
     assert problem_of("tformer", notebook) is None
 
 
-@pytest.mark.parametrize("name", LABS)
-def test_a_lab_brings_the_package(site: Path, name: str) -> None:
-    lab = site / "notebooks" / f"{name}.ipynb"
+@pytest.mark.parametrize("file", LABS)
+def test_a_lab_runs_alone(site: Path, file: str) -> None:
+    lab = site / url(file) / Path(file).name
+    assert problem_of("tformer", lab) is None
     text = json.loads(lab.read_text("utf-8"))
     code = [cell for cell in text["cells"] if cell["cell_type"] == "code"]
     assert "".join(code[0]["source"]).startswith("#@title Get tformer")

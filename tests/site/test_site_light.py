@@ -11,14 +11,14 @@ from playwright.sync_api import Browser
 
 from engine.site.bundles import WITH_FORMULAS, without_styles
 from engine.site.code import joined
-from engine.site.formulas import formulas_in, set_formulas, with_formulas
+from engine.site.formulas import formulas_in, set_formulas, with_formulas, with_marks
 from engine.site.policy import digest, with_policy
 from navigation import CHAPTERS, FILES, url
 from serving import compressed
 from test_site_browser import PHONE, opened
 
 HOME, ATTENTION, TRANSFORMER = "", "chapters/attention/", "chapters/transformer/"
-LAB = next(url(file) for file in FILES if file.startswith("labs/"))
+LAB = next(url(file) for file in FILES if file.endswith(".ipynb"))
 KINDS = [HOME, ATTENTION, "api/tformer/nn/attention/", "results/", LAB]
 KILOBYTES, REQUESTS, NODES = 250, 22, 9_500
 
@@ -167,6 +167,13 @@ def test_formulas_are_set_once_and_a_bad_one_is_told(tmp_path: Path) -> None:
     assert r"\(" not in page
     assert '<annotation encoding="application/x-tex">a &lt; b</annotation>' in page
     assert wrong == [r"\frac{1"]
+
+
+def test_dollars_of_a_notebook_are_marked() -> None:
+    html = '<div class="x jp-RenderedMarkdown"><p>$a$, <code>$b$</code></p></div><p>$c$'
+    marked = with_marks(html)
+    assert r'<span class="arithmatex">\(a\)</span>' in marked
+    assert "<code>$b$</code></p></div><p>$c$" in marked
 
 
 def test_styles_become_classes() -> None:

@@ -24,7 +24,7 @@ document$.subscribe(() => {
   /* What scrolls sideways must be reachable by Tab, and then obeys the arrow keys. A box
      that is out of sight has no layout yet, and is not asked for one. */
   const wide =
-    "pre > code, .arithmatex, .md-typeset__scrollwrap, .figure-box"
+    "pre > code, .arithmatex, .md-typeset__scrollwrap, .highlight-ipynb, .figure-box"
   const reach = new ResizeObserver((entries) => {
     const seen = entries
       .map(({ target }) => target)

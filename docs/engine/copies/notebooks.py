@@ -195,7 +195,11 @@ def notebook_markdown(page: Page, line: str) -> str | None:
 
 def absolute(page: Page, target: str) -> str:
     """Return a link of the page as it works anywhere."""
-    project, file = page.project, page.path
+    return link_from(page.project, page.path, target)
+
+
+def link_from(project: Project, file: Path, target: str) -> str:
+    """Return a link in a file of docs/ as it works anywhere."""
     if re.match(r"[a-z][a-z0-9+.-]*:", target):
         return target
     path, hash_, anchor = target.partition("#")

@@ -30,12 +30,16 @@ _FORMULA = re.compile(
     r"\s*\\(?:\((?P<inline>.*?)\\\)|\[(?P<display>.*?)\\\])\s*</(?P=tag)>",
     re.DOTALL,
 )
+_TAG = re.compile(r"(<[^>]+>)")
+_DOLLARS = re.compile(r"\$\$(?P<display>[^$]+)\$\$|\$(?P<inline>[^$\s][^$]*)\$")
 
 _set: dict[Formula, str] = {}  # of this build
 
 
-def on_page_content(html: str, **_: Any) -> str:
+def on_page_content(html: str, page: Page, **_: Any) -> str:
     """Note the formulas of a page."""
+    if page.file.src_uri.endswith(".ipynb"):
+        html = with_marks(html)
     _set.update(dict.fromkeys(formulas_in(html), ""))
     return html
 
@@ -85,6 +89,27 @@ def with_formulas(html: str, found: dict[Formula, str]) -> tuple[str, list[str]]
         return f'<div class="arithmatex">{made}</div>' if formula[1] else made
 
     return _FORMULA.sub(put, html), [latex for latex, _ in refused]
+
+
+def with_marks(html: str) -> str:
+    """Mark the formulas in a notebook's text as arithmatex marks those of a page."""
+    parts, inside, code = _TAG.split(html), 0, 0
+    for n, part in enumerate(parts):
+        if part.startswith("<div"):
+            inside += 1 if inside else "jp-RenderedMarkdown" in part
+        elif part == "</div>":
+            inside -= bool(inside)
+        elif re.match(r"</?(?:code|pre)\b", part):
+            code += -1 if part.startswith("</") else 1
+        elif inside and not code and not part.startswith("<"):
+            parts[n] = _DOLLARS.sub(_mark, part)
+    return "".join(parts)
+
+
+def _mark(match: re.Match[str]) -> str:
+    if match["display"]:
+        return rf'<div class="arithmatex">\[{match["display"]}\]</div>'
+    return rf'<span class="arithmatex">\({match["inline"]}\)</span>'
 
 
 def _formula(match: re.Match[str]) -> Formula:

@@ -92,9 +92,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
     return _TO_COLAB.sub(rf"({_colab(project)}/\1.ipynb)", markdown)
 
 
-def on_page_content(html: str, **_: Any) -> str:
+def on_page_content(html: str, page: Page, **_: Any) -> str:
     """Drop the comments that speak to pytest."""
-    return _COMMENT.sub("", html)
+    return html if page.file.src_uri.endswith(".ipynb") else _COMMENT.sub("", html)
 
 
 def on_post_build(config: MkDocsConfig) -> None:
