@@ -75,7 +75,8 @@ class Transformer(nn.Module):
         c = self.config
         if c.positions == "learned":
             return LearnedPositionalEmbedding(c.max_len, c.d_model)
-        return SinusoidalPositionalEncoding(c.d_model, max_len=c.max_len)
+        # The table grows when a longer sequence comes, whatever a config promises.
+        return SinusoidalPositionalEncoding(c.d_model, max_len=min(c.max_len, 4096))
 
     def forward(
         self,
