@@ -157,7 +157,8 @@ def scaled_dot_product_attention(
     few = key.shape[1] < H
     output = F.scaled_dot_product_attention(
         query, key, value, attn_mask, dropout_p, by_flag, scale=scale, enable_gqa=few
-    )[..., :Dv]  # (B, H, T, Dv)
+    )
+    output = output if Dh <= Dv else output[..., :Dv]  # (B, H, T, Dv)
     return output if dead is None else output.masked_fill(dead, 0.0)
 
 
