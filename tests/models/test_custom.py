@@ -26,7 +26,9 @@ def made(**config):
 def test_every_part_is_in_one_of_the_models_that_all_is_tested_with():
     configs = [make().config for make in LANGUAGE_MODELS.values()]
     for name, part in PARTS.items():
-        assert any(config[name] != part.default for config in configs), name
+        assert any(config[name] != part.default for config in configs), (
+            f"tests/support/every_module.py: let one of LANGUAGE_MODELS have {name}"
+        )
 
 
 def test_a_gpt_by_default():

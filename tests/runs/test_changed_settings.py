@@ -106,6 +106,8 @@ OF_PARTS = {
 def test_each_setting_is_here():
     names = set(RunSettings.__dataclass_fields__)
     assert names == OTHERS.keys() | FREE.keys() | OF_FILES | {"parts"}
+    missing = PARTS.keys() - OF_PARTS.keys()
+    assert not missing, f"give OF_PARTS, in this file, a value of {', '.join(missing)}"
     assert OF_PARTS.keys() == PARTS.keys()
     assert FREE.keys() | {"files"} == MAY_CHANGE
     now = json.loads(json.dumps(vars(small_settings())))
