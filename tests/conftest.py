@@ -1,7 +1,6 @@
 """What the tests of the package share."""
 
 import contextlib
-import math
 import os
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from typing import Any
 import hypothesis
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import tformer
 
@@ -61,47 +60,6 @@ def randomised() -> Callable[[nn.Module], Any]:
         return module
 
     return randomise
-
-
-@pytest.fixture
-def attend_slowly() -> Callable[..., tuple[Tensor, Tensor]]:
-    """Attention as its definition says, one query and one key at a time."""
-
-    def attend(
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        attn_mask: Tensor | None = None,
-        *,
-        bias: Tensor | None = None,
-        is_causal: bool = False,
-        scale: float | None = None,
-        softcap: float | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        (B, H, T, Dh), (G, S) = query.shape, key.shape[1:3]
-        full = (B, H, T, S)
-        allowed = (torch.tensor(True) if attn_mask is None else attn_mask).expand(full)
-        added = (torch.tensor(0.0) if bias is None else bias).expand(full)
-        weights = torch.zeros(full, dtype=query.dtype)
-        output = torch.zeros(B, H, T, value.shape[-1], dtype=query.dtype)
-        for b, h, t in torch.cartesian_prod(*map(torch.arange, full[:3])).tolist():
-            g = h // (H // G)
-            exponentials = []
-            for s in range(S):
-                score = float(query[b, h, t] @ key[b, g, s])
-                score *= Dh**-0.5 if scale is None else scale
-                if softcap is not None:
-                    score = softcap * math.tanh(score / softcap)
-                score += float(added[b, h, t, s])
-                seen = allowed[b, h, t, s] and not (is_causal and s > t + S - T)
-                exponentials.append(math.exp(score) if seen else 0.0)
-            total = sum(exponentials)
-            if total:
-                weights[b, h, t] = torch.tensor(exponentials) / total
-                output[b, h, t] = weights[b, h, t] @ value[b, g]
-        return output, weights
-
-    return attend
 
 
 @pytest.fixture(scope="session")

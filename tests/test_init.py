@@ -13,15 +13,20 @@ import pytest
 
 import tformer
 
-PACKAGES = [tformer]
 PACKAGE = Path(tformer.__file__).parent
 MODULES = sorted(
     info.name
     for info in pkgutil.walk_packages([str(PACKAGE)], "tformer.")
     if not info.name.endswith("__main__")
 )
+# Packages whose names are typed once, in a stub, and imported when they are first used.
+STUBS = sorted(PACKAGE.rglob("__init__.pyi"))
+PACKAGES = [
+    importlib.import_module(".".join(stub.parent.relative_to(PACKAGE.parent).parts))
+    for stub in STUBS
+]
 # Modules that a reader copies: nothing beside torch and the standard library.
-CORE_FOLDERS = ("tformer.nn", "tformer.fast", "tformer.models")
+CORE_FOLDERS = ("tformer.nn", "tformer.models")
 CORE = ["tformer.checks", *(name for name in MODULES if name.startswith(CORE_FOLDERS))]
 
 
@@ -30,14 +35,15 @@ def package(request):
     return request.param
 
 
-def modules_of(package) -> dict[str, str]:
-    """Return for each public name of a package its module."""
-    names_of = package._NAMES_OF
-    return {n: f"{package.__name__}.{m}" for m in names_of for n in names_of[m]}
-
-
-def place_of(package) -> str:
-    return Path(package.__file__).relative_to(PACKAGE.parent).as_posix()
+def names_of(package) -> list[tuple[str, str, str]]:
+    """Return each public name of a package, its module, and what it is called there."""
+    tree = ast.parse(Path(package.__file__).with_suffix(".pyi").read_text())
+    return [
+        (alias.asname, node.module, alias.name)
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
 
 
 IMPORT_ALONE = """
@@ -64,52 +70,36 @@ print(json.dumps(results))
 """
 
 
-def test_every_public_name_is_listed_twice(package):
-    listed, given = set(package.__all__), set(modules_of(package))
-    missing = {"__all__": given - listed, "_NAMES_OF": listed - given}
-    problems = [
-        f"{place_of(package)}: add {', '.join(sorted(names))} to {place}"
-        for place, names in missing.items()
-        if names
-    ]
-    assert not problems, "\n".join(problems)
-
-
 def test_every_public_name_is_where_it_says(package):
-    for name, module in modules_of(package).items():
-        value = getattr(package, name)
-        assert value is getattr(importlib.import_module(module), name)
-        assert value.__module__.startswith(f"{package.__name__}.")
-    assert len(set(package.__all__)) == len(package.__all__)
-    assert set(package.__all__) <= set(dir(package))
-
-
-def test_type_checkers_see_the_same_names(package):
-    tree = ast.parse(Path(package.__file__).read_text())
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    assert ast.unparse(block.test) == "TYPE_CHECKING"
-    there = {
-        f"from {node.module} import {alias.name}"
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    folders = {f"from tformer import {name}" for name in tformer._FOLDERS}
-    wanted = {f"from {m} import {name}" for name, m in modules_of(package).items()}
-    wanted |= folders if package is tformer else set()
-    problems = [
-        f"{place_of(package)}: {verb} under TYPE_CHECKING: {line}"
-        for verb, lines in (("add", wanted - there), ("remove", there - wanted))
-        for line in sorted(lines)
-    ]
-    assert not problems, "\n".join(problems)
+    names = [name for name, *_ in names_of(package)]
+    assert None not in names, "type checkers take `x as x` alone for a public name"
+    assert len({*names}) == len(names)
+    assert {*names} <= {*dir(package)}
     assert (PACKAGE / "py.typed").exists()
+    for name, module, original in names_of(package):
+        value = getattr(package, name)
+        if module == package.__name__:  # a folder
+            assert value is importlib.import_module(f"{module}.{original}")
+        else:
+            assert value is getattr(importlib.import_module(module), original)
+            assert value.__module__ == module
 
 
-def test_type_checkers_do_not_see_names_that_are_not_there(package):
-    """They take a `__getattr__` of a module for a promise of every name there is."""
-    tree = ast.parse(Path(package.__file__).read_text())
-    assert not [x for x in ast.walk(tree) if isinstance(x, ast.FunctionDef)]
+def test_all_names_no_folder(package):
+    """`from tformer import *` would put `tformer.nn` where `torch.nn` was."""
+    wanted = [name for name, home, _ in names_of(package) if home != package.__name__]
+    assert package.__all__ == sorted(wanted)
+
+
+def test_a_function_keeps_its_name_beside_a_module_of_that_name(fresh):
+    """Python puts a module into its package when it is imported, there by that name."""
+    code = """
+import tformer.nn.delta_rule
+from tformer.nn import delta_rule, rms_norm
+import tformer.nn.linear_attention
+print(delta_rule.__name__, tformer.nn.linear_attention.__name__, rms_norm.__name__)
+"""
+    assert fresh(code) == "delta_rule linear_attention rms_norm"
 
 
 def test_unknown_names(package, raises):
@@ -132,27 +122,15 @@ def test_importing_waits_for_nothing(fresh):
 import sys, tformer
 print(sorted({"torch", "numpy"} & set(sys.modules)))
 import tformer.reference
+print(sorted({"torch", "numpy"} & set(sys.modules)), tformer.reference.Encoder.__name__)
 print(sorted({"torch", "numpy"} & set(sys.modules)))
 """
-    assert fresh(code).split("\n") == ["[]", "['numpy']"]
+    assert fresh(code).split("\n") == ["[]", "[] Encoder", "['numpy']"]
 
 
-def test_the_twin_names_each_class_and_function_once():
-    """`x as x` tells type checkers that a name is public; no module hides one."""
-    init = Path(tformer.reference.__file__)
-    for node in ast.parse(init.read_text()).body[1:]:
-        assert isinstance(node, ast.ImportFrom)
-        for alias in node.names:
-            assert alias.asname == alias.name
-            value = getattr(tformer.reference, alias.name)
-            assert value is getattr(importlib.import_module(node.module), alias.name)
-            assert value.__module__ == node.module
-
-
-def test_a_package_can_be_pickled():
+def test_a_package_can_be_pickled(package):
     """As a library does that sends functions, and what they name, to other machines."""
-    for package in PACKAGES:
-        assert pickle.loads(pickle.dumps(package)) is package
+    assert pickle.loads(pickle.dumps(package)) is package
 
 
 def test_importing_every_name_waits_for_what_is_used_later(fresh):

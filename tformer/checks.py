@@ -3,20 +3,19 @@
 And imports: of packages that are optional, and of names when they are first used.
 """
 
+import ast
 import sys
-from collections.abc import Iterable, Mapping
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def check_positive(**sizes: int) -> None:
-    """Raise unless every size is a whole number above zero.
-
-    Raises:
-        TypeError: a size is not an int.
-        ValueError: a size is below one.
-    """
+    """Raise unless every size is a whole number above zero."""
     for name, value in sizes.items():
         # While torch.export runs the code a size is no int, but may stand for one.
         whole = isinstance(value, int) or hasattr(value, "__index__")
@@ -27,12 +26,7 @@ def check_positive(**sizes: int) -> None:
 
 
 def check_at_least_0(**counts: int) -> None:
-    """Raise unless every count is a whole number, zero or above.
-
-    Raises:
-        TypeError: a count is not an int.
-        ValueError: a count is below zero.
-    """
+    """Raise unless every count is a whole number, zero or above."""
     for name, value in counts.items():
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"{name} must be an int, not {type(value).__name__}")
@@ -41,22 +35,14 @@ def check_at_least_0(**counts: int) -> None:
 
 
 def check_probability(**probabilities: float) -> None:
-    """Raise unless every probability lies in [0, 1).
-
-    Raises:
-        ValueError: a probability is outside [0, 1). One would drop everything.
-    """
+    """Raise unless every probability lies in [0, 1)."""
     for name, value in probabilities.items():
         if not 0 <= value < 1:
             raise ValueError(f"{name} ({value}) must be in [0, 1)")
 
 
 def check_divisible(**sizes: int) -> None:
-    """Raise unless the first of two named sizes is a multiple of the second.
-
-    Raises:
-        ValueError: there is a remainder.
-    """
+    """Raise unless the first of two named sizes is a multiple of the second."""
     (name, value), (divisor_name, divisor) = sizes.items()
     if value % divisor:
         raise ValueError(
@@ -64,13 +50,26 @@ def check_divisible(**sizes: int) -> None:
         )
 
 
-def check_buckets(num_buckets: int, max_distance: int) -> None:
-    """Raise unless T5's buckets can reach so far: half of them hold one distance each.
+def check_width(d_model: int, x: "Tensor") -> None:
+    """Raise unless x is (..., D)."""
+    if x.shape[-1] != d_model:
+        raise ValueError(
+            f"x has width {x.shape[-1]} but d_model is {d_model}: x is {tuple(x.shape)}"
+        )
 
-    Raises:
-        TypeError: a number is not an int.
-        ValueError: there are too few buckets, or `max_distance` is too small.
-    """
+
+def check_sequences(d_model: int, **sequences: "Tensor") -> None:
+    """Raise unless every tensor is (B, length, D)."""
+    for name, x in sequences.items():
+        if x.ndim != 3 or x.shape[-1] != d_model:
+            raise ValueError(
+                f"{name} must be (batch, length, d_model = {d_model}), "
+                f"not {tuple(x.shape)}"
+            )
+
+
+def check_buckets(num_buckets: int, max_distance: int) -> None:
+    """Raise unless T5's buckets reach so far: half of them hold one distance each."""
     check_positive(num_buckets=num_buckets, max_distance=max_distance)
     if num_buckets < 2:
         raise ValueError(f"num_buckets ({num_buckets}) must be at least 2")
@@ -89,9 +88,6 @@ def require(module: str) -> Any:
 
     Returns:
         The module.
-
-    Raises:
-        ImportError: the package is not installed; the message says what to install.
     """
     package = module.partition(".")[0]
     try:
@@ -105,40 +101,50 @@ def require(module: str) -> Any:
     return import_module(module)
 
 
-def import_when_used(
-    package: str, names_of: Mapping[str, Iterable[str]], modules: Iterable[str] = ()
-) -> None:
-    """Let a package find its public names in its modules, each at its first use.
+def import_when_used(package: str) -> None:
+    """Let a package find its public names when they are first used.
+
+    Which they are, and where they live, stands once, in the package's `__init__.pyi`:
+    `from tformer.nn.heads import MultiHeadAttention as MultiHeadAttention`. A name may
+    have a second one, as people type it: `import RotaryEmbedding as RoPE`.
 
     Args:
         package: its `__name__`.
-        names_of: for each module below the package the names that it gives.
-        modules: of which `import package` is enough, to use `package.module.name`.
     """
-    module_of = {name: module for module in names_of for name in names_of[module]}
-    modules = frozenset(modules)
+    this = sys.modules[package]
+    stub = Path(this.__file__ or "").with_suffix(".pyi")
+    home: dict[str, tuple[str, str]] = {}
+    for node in ast.parse(stub.read_text("utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                home[alias.asname or alias.name] = (node.module or "", alias.name)
 
     class Package(ModuleType):
         def __getattr__(self, name: str) -> Any:
-            if name in module_of:
-                module = import_module(f"{package}.{module_of[name]}")
-                setattr(self, name, getattr(module, name))
-                return getattr(module, name)
-            if name in modules:
-                return import_module(f"{package}.{name}")
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            if name not in home:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            module, original = home[name]
+            found = vars(import_module(module)).get(original)
+            if found is None:  # a folder or a module of the package
+                found = import_module(f"{module}.{original}")
+            setattr(self, name, found)
+            return found
 
         def __setattr__(self, name: str, value: Any) -> None:
             # Python puts a module here once it is imported, and would put rms_norm,
             # the module, where rms_norm, its function, is to be found.
-            if isinstance(value, ModuleType) and module_of.get(name) == name:
+            of_same_name = home.get(name) == (f"{package}.{name}", name)
+            if isinstance(value, ModuleType) and of_same_name:
                 value = getattr(value, name)
             super().__setattr__(name, value)
 
         def __dir__(self) -> list[str]:
-            return sorted({*super().__dir__(), *module_of, *modules})
+            return sorted({*super().__dir__(), *home})
 
         def __reduce__(self) -> tuple[Any, ...]:  # for who pickles whole functions
             return import_module, (package,)
 
-    sys.modules[package].__class__ = Package
+    this.__class__ = Package
+    # `from tformer import *` shall not put its folder `nn` where torch's was.
+    folders = {name for name, (module, _) in home.items() if module == package}
+    vars(this)["__all__"] = sorted({*home} - folders)

@@ -7,6 +7,7 @@ import math
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import UnionType
 from typing import IO, Any
@@ -44,6 +45,20 @@ def wait_for_disk(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def make_folders(path: Path) -> list[Path]:
+    """Make a folder and those that it lies in; return the new ones, innermost first.
+
+    Raises:
+        OSError: one cannot be made, or `path` is a file.
+    """
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)  # which raises if it is a file
+    for folder in missing:
+        with suppress(PermissionError):  # to read a folder is another right
+            wait_for_disk(folder.parent)
+    return missing
 
 
 def check_has_end(path: Path) -> None:

@@ -5,27 +5,25 @@ definitions   what `--8<-- "file.py:Class.method"` stands for, by the syntax tre
 pages/        a page as it is written and as the site shows it: `blocks` (lines with
               their origin, fenced code), `reading`, `checking` (what is wrong),
               `languages` (of fences), `listing` (in the navigation, and finished),
-              `minutes` (to read it)
+              `numbers` (what on the page holds each), `chapter.md` (how one begins)
 run/          `compiling` (code that keeps file and line), `running` (blocks in order,
               in one `__main__`), `outputs` (shown against printed), `figures` (their
               places), `style`, `fonts`, `touching` (labels that do), `shortening`
-              (their SVG), `cache` (what a page left behind), `working` (pages in
+              (their SVG), `cache` (what a page was made from), `working` (pages in
               processes of their own)
 copies/       `notebooks`, those of `labs`, `as_markdown`; one-file copies: `closure`
               (the definitions that some need), `standalone` (the file); `alone` runs
               notebooks and copies where the package is not
 making        figures, notebooks, downloads and outputs, of the pages that changed
-chapter       a new chapter, with its place in the navigation and the link to it
-looking       who shows a piece of code; one page served, or taken pictures of
+tables        what both of these are made with:
 results       what runs of training reached, and the page about it
 speed         time and memory beside those of others, and the page about it
 plugin        pytest: pages as tests
 site/         MkDocs: `hooks` (what a build makes first, and tells the templates of
-              docs/theme), `dates` (of git), `lists` (tables of chapters), `labs`,
-              `api` (about the API pages), `search` (what the search looks through),
-              `code` (folds and links), `captions` (figures, pictures, tables), `live`,
-              `formulas` (set by KaTeX), `bundles` (one stylesheet, one script),
-              `policy` (what may run), `cards` (what a shared link shows), `node`
-              (calls npm packages)
+              docs/theme), `lists` (tables of chapters), `labs`, `api` (about the API
+              pages), `search` (what the search looks through), `code` (folds and
+              links), `captions` (figures, pictures, tables), `live`, `formulas` (set
+              by KaTeX), `bundles` (one stylesheet, one script), `policy` (what may
+              run), `node` (calls npm packages)
 __main__      the command line: `python -m engine --help`
 """

@@ -52,14 +52,6 @@ def find_nodes(source: str, name: str) -> list[ast.stmt]:
     return _path_to(_parsed(source)[0], name)
 
 
-def names_at(source: str, numbers: set[int]) -> list[str]:
-    """Name the definitions at the top level that stand on these lines."""
-    tree, lines = _parsed(source)
-    names = dict.fromkeys(name for node in tree.body for name in _bound(node))
-    spans = {name: _find(tree, lines, name) for name in names}
-    return [x for x, (a, b) in spans.items() if not numbers.isdisjoint(range(a, b + 1))]
-
-
 @functools.lru_cache(maxsize=64)
 def _parsed(source: str) -> tuple[ast.Module, list[str]]:
     return ast.parse(source), source.split("\n")
@@ -103,11 +95,9 @@ def _near(tree: ast.Module, name: str) -> str:
         if isinstance(node, ast.ClassDef):
             known += [f"{node.name}.{x}" for inner in node.body for x in _bound(inner)]
     known = list(dict.fromkeys(known))
-    last = name.rpartition(".")[2]
-    near = [each for each in known if each.rpartition(".")[2] == last]
-    near += difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if near:
-        return f"near it: {', '.join(dict.fromkeys(near))}"
+        return f"near it: {', '.join(near)}"
     return f"what is: {', '.join(known) or 'nothing'}"
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from engine.pages.blocks import PageError
-from engine.pages.checking import count_line, project_problems
+from engine.pages.checking import project_problems
 from engine.pages.reading import Page
 from engine.project import Project
 from engine.run.cache import Cache, write
@@ -27,8 +27,7 @@ def generate(project: Project, chosen: Chosen = None) -> list[str]:
     for page, outcome in run_pages(project, _stale(cache, pages)):
         if page.has_python:
             name = project.relative(page.path)
-            how = "" if outcome.ran else ", not run again"
-            print(f"made {name}: {outcome.seconds:.1f} s{how}", flush=True)
+            print(f"made {name}: {outcome.seconds:.1f} s", flush=True)
         problems += outcome.problems
         if not outcome.problems:
             for file, text in outcome.products.items():
@@ -40,34 +39,6 @@ def generate(project: Project, chosen: Chosen = None) -> list[str]:
             for path in (project.docs / folder).glob(f"*{suffix}"):
                 if project.relative(path) not in wanted:
                     path.unlink()
-    return problems
-
-
-def check(project: Project, chosen: Chosen = None) -> list[str]:
-    """Run pages, fresh or not, write nothing, and return what is wrong."""
-    from engine.run.working import run_pages
-
-    pages, problems = read_pages(project, chosen or project.pages)
-    problems += project_problems(project, pages)
-    found = run = left_out = 0
-    for _, outcome in run_pages(project, pages, cached=False):
-        problems += outcome.problems
-        found += outcome.found
-        run += len(outcome.printed)
-        left_out += outcome.left_out
-    print(count_line(len(pages), found, run, left_out))
-    return problems
-
-
-def list_figures(project: Project, chosen: Chosen = None) -> list[str]:
-    """Say of each figure how large it is, and what it lacks; return what went wrong."""
-    from engine.run.working import run_pages
-
-    pages, problems = read_pages(project, chosen or project.pages)
-    for _, outcome in run_pages(project, pages):
-        problems += outcome.problems if outcome.failed else []
-        for line in outcome.figures:
-            print(line, flush=True)
     return problems
 
 
@@ -112,20 +83,6 @@ def write_downloads(project: Project, chosen: Chosen = None) -> list[str]:
     if not chosen and not problems:
         for path in set(folder.glob("*.py")) - written:
             path.unlink()
-    return problems
-
-
-def run_alone(project: Project, chosen: Chosen = None) -> list[str]:
-    """Run notebooks and downloads where the package is not; return what is wrong."""
-    from engine.copies.alone import problem_of
-
-    problems = generate(project, chosen)
-    for page in read_pages(project, chosen or project.pages)[0]:
-        for name in sorted(Cache(project).products(page)):
-            if name.endswith((".ipynb", ".py")):
-                print(f"running {name}", flush=True)
-                problem = problem_of(project.package, project.root / name)
-                problems += [project.tidy(problem)] if problem else []
     return problems
 
 

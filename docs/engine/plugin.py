@@ -22,18 +22,11 @@ from pytest_codeblocks.plugin import (  # type: ignore[import-untyped]
 from engine.copies.alone import problem_of
 from engine.copies.standalone import standalone_files
 from engine.pages.blocks import Block, PageError
-from engine.pages.checking import (
-    count_line,
-    header_problems,
-    section_problems,
-    text_problems,
-    unseen_code,
-)
-from engine.pages.numbers import number_problems
-from engine.pages.reading import Page, Rendered, render
+from engine.pages.checking import page_problems
+from engine.pages.reading import Page
 from engine.project import Project
 from engine.run.compiling import BlockFailed
-from engine.run.figures import image_problems, place_figures, touching_problems
+from engine.run.figures import place_figures, touching_problems
 from engine.run.outputs import output_problem
 from engine.run.running import Runner, SecondRun
 
@@ -84,8 +77,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     counts = [value for name, value in properties if name == COUNTS]
     if counts:
         found, run, left_out = (sum(column) for column in zip(*counts, strict=True))
-        line = count_line(len(counts), found, run, left_out)
-        terminalreporter.write_line(line)
+        equal = "=" if found == run + left_out else "!="
+        terminalreporter.write_line(
+            f"pages: {len(counts)}, Python blocks: {found} found {equal} "
+            f"{run} run + {left_out} left out with a reason"
+        )
 
 
 COUNTS = "python blocks"  # a property of the report: how many found, run, left out
@@ -127,11 +123,9 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
             item.obj = block
             yield item
         yield self._test("every block is run", every_block_is_run)
-        yield self._test("front matter, links and widths", header_and_text)
+        yield self._test("the page", the_page)
         yield self._test("figures", figures)
         if self.page.is_chapter:
-            yield self._test("sections", sections)
-            yield self._test("numbers in the text", numbers)
             yield self._test("one file alone", one_file_alone)
 
     @functools.cached_property
@@ -143,11 +137,6 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
     def second(self) -> SecondRun:
         """Another run, for outputs that are not what the page shows."""
         return SecondRun(self.page)
-
-    @functools.cached_property
-    def rendered(self) -> Rendered:
-        """The page as the site shows it."""
-        return render(self.page)
 
     def teardown(self) -> None:
         """Free what the blocks hold once the last test of the page is done."""
@@ -211,14 +200,14 @@ class PageItem(_Tidy):
 
 
 def every_block_is_run(item: PageItem) -> list[str]:
-    """Count the blocks, and hold them against those that readers see."""
+    """Count the blocks, and what became of them."""
     page, runner = item.parent.page, item.parent.runner
     for block in page.blocks:
         with contextlib.suppress(BlockFailed):
             runner.result(block)
     found, run, left_out = len(page.blocks), len(runner.ran), len(runner.left_out)
     item.user_properties.append((COUNTS, (found, run, left_out)))
-    problems = unseen_code(page, item.parent.rendered)
+    problems = []
     if found != run + left_out:
         counts = f"{found} Python blocks found, but {run} run + {left_out} left out"
         problems.append(f"{page.top}: {counts}: one that fails stops its page")
@@ -226,25 +215,14 @@ def every_block_is_run(item: PageItem) -> list[str]:
 
 
 def figures(item: PageItem) -> list[str]:
-    """Check places, alternative texts and captions, and that no labels touch."""
-    page = item.parent.page
-    placed = place_figures(page, item.parent.runner.results())
-    return [*image_problems(page, item.parent.rendered), *touching_problems(placed)]
+    """Find the place of each figure, and labels that touch."""
+    page, runner = item.parent.page, item.parent.runner
+    return touching_problems(place_figures(page, runner.results()))
 
 
-def header_and_text(item: PageItem) -> list[str]:
-    """Check what the page says of itself, where it leads, and how wide it is."""
-    return [*header_problems(item.parent.page), *text_problems(item.parent.page)]
-
-
-def sections(item: PageItem) -> list[str]:
-    """Find the parts of a chapter in their order."""
-    return section_problems(item.parent.page, item.parent.rendered)
-
-
-def numbers(item: PageItem) -> list[str]:
-    """Find for each number in the prose what holds it."""
-    return number_problems(item.parent.page)
+def the_page(item: PageItem) -> list[str]:
+    """Check what the page says, shows and lacks, whatever its blocks do."""
+    return page_problems(item.parent.page)
 
 
 def one_file_alone(item: PageItem) -> list[str]:

@@ -1,5 +1,6 @@
 """The project as the engine sees it: where its pages are, and what mkdocs.yml says."""
 
+import ast
 import functools
 import os
 import sys
@@ -109,6 +110,21 @@ class Project:
         """Whether the package may import torch."""
         sources = (path for path in self.package_files() if path.suffix == ".py")
         return any("import torch" in path.read_text("utf-8") for path in sources)
+
+    @functools.cached_property
+    def public_names(self) -> dict[str, str]:
+        """Where each name that can be imported from the package is defined.
+
+        They stand in the package's `__init__.pyi`; folders and modules do not count.
+        """
+        stub = self.root / self.package / "__init__.pyi"
+        found = ast.parse(stub.read_text("utf-8") if stub.exists() else "").body
+        return {
+            alias.asname or alias.name: node.module or ""
+            for node in found
+            if isinstance(node, ast.ImportFrom) and node.module != self.package
+            for alias in node.names
+        }
 
     def package_files(self) -> list[Path]:
         """Return every file of the package, sources and data."""

@@ -6,7 +6,6 @@ B batch · S length of the source · T length of the target · V vocabulary
 """
 
 import math
-from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
@@ -25,7 +24,7 @@ class TorchTransformer(nn.Module):
 
     def __init__(self, s: RunSettings, *, vocab_size: int, pad_id: int) -> None:
         super().__init__()
-        self.config = SimpleNamespace(pad_id=pad_id)
+        self.pad_id = pad_id
         self.src_embedding = nn.Embedding(vocab_size, s.d_model)
         nn.init.normal_(self.src_embedding.weight, std=s.d_model**-0.5)
         self.positions = SinusoidalPositionalEncoding(s.d_model, max_len=s.max_len)
@@ -41,7 +40,7 @@ class TorchTransformer(nn.Module):
         )
 
     def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
-        hidden = src == self.config.pad_id  # torch's masks hide where they are True
+        hidden = src == self.pad_id  # torch's masks hide where they are True
         y = self.transformer(
             self._embed(src),
             self._embed(tgt),
@@ -72,7 +71,7 @@ class GRUWithAttention(nn.Module):
     ) -> None:
         super().__init__()
         D, H = s.d_model, 2 * hidden
-        self.config = SimpleNamespace(pad_id=pad_id)
+        self.pad_id = pad_id
         self.src_embedding = nn.Embedding(vocab_size, D)
         nn.init.normal_(self.src_embedding.weight, std=D**-0.5)
         self.reader = nn.GRU(D, hidden, batch_first=True, bidirectional=True)
@@ -82,7 +81,7 @@ class GRUWithAttention(nn.Module):
         self.dropout = nn.Dropout(s.dropout)
 
     def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
-        real = src != self.config.pad_id  # (B, S)
+        real = src != self.pad_id  # (B, S)
         packed = nn.utils.rnn.pack_padded_sequence(
             self._embed(src),
             real.sum(1).cpu(),
@@ -117,7 +116,7 @@ def greedy(
     Returns:
         int64 (B, T), without the start token, padded after the end token.
     """
-    pad_id = model.config.pad_id
+    pad_id = model.pad_id
     with torch.no_grad():
         written = src.new_full((len(src), 1), bos_id)  # (B, 1)
         ended = torch.zeros(len(src), dtype=torch.bool, device=src.device)

@@ -26,7 +26,7 @@ from tformer.runs.folder import RunFolder
 from tformer.runs.settings import RunSettings
 from tformer.tasks import TASKS
 from tformer.tasks.harder_dates import HARDER_SPLITS
-from tformer.training.evaluation import bleu, bleu_interval
+from tformer.training.evaluation import bleu
 
 CPU = torch.device("cpu")
 MISTAKES = 20
@@ -105,16 +105,16 @@ def translate(
     machine = describe_machine(CPU)
     result = {"task": "pairs", "baseline": name, "steps": 0, "parameters": 0}
     write_json(folder.result, {**result, "machine": machine})
-    score, signature = bleu(written, targets)
+    measured = bleu(written, targets)
     save_evaluation(
         folder,
         "test",
         asked={"files": [Path(file).name for file in files]},
         result={
             "pairs": len(targets),
-            "bleu": score,
-            "signature": signature,
-            "bleu_interval": bleu_interval(written, targets),
+            "bleu": measured.score,
+            "signature": measured.signature,
+            "bleu_interval": measured.interval,
         },
         mistakes=[],
         device=CPU,

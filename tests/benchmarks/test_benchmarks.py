@@ -26,10 +26,11 @@ from benchmarks.workloads import (
     numpy_attention,
     training,
 )
-from tformer import GPTConfig, TransformerConfig
+from tformer import TransformerConfig
+from tformer.models.families import gpt2
 
-GPT_OF_384 = GPTConfig.shakespeare(vocab_size=512, **training.SMALL_GPT)
-SMALL_GPT = GPTConfig.shakespeare_cpu(**{**training.SMALL_GPT, "max_len": 128})
+GPT_OF_384 = {**gpt2.SIZES["shakespeare"], **training.SAME, "vocab_size": 512}
+SMALL_GPT = {**gpt2.SIZES["shakespeare-cpu"], **training.SAME, "n_positions": 128}
 SMALL_PAIR = TransformerConfig.base(
     vocab_size=512,
     d_model=256,

@@ -31,9 +31,14 @@ TODAY = {
     "kv_heads": 1,
     "window": 6,
     "global_every": 2,
-    "softcap": 20,
+    "softcap": 20.0,
     "logit_cap": 30.0,
 }
+
+
+@pytest.fixture(scope="session")
+def today():
+    return TODAY
 
 
 class Said(NamedTuple):

@@ -13,8 +13,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import tformer as package
+from checkpoint_files import seal
 from tformer.cli import main
-from tformer.files import SEAL, sealed, sha256_of
 
 ROOT = Path(package.__file__).parents[1]
 
@@ -207,15 +207,12 @@ def damaged(runs, tmp_path):
     def damage(name: str) -> Path:
         run = tmp_path / name
         shutil.copytree(runs[name], run)
-        weights, manifest = run / "model.safetensors", run / "model.json"
+        weights = run / "model/model.safetensors"
         tensors = load_file(weights)
         first = sorted(name for name in tensors if name.endswith("linear1.weight"))[0]
         tensors[first][1, 2] = torch.nan
         save_file(tensors, weights)
-        values = json.loads(manifest.read_text())
-        values["sha256"] = sha256_of(weights)
-        values.pop(SEAL)
-        manifest.write_text(json.dumps(sealed(values)))
+        seal(run / "model")
         return run
 
     return damage

@@ -55,7 +55,7 @@ BEGINNINGS = {
     "translate": ["dates", "reverse abc", "pairs one", "dates --beams 2"],
     "generate": ["gpt", "bpe", "gpt --count 2"],
     "attend": ["gpt be -o a.svg", "dates 1 -o a.png", "bpe be", "bert be"],
-    "info": ["", "dates", "gpt", "reverse/model.safetensors"],
+    "info": ["", "dates", "gpt", "reverse/model/model.safetensors"],
 }
 LEFT_OUT = {"--compile", "--help"}  # minutes of a compiler; no mistake
 
@@ -237,10 +237,10 @@ def seal(run: Path) -> None:
     """Make the manifest describe the weights, and itself, as they are now."""
     odd = (OSError, ValueError, TypeError, KeyError, RecursionError)
     with contextlib.suppress(*odd):
-        manifest = json.loads((run / "model.json").read_text())
-        manifest["sha256"] = sha256_of(run / "model.safetensors")
+        manifest = json.loads((run / "model/config.json").read_text())
+        manifest["sha256"] = sha256_of(run / "model/model.safetensors")
         manifest.pop(SEAL)
-        (run / "model.json").write_text(json.dumps(sealed(manifest)))
+        (run / "model/config.json").write_text(json.dumps(sealed(manifest)))
 
 
 def spoiled_file(fault: tuple[str, str, str, Any, bool, list[str]]) -> None:

@@ -88,7 +88,7 @@ class TestTrain:
         assert tformer("train", *words).code == 0
         assert said[0].code == 1
         assert "another process is training here" in said[0].err
-        mine, whole = (p / "model.safetensors" for p in (out, runs["gpt"]))
+        mine, whole = (p / "model/model.safetensors" for p in (out, runs["gpt"]))
         assert mine.read_bytes() == whole.read_bytes()
 
 
@@ -114,8 +114,8 @@ class TestEndless:
         [
             ("metrics.jsonl", ["info"]),
             ("result.json", ["train", "--resume"]),
-            ("model.json", ["evaluate"]),
-            ("model.safetensors", ["evaluate"]),
+            ("model/config.json", ["evaluate"]),
+            ("model/model.safetensors", ["evaluate"]),
         ],
     )
     def test_of_a_finished_run(self, tformer, copied, endless, name, words):

@@ -15,7 +15,7 @@ from tformer.training.checkpoint import load_checkpoint
 
 
 def test_translate_writes_what_the_model_writes(tformer, runs):
-    checkpoint = load_checkpoint(runs["reverse"] / "model.safetensors")
+    checkpoint = load_checkpoint(runs["reverse"] / "model")
     texts = ["abc", "dog", "emu"]
     said = tformer("translate", runs["reverse"], *texts)
     expected = translate(*checkpoint[:2], texts, max_len=17)
@@ -78,10 +78,10 @@ def test_an_option_that_would_do_nothing_is_refused(
 
 def test_a_model_without_its_manifest_is_named(tformer, runs, tmp_path):
     weights = tmp_path / "a.safetensors"
-    weights.write_bytes((runs["reverse"] / "model.safetensors").read_bytes())
+    weights.write_bytes((runs["reverse"] / "model/model.safetensors").read_bytes())
     said = tformer("info", weights)
     assert said.code == 1
-    assert "a.json: no such file; it says what the weights beside it are" in said.err
+    assert "a.json: no such file" in said.err
 
 
 def test_a_drawing_that_cannot_be_written_leaves_the_old_one(
@@ -193,8 +193,7 @@ def test_info_tells_tasks_runs_and_models(tformer, runs):
     assert "steps made: 21 of 21" in of_run
     assert "test_exact_match" in of_run
     assert "a Transformer of" in tformer("info", "dates").out
-    file = runs["gpt"] / "model.safetensors"
-    assert "a GPT of" in tformer("info", file).out
+    assert "a CausalLM of" in tformer("info", runs["gpt"] / "model").out
 
 
 def test_info_tells_the_memory_of_the_cache(tformer, runs):
@@ -207,7 +206,7 @@ def test_info_tells_the_memory_of_the_cache(tformer, runs):
     gpt = 2 * 1 * 2 * 5 * 4  # a layer, two heads of width 5, four bytes a number
     each = f"(float32); a further token takes {gpt}"
     line = f"{17 * gpt:,} bytes for 17 tokens {each}"
-    assert told(runs["gpt"]) == told(runs["gpt"] / "model.safetensors") == [line]
+    assert told(runs["gpt"]) == told(runs["gpt"] / "model") == [line]
     today = 2 * 1 * 1 * 4 * 4
     line = f"{12 * today:,} bytes for 17 tokens (float32); a further token takes 0"
     assert told(runs["today"]) == [line]  # its window is 6: there is room for 12
@@ -220,7 +219,7 @@ def test_info_tells_the_memory_of_the_cache(tformer, runs):
     ("words", "code", "message"),
     [
         (["translate", "nowhere", "x"], 1, "neither the folder of a run"),
-        (["translate", "RUN:gpt", "x"], 1, "is a GPT: translate is not for it"),
+        (["translate", "RUN:gpt", "x"], 1, "is a CausalLM: translate is not for it"),
         (["translate", "dates", "☃"], 1, "line 1: '☃' (U+2603)"),
         (["translate", "dates", ""], 1, "line 1 is empty"),
         (["translate", "dates", "x", "--file", "y"], 2, "texts or --file, not both"),
@@ -260,7 +259,7 @@ def test_an_unfinished_run_is_asked_by_its_newest_checkpoint(tformer, runs, tmp_
     run, words = tmp_path / "run", ["--prompt", "To be", "--max-new-tokens", 20]
     for name in ("gpt", "bert"):
         shutil.copytree(runs[name], run)
-        for file in ("model.safetensors", "model.json", "result.json"):
+        for file in ("model/model.safetensors", "model/config.json", "result.json"):
             (run / file).unlink()
         newest = f"{run} is not finished: this is its newest checkpoint, step-00000021"
         with pytest.warns(UserWarning, match=newest):
@@ -295,8 +294,10 @@ def test_a_pickle_is_not_opened(tformer, tmp_path):
     """A file that would run code, if it were unpickled, under a model's name."""
     bad = tmp_path / "model.safetensors"
     bad.write_bytes(b"cos\nsystem\n(S'touch " + str(tmp_path).encode() + b"/ran'\ntR.")
-    (tmp_path / "model.json").write_bytes(bad.read_bytes())
-    assert tformer("info", bad).code == 1
+    for name in ("model.json", "config.json"):
+        (tmp_path / name).write_bytes(bad.read_bytes())
+    for name in (bad, tmp_path):
+        assert tformer("info", name).code == 1
     assert not (tmp_path / "ran").exists()
 
 

@@ -224,7 +224,7 @@ def test_any_text_can_be_drawn(tformer, small, tmp_path, vocabulary):
 def test_a_run_that_lost_its_model_makes_it_again(tformer, small, tmp_path):
     out = tmp_path / "run"
     assert tformer("train", "copy", *small(), "-o", out).code == 0
-    weights = out / "model.safetensors"
+    weights = out / "model/model.safetensors"
     before = weights.read_bytes()
     weights.unlink()
     assert tformer("train", "--resume", out).code == 0

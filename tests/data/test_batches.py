@@ -64,7 +64,7 @@ def test_the_same_seed_gives_the_same_batches():
 
 @pytest.mark.parametrize(
     "options",
-    [{"batch_size": 5}, {"batch_size": 3, "min_rows": 2}, {"batch_tokens": 90}],
+    [{"batch_size": 5}, {"batch_size": 3}, {"batch_tokens": 90}],
 )
 def test_going_on_gives_what_would_have_come(options):
     def batches(count, start=0):
@@ -106,16 +106,6 @@ def test_batches_by_tokens_are_full():
     assert max(map(len, batches)) > 1.5 * min(map(len, batches))
 
 
-def test_batches_too_small_to_share_are_left_out():
-    batches = take(466, batch_size=3, min_rows=3)  # 700 = 233 · 3 + 1
-    assert {len(b) for b in batches} == {3}
-    for start in (0, 233):
-        seen = {pair for b in batches[start : start + 233] for pair in texts(b)}
-        assert len(seen) == 699
-    with pytest.raises(ValueError, match=r"no batch has min_rows \(6\) pairs"):
-        take(1, batch_size=5, min_rows=6)
-
-
 def test_a_pair_larger_than_the_budget_is_named(raises):
     pairs = [("1", "1"), ("12345", "12"), ("2", "2")]
     message = "batch_tokens (9) must be at least 10, the tokens of ('12345', '12')"
@@ -133,7 +123,6 @@ def test_a_pair_larger_than_the_budget_is_named(raises):
         (PAIRS, {"batch_tokens": 9}, "either batch_size or batch_tokens"),
         (PAIRS, {"batch_size": None}, "either batch_size or batch_tokens"),
         (PAIRS, {"batch_size": None, "batch_tokens": 0}, r"batch_tokens \(0\)"),
-        (PAIRS, {"min_rows": 0}, r"min_rows \(0\)"),
         (PAIRS, {"start": -1}, r"start \(-1\)"),
         ([("1", "é")], {}, "'é'"),
     ],

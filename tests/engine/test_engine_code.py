@@ -5,12 +5,10 @@ import html
 import re
 
 import markdown
-import pytest
 
 from engine.pages.blocks import squeeze
-from engine.pages.minutes import hidden_lines, minutes
 from engine.project import Project
-from engine.site.code import Embedded, covering, embedded, folded, linked
+from engine.site.code import embedded, folded, linked
 from small_project import Write
 
 CODE = '''\
@@ -83,87 +81,17 @@ PAGE = """
 """
 
 
-def test_the_title_leads_to_the_lines_and_to_the_tests(
-    write: Write, project: Project
-) -> None:
+def test_the_title_leads_to_the_lines(write: Write, project: Project) -> None:
     page = write(PAGE, "chapters/page.md")
-    (piece,) = embedded(page).values()
-    assert piece.names == ("scale",)
-    lines = (project.root / piece.file).read_text("utf-8").split("\n")
-    source = "\n".join(lines[piece.first - 1 : piece.last])
-    assert squeeze(source) == squeeze(page.blocks[0].fence.code)
-    folder = project.root / "tests"
-    folder.mkdir()
-    for name in ("test_scale.py", "test_scale_far.py", "test_scaled.py"):
-        (folder / name).write_text("from tiny import scale", "utf-8")
-    (folder / "test_scale_other.py").write_text("x = rescale", "utf-8")
-    assert covering(project, piece) == [
-        "tests/test_scale.py",
-        "tests/test_scale_far.py",
-    ]
+    ((text, piece),) = embedded(page).items()
+    file, first, last = re.fullmatch(r"(.*)#L(\d+)-L(\d+)", piece).groups()
+    lines = (project.root / file).read_text("utf-8").split("\n")
+    assert squeeze("\n".join(lines[int(first) - 1 : int(last)])) == text
+    assert text == squeeze(page.blocks[0].fence.code)
     shown = markdown.markdown(
         "\n".join(page.lines), extensions=["pymdownx.highlight", "pymdownx.superfences"]
     )
     done = linked(shown, page)
-    on_github = f"{project.repo_url}/blob/HEAD"
-    at = f"{on_github}/tiny/scale.py#L{piece.first}-L{piece.last}"
+    at = f"{project.repo_url}/blob/HEAD/{piece}"
     assert f'<a href="{at}">tiny/scale.py</a>' in done
-    assert (
-        '/tests/test_scale.py" title="What tests it: tests/test_scale.py">tests</a>'
-        in done
-    )
-    assert ">far</a>" in done
     assert '<span class="filename">mine.py</span>' in done
-
-
-def test_a_module_without_tests_has_no_link_to_any(project: Project) -> None:
-    assert covering(project, Embedded("tiny/scale.py", 1, 2, ("scale",))) == []
-
-
-TIMED = """# Ten words
-
-{words}
-
-??? success "Solution"
-
-    {words}
-
-    ```python
-    x = 1
-    y = 2
-    ```
-
-=== "Second"
-
-    {words}
-
-===+ "First"
-
-    {words}
-
-```python
-{lines}
-```
-"""
-
-
-@pytest.mark.parametrize(
-    ("words", "lines", "wanted"), [(10, 3, 5), (2_000, 3, 20), (10, 400, 20)]
-)
-def test_the_time_to_read_counts_what_is_seen(
-    write: Write, words: int, lines: int, wanted: int
-) -> None:
-    text = TIMED.format(words="word " * words, lines="x = 1\n" * lines)
-    page = write(text, "chapters/page.md")
-    hidden = hidden_lines(page)
-    seen = [line for n, line in enumerate(page.lines) if n not in hidden]
-    assert sum("word word" in line for line in seen) == 2
-    assert "    y = 2" not in seen
-    assert minutes(page) == wanted
-
-
-def test_a_folded_docstring_takes_no_time(write: Write, project: Project) -> None:
-    long = "\n".join(f"    Line {n}." for n in range(400))
-    source = f'def scale(x):\n    """Scale.\n\n{long}\n    """\n    return x\n'
-    (project.root / "tiny" / "scale.py").write_text(source, "utf-8")
-    assert minutes(write(PAGE, "chapters/page.md")) == 5

@@ -6,7 +6,7 @@ import textwrap
 import markdown
 import pytest
 
-from engine.definitions import NoDefinition, find_nodes, find_spans, names_at
+from engine.definitions import NoDefinition, find_nodes, find_spans
 from engine.pages.blocks import PageError
 from engine.pages.reading import snippet_options
 from engine.project import Project
@@ -133,9 +133,7 @@ def test_a_file_without_them_says_so(name: str, says: str) -> None:
         find_spans("x = 1\n", name)
 
 
-def test_names_and_nodes() -> None:
-    first = SOURCE.split("\n").index("# How large.") + 1
-    assert names_at(SOURCE, {first, first + 3}) == ["SIZE", "a", "b"]
+def test_nodes() -> None:
     nodes = find_nodes(SOURCE, "Square.forward")
     assert [type(x).__name__ for x in nodes] == ["ClassDef", "FunctionDef"]
 

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 
 from engine.__main__ import main
 from engine.project import ENGINE, Project
-from engine.run.cache import STATES, Cache
 from engine.run.working import preloaded, work
 from small_project import Write
 
@@ -100,7 +98,7 @@ def test_pages_are_run_when_what_they_use_changes(
     assert made(done) == {"scale"}
     assert figure.stat().st_mtime_ns > kept[0]
     figure.unlink()
-    assert made(engine("generate")) == {"scale"}  # from what its blocks left behind
+    assert made(engine("generate")) == {"scale"}
     assert figure.exists()
 
     # A page that fails is said, leaves what it made before, and is tried again.
@@ -114,127 +112,8 @@ def test_pages_are_run_when_what_they_use_changes(
         assert figure.exists()
 
 
-@pytest.fixture
-def counting(project: Project) -> Callable[[], int]:
-    """Let the home page count its runs; return how many there were."""
-    (project.docs / "index.md").write_text(
-        textwrap.dedent("""
-            ---
-            notebook: true
-            ---
-            # Words
-
-            ```python
-            from pathlib import Path
-
-            import tiny.checks
-
-            count = Path(tiny.checks.__file__).parents[1] / "count.txt"
-            print(count.open("a").write("x"))
-            ```
-
-            ```{.text .output}
-            1
-            ```
-        """).lstrip(),
-        "utf-8",
-    )
-    return lambda: len((project.root / "count.txt").read_text())
-
-
-def test_blocks_do_not_run_again_for_new_prose(
-    project: Project, engine: Engine, counting: Callable[[], int]
-) -> None:
-    page = project.docs / "index.md"
-    book = project.docs / "notebooks" / "index.ipynb"
-    for old, new, runs in [
-        ("Words", "Other words", 1),  # in the title
-        ("text .output}\n1", "text .output}\n2", 1),  # in the output, which is wrong
-        ("output}\n2", "output}\n1", 2),  # and is looked at twice
-        ('write("x")', 'write("y")', 2),
-        ("", "", 3),
-    ]:
-        done = engine("generate", "docs/index.md")
-        assert done.returncode == ("output}\n2" in page.read_text("utf-8")), done.stderr
-        assert counting() == runs
-        if old:
-            edit(page, old, new)
-    assert "Other words" in book.read_text("utf-8")
-
-
-def test_a_comment_runs_no_page_again(
-    project: Project, engine: Engine, counting: Callable[[], int]
-) -> None:
-    page, checks = project.docs / "index.md", project.root / "tiny" / "checks.py"
-    for path, old, new, runs, made_again in [
-        (checks, "def check", "# Why.\n\n\ndef check", 1, True),
-        (checks, "<= 0", "<= (0)", 1, True),
-        (page, "import tiny", "# Ours.\nimport tiny", 1, True),
-        (checks, "Checks that", "What", 1, True),  # its docstring may be printed
-        (checks, "What", "Checks that", 2, True),
-        (checks, "<= (0)", "< 0", 2, True),  # as it was: nothing is run
-        (checks, "< 0", "<= 0", 3, True),
-        (checks, "", "", 3, True),
-        (checks, "", "", 3, False),
-    ]:
-        done = engine("generate", "docs/index.md")
-        assert done.returncode == 0, done.stderr
-        assert counting() == runs
-        assert bool(made(done)) is made_again
-        if old:
-            edit(path, old, new)
-    book = (project.docs / "notebooks" / "index.ipynb").read_text("utf-8")
-    assert "# Ours." in book
-
-
-@pytest.mark.parametrize(
-    ("reads", "package", "own"),
-    [
-        ("inspect.signature(print)", False, False),
-        ("inspect.getsource(own)", False, True),
-        ("inspect.getsource(tiny.checks)", True, True),
-        ("inspect.getsourcelines(own), inspect.getsourcefile(own)", True, True),
-        ("inspect.stack()", True, True),
-        ("inspect.currentframe()", True, True),
-        ("__import__('traceback')", True, True),
-    ],
-)
-def test_a_page_that_reads_source_runs_again_for_a_comment(
-    write: Write, reads: str, package: bool, own: bool
-) -> None:
-    text = "```python\nimport inspect\nimport tiny.checks\n\n\ndef own():\n"
-    text += f"    return 1\n\n\n{reads}\n```\n"
-    page = write(text)
-    cache, checks = Cache(page.project), page.project.root / "tiny" / "checks.py"
-    cache.store_results(page, ["tiny/checks.py"], {"runs": 1})
-    assert cache.results(page) == {"runs": 1}
-    edit(checks, "def check", "# Why.\ndef check")
-    assert (cache.results(page) is None) is package
-    edit(checks, "# Why.\ndef check", "def check")
-    page = write(text.replace("return 1", "return 1  # one"))
-    assert (cache.results(page) is None) is own
-
-
-def test_the_last_states_of_a_page_are_kept(
-    project: Project, engine: Engine, counting: Callable[[], int]
-) -> None:
-    page = project.docs / "index.md"
-    text = page.read_text("utf-8")
-    for number in range(STATES + 1):
-        page.write_text(text.replace('"x"', repr(str(number))), "utf-8")
-        engine("generate", "docs/index.md")
-    assert counting() == STATES + 1
-    for number in range(STATES, 0, -1):
-        page.write_text(text.replace('"x"', repr(str(number))), "utf-8")
-        engine("generate", "docs/index.md")
-    assert counting() == STATES + 1
-    page.write_text(text.replace('"x"', "'0'"), "utf-8")
-    engine("generate", "docs/index.md")
-    assert counting() == STATES + 2
-
-
 def test_what_pages_share_is_there(write: Write) -> None:
-    page = write("# A page about tiny")
+    page = write("```python\nimport tiny\n```\n")
     (page.project.root / "tiny" / "more.py").write_text("import torch", "utf-8")
     names = preloaded(Project(page.project.root), [page])
     assert names[0] == work.__module__  # where a new process begins
@@ -247,45 +126,16 @@ def test_a_run_that_dies_is_a_failure_of_its_page(
 ) -> None:
     page = project.docs / "index.md"
     page.write_text("```python\nimport os\nos.abort()\n```\n", "utf-8")
-    done = engine("check", "docs/index.md")
+    done = engine("generate", "docs/index.md")
     assert done.returncode == 1
     assert "docs/index.md:1: its process died with exit code -6" in done.stderr
-
-
-def test_check_runs_all_counts_and_writes_nothing(
-    project: Project, engine: Engine
-) -> None:
-    done = engine("check")
-    assert (done.returncode, done.stdout) == (
-        0,
-        "pages: 2, Python blocks: 11 found = 10 run + 1 left out with a reason\n",
-    )
-    assert not (project.docs / "figures").exists()
-    assert not (project.root / ".cache").exists()
-
-
-def test_what_was_made_is_run_alone(project: Project, engine: Engine) -> None:
-    done = engine("alone", "docs/chapters/scale.md")
-    assert (done.returncode, done.stderr) == (0, "")
-    running = [x for x in done.stdout.splitlines() if x.startswith("running ")]
-    assert running == [
-        "running docs/downloads/scale.py",
-        "running docs/downloads/scale_numpy.py",
-        "running docs/notebooks/scale.ipynb",
-    ]
-    page = project.docs / "chapters" / "scale.md"
-    edit(page, 'print("in tabs")', 'print(__file__.endswith("scale.md"))')
-    edit(page, "in tabs\n```", "True\n```")
-    done = engine("alone", "docs/chapters/scale.md")
-    assert done.returncode == 1
-    assert "NameError: name '__file__' is not defined" in done.stderr
 
 
 def test_other_files_are_no_pages(
     engine: Engine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
-        engine("check", "docs/includes/abbreviations.md")
+        engine("generate", "docs/includes/abbreviations.md")
     assert "docs/includes/abbreviations.md is no page" in capsys.readouterr().err
 
 

@@ -65,11 +65,11 @@ def test_every_quote_of_the_site_is_there() -> None:
         assert there == said
 
 
-def test_the_model_comes_with_its_manifest() -> None:
-    names = [path.name for path in models(Project(ROOT))]
-    for name in names:
-        assert name.rpartition(".")[0] + ".json" in names
-    assert "dates.safetensors" in names
+def test_each_model_comes_with_its_config() -> None:
+    found = {(path.parent.name, path.name) for path in models(Project(ROOT))}
+    names = ("dates", "dates-without-mask")
+    files = ("config.json", "model.safetensors")
+    assert found == {(name, file) for name in names for file in files}
 
 
 def test_the_colours_are_those_of_the_figures() -> None:

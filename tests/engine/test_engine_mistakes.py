@@ -24,7 +24,6 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is changed, to what, and w
         "kind: chaptre",
         ":2: `kind: chaptre` is unknown",
     ),
-    "minutes by hand": ("question: How?", "minutes: 3", ":2: the time to read it is"),
     "a goal with a colon": (
         "[scale numbers]",
         "[say: this]",

@@ -38,17 +38,21 @@ def test_two_chapters_may_not_share_a_name(write: Write) -> None:
     assert all("another chapter is called same as well" in x for x in problems)
 
 
+def stub(module: str, names: list[str]) -> str:
+    return f"from {module} import {', '.join(f'{x} as {x}' for x in names)}\n"
+
+
 def test_what_torch_calls_so_is_not_shown(write: Write, project: Project) -> None:
     names = ["A", "B", "C", "D", "E"]
-    (project.root / "tiny" / "__init__.py").write_text(f"__all__ = {names}\n", "utf-8")
+    (project.root / "tiny/__init__.pyi").write_text(stub("tiny.nn", names), "utf-8")
     lines = "nn.A; torch.nn.B\nfrom torch.nn import C\nfrom tiny.nn import D\ntiny.nn.E"
     page = write("---\nkind: chapter\n---\n```python\n" + lines + "\n```\n")
     assert unshown_names(project, [page]) == ["A", "B", "C"]
 
 
 def test_names_that_no_chapter_shows_are_found(write: Write, project: Project) -> None:
-    init = project.root / "tiny" / "__init__.py"
-    init.write_text('__all__ = ["scale", "Scaler", "hidden"]\n', "utf-8")
+    names = ["scale", "Scaler", "hidden"]
+    (project.root / "tiny/__init__.pyi").write_text(stub("tiny.scale", names), "utf-8")
     page = write(
         textwrap.dedent("""
             ---

@@ -12,9 +12,7 @@ import pytest
 
 from engine.copies.alone import problem_of
 from engine.project import ENGINE, Project
-from engine.run.cache import STATES
-from engine.site.dates import dates_of
-from engine.site.hooks import chapter_links
+from engine.site.hooks import ONE_PAGE, chapter_links
 from engine.site.labs import mend_links, take_styles
 
 CONFIG = f"""
@@ -40,21 +38,16 @@ plugins:
   - mkdocs-jupyter: {{include: ["labs/*.ipynb"]}}
 hooks: [{", ".join(f"{ENGINE}/site/{x}.py" for x in ("hooks", "labs", "lists", "api"))}]
 """
-INIT = '''"""A package."""
-
-from tiny.data import Loose
-from tiny.scale import Scaler, scale
-
-__all__ = ["Loose", "Scaler", "scale"]
-'''
+STUB = """from tiny.data import Loose as Loose
+from tiny.scale import Scaler as Scaler
+from tiny.scale import scale as scale
+"""
 DATA = '''"""What is
 read: a | b.
 
 More."""
 
 from tiny.scale import scale
-
-__all__ = ["Loose", "scale"]
 
 
 class Loose:
@@ -85,13 +78,13 @@ LAB = {
 META = "{% if page.meta.kind %}{{ page.meta | tojson }}{% endif %}{{ page.content }}"
 
 
-def build(root: Path, *options: str) -> tuple[int, str]:
+def build(root: Path, *options: str, **more: str) -> tuple[int, str]:
     own = {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ENGINE.parent)}
     command = [sys.executable, "-m", "mkdocs", "build", *options]
     done = subprocess.run(
         command,
         cwd=root,
-        env={**os.environ, **own},
+        env={**os.environ, **own, **more},
         capture_output=True,
         text=True,
         check=False,
@@ -108,7 +101,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     theme = ("  font: false", "  font: false\n  custom_dir: theme")
     config.write_text(config.read_text("utf-8").replace(*theme) + CONFIG, "utf-8")
     for file, text in {
-        "tiny/__init__.py": INIT,
+        "tiny/__init__.py": '"""A package."""\n',
+        "tiny/__init__.pyi": STUB,
         "tiny/data/__init__.py": DATA,
         "tiny/nn/__init__.py": '"""Parts."""\n',
         "tiny/nn/_own.py": '"""Nobody sees this."""\n',
@@ -214,7 +208,7 @@ def test_a_lab_is_mended_and_taken_away(built: tuple[Path, str]) -> None:
     assert link in taken.read_text("utf-8")
 
 
-def test_what_fails_stops_a_strict_build_and_labs_keep_few_states(
+def test_what_fails_stops_a_strict_build_and_labs_keep_one_state(
     built: tuple[Path, str],
 ) -> None:
     root = built[0]
@@ -222,18 +216,28 @@ def test_what_fails_stops_a_strict_build_and_labs_keep_few_states(
     (root / "tiny/checks.py").write_text("def check_positive(x): return x\n", "utf-8")
     page = root / "docs/index.md"
     page.write_text(page.read_text("utf-8").replace("print", "printed"), "utf-8")
-    for number in range(STATES):
-        (first.parent / f"older-{number}").mkdir()
-        os.utime(first.parent / f"older-{number}", (number, number))
     code, said = build(root, "--strict", "--site-dir", "other")
     assert code == 1
     warning = "docs/index.md:4: NameError: name 'printed' is not defined"
     assert f"WARNING -  {warning}" in said
-    kept = {folder.name for folder in first.parent.iterdir()}
-    assert first.name in kept
-    assert len({x for x in kept if not x.startswith("older")}) == 2
-    assert len(kept) == STATES
-    assert "older-0" not in kept
+    (second,) = first.parent.iterdir()
+    assert second != first
+
+
+def test_a_build_of_one_page_runs_and_holds_no_other(project: Project) -> None:
+    config = project.root / "mkdocs.yml"
+    nav = "nav:\n  - Home: index.md\n  - Scale: chapters/scale.md\n"
+    hooks = f"hooks: [{ENGINE}/site/hooks.py]\n"
+    config.write_text(config.read_text("utf-8") + hooks + nav, "utf-8")
+    home = project.docs / "index.md"
+    home.write_text("```python\n1 / 0\n```\n\n[gone](gone.md)\n", "utf-8")
+    only = {ONE_PAGE: "docs/chapters/scale.md"}
+    code, said = build(project.root, "--strict", **only)
+    assert code == 0, said
+    site = project.root / "site"
+    assert "<h1" in (site / "chapters/scale/index.html").read_text("utf-8")
+    assert not (site / "index.html").exists()
+    assert (project.docs / "figures" / "scale-line.svg").is_file()
 
 
 def test_links_of_a_chapter(project: Project) -> None:
@@ -279,31 +283,3 @@ def test_styles_and_foreign_scripts_are_taken_out() -> None:
         '<script type="module">import "https://example.org"</script>'
     )
     assert take_styles(html) == ("<p>x</p><script>kept()</script>", "a{}\nb{}")
-
-
-def commit(project: Project, date: str) -> None:
-    names = [f"GIT_{x}_{y}" for x in ("AUTHOR", "COMMITTER") for y in ("NAME", "EMAIL")]
-    who = dict.fromkeys(names, "a")
-    dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
-    for command in (["add", "-A"], ["commit", "-qm", "a", "--no-gpg-sign"]):
-        subprocess.run(
-            ["git", *command],
-            cwd=project.root,
-            env={**os.environ, **who, **dates},
-            check=True,
-        )
-
-
-def test_dates_are_those_of_git(project: Project) -> None:
-    files = ["chapters/scale.md", "chapters/é.md", "chapters/not-there-yet.md"]
-    assert dates_of(project, files)[files[0]].published.endswith("Z")  # without git
-    subprocess.run(["git", "init", "-q"], cwd=project.root, check=True)
-    commit(project, "2024-05-01T12:00:00+02:00")
-    (project.docs / files[0]).write_text("# Other\n", "utf-8")
-    (project.docs / files[1]).write_text("# New\n", "utf-8")
-    commit(project, "2025-06-01T00:30:00+02:00")
-    dates = dates_of(project, files)
-    assert dates[files[0]].published == "2024-05-01T10:00:00Z"
-    assert dates[files[0]].updated == "2025-05-31T22:30:00Z"
-    assert dates[files[1]].published == "2025-05-31T22:30:00Z"
-    assert dates[files[2]].updated > dates[files[1]].updated

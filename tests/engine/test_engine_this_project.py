@@ -1,10 +1,17 @@
 """This project's own pages: what holds over all of them together."""
 
+import re
 from pathlib import Path
 
 from engine.making import read_pages
-from engine.pages.checking import PYTHON_WIDTH, project_problems, unshown_names
-from engine.project import Project
+from engine.pages.checking import (
+    PYTHON_WIDTH,
+    SECTIONS,
+    project_problems,
+    unshown_names,
+)
+from engine.pages.listing import todo_problems
+from engine.project import ENGINE, Project
 
 PROJECT = Project(Path(__file__).parents[2])
 
@@ -24,3 +31,11 @@ def test_the_documents_say_how_wide_python_may_be() -> None:
 def test_every_public_name_is_in_a_chapter() -> None:
     pages, _ = read_pages(PROJECT, PROJECT.pages)
     assert unshown_names(PROJECT, pages) == []
+
+
+def test_a_new_chapter_begins_with_every_section_marked_todo() -> None:
+    path = ENGINE / "pages" / "chapter.md"
+    text = path.read_text("utf-8")
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert tuple(headings) == SECTIONS
+    assert len(todo_problems(path, text)) == len(SECTIONS) + 13

@@ -1,6 +1,5 @@
 """The page of speed is made from the files of `make bench`, and says what they say."""
 
-import copy
 import json
 import re
 from pathlib import Path
@@ -8,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from engine import speed
-from engine.speed.bars import bars
 from engine.speed.rows import Report, megabytes, milliseconds, ticks
 
 DOCS = Path(speed.__file__).parents[2]
@@ -137,90 +135,6 @@ def test_a_number_of_a_file_is_on_the_page(tmp_path):
 def test_an_axis_of_lengths_has_the_ticks_that_have_room(lengths, shown):
     rows = [attention_row(T, 10**6) for T in lengths]
     assert ticks(report(kept(*rows)).rows) == shown
-
-
-def test_a_row_behind_is_missed_and_a_row_ahead_is_met():
-    ahead = attention_row(512, 10**6)
-    ahead["ratio"] = 1.004  # 1.00 to two digits
-    behind = attention_row(2048, 4 * 10**6)
-    text = bars(report(kept(ahead)))
-    assert "| met |" in line_of(text, "every row in fp32")
-    line = line_of(bars(report(kept(ahead, behind))), "every row in fp32")
-    assert "1 of 2 rows" in line
-    assert "missed in 1; by 0.10 in the worst: causal, forward, T = 2,048" in line
-
-
-@pytest.mark.parametrize(
-    ("most", "limit", "linear"),
-    [(80e6, "met", "met"), (240e6, "missed by 40 MB", "missed by 8.00")],
-)
-def test_memory_is_held_to_its_limit_and_to_a_line(most, limit, linear):
-    rows = [attention_row(4096, 20 * 10**6), attention_row(16384, int(most))]
-    text = bars(report(kept(*rows)))
-    assert f"| {limit} |" in line_of(text, "at most 200")
-    assert f"| {linear} |" in line_of(text, "linear in T")
-
-
-@pytest.mark.parametrize(("factor", "told"), [(1.0, "met"), (2.0, "missed by 0.75")])
-def test_a_later_token_may_take_longer_by_the_reading_alone(factor, told):
-    rows = []
-    for T, read in ((128, 0.001), (2048, 0.002)):
-        facts = {"cache_bytes": 6 * T, "formula_bytes": 6 * T}
-        ours = contender("tformer", 0.005 + factor * read, facts=facts)
-        part = contender("part", read)
-        row = kept_row(
-            "decoding",
-            "small GPT, the next token",
-            f"context {T}",
-            ours,
-            contender("peer", 0.01),
-            length=T,
-        )
-        row["contenders"]["the cache read alone"] = part
-        rows.append(row)
-    text = bars(report(kept(*rows)))
-    assert told in line_of(text, "by the reading of the cache alone")
-    assert "| met |" in line_of(text, "the cache takes")
-    other = copy.deepcopy(rows)
-    other[1]["contenders"]["tformer"]["facts"]["cache_bytes"] += 4
-    text = bars(report(kept(*other)))
-    assert "| missed by 4 bytes |" in line_of(text, "the cache takes")
-
-
-@pytest.mark.parametrize(("seconds", "told"), [(1.03, "met"), (1.2, "missed by 150")])
-def test_an_import_may_take_fifty_milliseconds_more(seconds, told):
-    ours = contender("tformer", seconds, facts={"loaded": []})
-    name = "every name of tformer, beside torch"
-    row = kept_row("import", name, "", ours, contender("peer", 1.0))
-    text = bars(report(kept(row)))
-    assert told in line_of(text, "every name of tformer imported")
-    assert "| met |" in line_of(text, "no import of matplotlib")
-
-
-def test_the_figures_for_amd_are_asked_of_amd_alone():
-    row = kept_row(
-        "training",
-        "small GPT",
-        "12 × 256",
-        contender("tformer", 0.9),
-        contender("peer", 1.0),
-    )
-    text = bars(report(kept(row)))
-    assert "| missed by 0.30 |" in line_of(text, "training steps in fp32")
-    assert "training steps" not in bars(report(kept(row, machine="Intel Xeon")))
-
-
-def test_numpy_is_held_to_torch_and_to_fifty_megabytes():
-    row = kept_row(
-        "numpy",
-        "causal attention in NumPy",
-        "T = 2,048",
-        contender("tformer", 1.8, 49 * 10**6),
-        contender("peer", 1.0),
-    )
-    text = bars(report(kept(row)))
-    assert "| missed by 0.30 | 1.80 |" in line_of(text, "| attention in NumPy")
-    assert "| met |" in line_of(text, "and less than 50 MB")
 
 
 def test_the_chapter_about_it_is_named_once_it_is_there(tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brute_force import every_text, falling, tiny_gpt, tiny_transformer
-from tformer import GPT, beam_search, greedy
+from tformer import CausalLM, beam_search, greedy
 
 STOPS = [[], [2], [1, 2]]
 
@@ -128,9 +128,7 @@ def test_stopping_early_changes_nothing(K, alpha):
         model, prompt = tiny_gpt(seed), torch.tensor([3, 0])
         expected = textbook(model, prompt, K, 7, 2, alpha)
         calls = []
-        hook = model.stack.register_forward_hook(
-            lambda *_, calls=calls: calls.append(1)
-        )
+        hook = model.register_forward_hook(lambda *_, c=calls: c.append(1))
         beams = beam_search(
             model, prompt[None], num_beams=K, max_len=7, eos_id=2, length_penalty=alpha
         )
@@ -144,7 +142,7 @@ def test_stopping_early_changes_nothing(K, alpha):
         assert min(steps) < 7  # and it does stop early
 
 
-class Scripted(GPT):
+class Scripted(CausalLM):
     """Gives the same probabilities whatever it reads."""
 
     def forward(self, ids, *, cache=None, last_only=False):

@@ -10,8 +10,8 @@ from torch import nn
 
 from brute_force import decisive, tiny_gpt
 from tformer import Transformer, TransformerConfig, beam_search, greedy, sample
-from tformer.fast.turning import turn_weights
 from tformer.generate.decode import continuing, write
+from tformer.nn.memory_layout import turn_weights
 
 BOS, EOS, PAD = 1, 2, 0
 WAYS = {
@@ -63,7 +63,9 @@ def test_the_bare_loop_needs_no_more_than_a_prompt():
 def test_a_prompt_is_read_in_one_step_and_nothing_twice():
     model = tiny_gpt(0, vocab_size=7)
     lengths = []
-    model.stack.register_forward_hook(lambda _, x, __: lengths.append(x[0].shape[1]))
+    model.blocks[0].register_forward_hook(
+        lambda _, x, __: lengths.append(x[0].shape[1])
+    )
     greedy(model, torch.zeros(2, 5).long(), max_len=4)
     assert lengths == [5, 1, 1, 1]
     lengths.clear()
@@ -113,7 +115,9 @@ def test_a_prompt_beyond_the_positions_is_read_as_if_alone(lengths, window):
 def test_a_narrow_window_reads_less_often():
     model = tiny_gpt(5, vocab_size=7, max_len=8)
     lengths = []
-    model.stack.register_forward_hook(lambda _, x, __: lengths.append(x[0].shape[1]))
+    model.blocks[0].register_forward_hook(
+        lambda _, x, __: lengths.append(x[0].shape[1])
+    )
     ids = sample(model, [[1, 2, 3]], max_len=14, window=4)
     assert ids.shape == (1, 14)
     assert lengths == [3, 1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 4, 1, 1]
@@ -271,7 +275,7 @@ def test_turned_weights_write_the_same(tied):
         assert model.state_dict().keys() == weights.keys()
         for name, weight in model.state_dict().items():
             assert torch.equal(weight, weights[name])
-        turned = model.decoder.layers[0].feed_forward.linear1.weight
+        turned = model.decoder.blocks[0].feed_forward.linear1.weight
         assert turned.stride() == (1, 22)
         assert turned.requires_grad
 
@@ -281,8 +285,8 @@ def test_turned_weights_write_the_same(tied):
 def test_what_comes_of_scores_that_are_none_is_not_taken_for_an_answer(way, value):
     model = tiny_gpt(0, vocab_size=7, max_len=8)
     with torch.no_grad():
-        model.stack.norm.bias[1] = value
-        model.stack.norm.bias[2] = -value
+        model.norm.bias[1] = value
+        model.norm.bias[2] = -value
         model.embedding.weight[:, 1:3] = torch.tensor([3.0, -3.0])
     with pytest.raises(FloatingPointError, match="next token are not finite"):
         WAYS[way](model, [[1, 2]], max_len=3)

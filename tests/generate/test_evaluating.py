@@ -5,14 +5,15 @@ import threading
 import pytest
 import torch
 
-from tformer import GPT, GPTConfig, greedy
+from tformer import greedy
 from tformer.generate.evaluating import evaluating
+from tformer.models.families import custom
 
 
 @pytest.fixture
 def model():
-    model = GPT(GPTConfig.tiny(dropout=0.5))
-    model.stack.layers[0].eval()
+    model = custom.build({"dropout": 0.5})
+    model.blocks[0].eval()
     return model
 
 
@@ -59,7 +60,7 @@ def test_a_second_thread_keeps_the_model_in_eval(model):
 
 
 def test_a_compiled_model_writes_what_the_model_writes():
-    model = GPT(GPTConfig.tiny())
+    model = custom.build({})
     ids = torch.tensor([[1, 2, 3]])
     wanted = greedy(model, ids, max_len=4)
     assert torch.equal(greedy(torch.compile(model), ids, max_len=4), wanted)

@@ -4,21 +4,17 @@ import pytest
 import torch
 
 from brute_force import decisive, tiny_gpt, tiny_transformer
+from small_models import MODERN
 from tformer import (
-    CausalLM,
-    CausalLMConfig,
-    LatentAttention,
-    LinearAttention,
-    Parts,
-    Prefix,
-    RotaryEmbedding,
     Transformer,
     TransformerConfig,
     beam_search,
     greedy,
-    rotary_frequencies,
     sample,
 )
+from tformer.generate import Prefix
+from tformer.models.families import custom
+from tformer.nn.linear_attention import LinearAttention
 
 BEGIN = torch.tensor([1, 3, 2, 2, 0, 1])
 REST = [[2], [0, 3, 1], [3, 3]]
@@ -26,23 +22,18 @@ WHOLE = [[*BEGIN.tolist(), *rest] for rest in REST]
 
 
 def causal(attention=None, **parts):
-    sizes = {"vocab_size": 4, "d_model": 16, "num_heads": 2, "num_layers": 2}
-    model = CausalLM(CausalLMConfig(**sizes, max_len=40, parts=Parts(**parts)))
+    sizes = {"vocab_size": 4, "d_model": 16, "num_heads": 2, "max_len": 40}
+    model = custom.build({**MODERN, **sizes, **parts})
     for block in model.blocks:
         block.attention = attention() if attention else block.attention
     return decisive(model).double()
-
-
-def latent():
-    rotary = RotaryEmbedding(rotary_frequencies(4))
-    return LatentAttention(16, 2, kv_rank=6, head_dim=8, rotary=rotary)
 
 
 MODELS = {
     "GPT": lambda: tiny_gpt(0, max_len=40).double(),
     "CausalLM": causal,
     "window": lambda: causal(window=3),
-    "latent": lambda: causal(latent),
+    "latent": lambda: causal(kv_rank=6),
     "linear": lambda: causal(lambda: LinearAttention(16, 2)),
 }
 

@@ -11,20 +11,18 @@ from torch.testing import assert_close
 
 from brute_force import decisive, tiny_gpt
 from known_heads import counting, of_the_last_token
+from small_models import MODERN
 from tformer import (
-    GPT,
     CausalLM,
-    CausalLMConfig,
-    MultiTokenHeads,
-    Parts,
     greedy,
-    speculative_sample,
 )
 from tformer.generate import speculative
 from tformer.generate.drafts import HeadsDraft, Trunk
 from tformer.generate.given import check_given
 from tformer.generate.sampling import next_logits
-from tformer.generate.speculative import acceptance, after_rejection
+from tformer.generate.speculative import acceptance, after_rejection, speculative_sample
+from tformer.models import MultiTokenHeads
+from tformer.models.families import custom
 
 V = 3
 PROMPT = torch.tensor([[2, 0]])
@@ -45,13 +43,13 @@ def gpt(seed=1, **changes):
 def causal_lm(seed=1, vocab_size=V, **parts):
     torch.manual_seed(seed)
     sizes = {"vocab_size": vocab_size, "d_model": 8, "num_heads": 2, "num_layers": 2}
-    config = CausalLMConfig(**sizes, max_len=30, parts=Parts(**parts))
-    return decisive(CausalLM(config)).double()
+    config = {**MODERN, **sizes, "max_len": 30, **parts}
+    return decisive(custom.build(config)).double()
 
 
 def heads_for(model, num_ahead=2, **options):
     torch.manual_seed(3)
-    return MultiTokenHeads(model.config.d_model, num_ahead, **options).double().eval()
+    return MultiTokenHeads(model.d_model, num_ahead, **options).double().eval()
 
 
 DRAFTS = {
@@ -219,7 +217,7 @@ def expected_forwards(n, ahead, alpha):
     )
 
 
-class Constant(GPT):
+class Constant(CausalLM):
     """Gives the same probabilities whatever it reads."""
 
     def forward(self, ids, *, cache=None, last_only=False):

@@ -19,16 +19,16 @@ from tformer.data.vocabulary import CharacterVocabulary
 from tformer.pretrained import load_pretrained
 
 MODEL = '<figure class="live" data-live="model"><p>The picture.</p></figure>'
-CROSS = "decoder.layers.1.cross_attn"
+CROSS = "decoder.blocks.1.cross_attention"
 STACKS = {
-    "Encoder self-attention": ("encoder", "self_attn"),
-    "Masked self-attention": ("decoder", "self_attn"),
-    "Cross-attention": ("decoder", "cross_attn"),
+    "Encoder self-attention": ("encoder", "attention"),
+    "Masked self-attention": ("decoder", "attention"),
+    "Cross-attention": ("decoder", "cross_attention"),
 }
 HEADS = [
     (
         f"{title}, layer {layer + 1}, head {head + 1}",
-        f"{stack}.layers.{layer}.{of}",
+        f"{stack}.blocks.{layer}.{of}",
         head,
     )
     for title, (stack, of) in STACKS.items()

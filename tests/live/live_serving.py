@@ -94,7 +94,8 @@ class LiveSite:
         if path == "/live/source.json":
             return json.dumps(quoted(Project(ROOT))).encode()
         if path.startswith("/live/models/"):
-            at = {p.name: p for p in models(Project(ROOT))}.get(Path(path).name)
+            found = {f"{p.parent.name}/{p.name}": p for p in models(Project(ROOT))}
+            at = found.get(path.removeprefix("/live/models/"))
         elif path.startswith("/material/"):
             at = MATERIAL / Path(path).name
         else:

@@ -24,7 +24,6 @@ from live_driving import (
 from live_faults import plant
 from live_serving import ROOT, LiveSite
 from tformer import attention_weights
-from tformer.nn.attention import mix_values
 
 Open = Callable[..., Page]
 NAMES = ("query: it", "key: cat", "key: sat", "key: because")
@@ -57,7 +56,7 @@ def wrong_numbers(page: Page) -> list[str]:
     divide = page.get_by_role("switch").is_checked()
     scale = (1 / sqrt(4) if divide else 1) / temperature
     weights = attention_weights(query[None, None], keys[None, None], scale=scale)
-    output = mix_values(weights, VALUE[None, None])[0, 0, 0]
+    output = weights[0, 0, 0] @ VALUE
     scores = (query @ keys.T)[0]
     heading, *rows = table(page, "The steps from scores to weights")
     by = [*(["√4"] if divide else []), *([f"{temperature:g}"] * (temperature != 1))]

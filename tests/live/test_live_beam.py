@@ -11,19 +11,20 @@ from playwright.sync_api import Page, expect
 
 from engine.project import Project
 from live_driving import audit, figure, keys_reach, number, ready, shown, slide, table
-from tformer import GPT, GPTConfig, beam_search
+from tformer import CausalLM, beam_search, transformer_block
+from tformer.nn import TokenEmbedding
 
 LIVE = Project.find(Path(__file__)).docs / "live"
 TOKENS = ["a", "b", ".", "start"]
 FATES = {"grows": "grows on", "ended": "has ended", "dropped": "dropped"}
 
 
-class Table(GPT):
+class Table(CausalLM):
     """The chapter's: probabilities that depend on the newest token only."""
 
     def __init__(self, first: float) -> None:
-        sizes = {"vocab_size": 4, "d_model": 4, "max_len": 1000}
-        super().__init__(GPTConfig.tiny(**sizes, num_layers=1))
+        blocks = [transformer_block(4, 1, 4)]
+        super().__init__(TokenEmbedding(4, 4), blocks, None, max_len=1000)
         rows = [[0.3, 0.3, 0.4, 0], [0.05, 0.05, 0.9, 0], [0, 0, 1, 0]]
         self.scores = torch.tensor([*rows, [first, 1 - first, 0, 0]]).log()
         self.calls = 0

@@ -11,7 +11,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from engine.project import Project
 from live_driving import audit, figure, keys_reach, number, ready, shown, slide, table
-from tformer import GPT, GPTConfig, KeyValueCache
+from tformer import KeyValueCache
+from tformer.models.families import custom, gpt2
 from tformer.pretrained import load_pretrained
 
 LIVE = Project.find(Path(__file__)).docs / "live"
@@ -37,22 +38,18 @@ def counted(name: str, cached: bool) -> tuple[tuple[int, int, int], ...]:
     every matrix product and of every attention, two to a multiplication.
     """
     N, H, G, Dh = SIZES[name]
-    sizes = {"num_layers": N, "num_heads": H, "num_kv_heads": G, "d_model": H * Dh}
+    sizes = {"num_layers": N, "num_heads": H, "kv_heads": G, "d_model": H * Dh}
     with torch.device("meta"):
-        model = GPT(
-            GPTConfig.gpt2(vocab_size=9, max_len=7, dropout=0.0, **sizes)
-        ).eval()
+        model = custom.build({"vocab_size": 9, "max_len": 7, **sizes}).eval()
     cache = model.new_cache(7)
     steps = []
     for length in range(4, 8):
         new = length if not cached or length == 4 else 1
-        x = torch.zeros(1, new, H * Dh, device="meta")
+        ids = torch.zeros(1, new, dtype=torch.int64, device="meta")
         with torch.no_grad(), FlopCounterMode(display=False) as counter:
-            model.stack(x, is_causal=True, cache=cache if cached else None)
-        kept = sum(
-            2 * layer.target.keys_values[0].numel() * x.element_size()
-            for layer in (cache.layers if cached else [])
-        )
+            model.states(ids, cache=cache if cached else None)
+        kept = 2 * N * G * Dh * length * 4 if cached else 0
+        assert cache.length == (length if cached else 0)
         steps.append((new, counter.get_total_flops() // 2, kept))
     return tuple(steps)
 
@@ -210,18 +207,17 @@ def test_the_models_of_the_book_have_their_sizes(live_page):
     with torch.no_grad():
         memory = dates.encode(source)
         dates.decode(source, memory, cache=cache)
-    target = sum(layer.target.nbytes for layer in cache.layers)
+    target = sum(block.sequence.nbytes for block in cache.blocks)
     assert c.num_decoder_layers == 2
     model.select_option("the decoder of dates")
     assert bytes_shown(page) == target
-    for name, config in (
-        ("GPT-2", GPTConfig.gpt2()),
-        ("GPT-2 XL", GPTConfig.gpt2_xl()),
-    ):
+    for name in ("GPT-2", "GPT-2 XL"):
         model.select_option(name)
-        N, H = config.num_layers, config.num_heads
-        Dh = config.d_model // H
-        assert bytes_shown(page) == tensors(N, 1, H, config.max_len, Dh, torch.float32)
+        size = name.replace("GPT-2", "gpt2").replace(" XL", "-xl")
+        c = {**gpt2.DEFAULTS, **gpt2.SIZES[size]}
+        N, H, length = c["n_layer"], c["n_head"], c["n_positions"]
+        expected = tensors(N, 1, H, length, c["n_embd"] // H, torch.float32)
+        assert bytes_shown(page) == expected
     chapter = (LIVE.parent / "chapters/decoding.md").read_text("utf-8")
     for G, gigabytes in re.findall(
         r"^G = +(\d+), 32,768 tokens: ([\d.]+) GB", chapter, re.M

@@ -17,7 +17,12 @@ FAULTS = {  # a file, what stands there, what is put in its place
     ),
     "the mask shows one key too many": ("masks.js", "=> s <= t +", "=> s <= t + 1 +"),
     "the mask shows one key too few": ("masks.js", "=> s <= t +", "=> s < t +"),
-    "the mask is forgotten": ("decoder.js", "{ isCausal }", "{}"),
+    "the mask is forgotten": ("block.js", "{ attnMask, isCausal })", "{ attnMask })"),
+    "nothing is added": (
+        "block.js",
+        "add(x, sublayer(norm.forward(x, run)))",
+        "sublayer(norm.forward(x, run))",
+    ),
     "padding is seen": ("masks.js", "() => [...real]", "() => real.map(() => true)"),
     "a head is not switched off": (
         "recording.js",

@@ -17,16 +17,18 @@ LOAD = """async () => {
     return [error.name, error.message];
   }
 }"""
-FOLDER = files("tformer.pretrained")
-WEIGHTS = FOLDER.joinpath("dates.safetensors").read_bytes()
-MANIFEST = json.loads(FOLDER.joinpath("dates.json").read_text("utf-8"))
-JSON, TENSORS = "/live/models/dates.json", "/live/models/dates.safetensors"
+FOLDER = files("tformer.pretrained").joinpath("dates")
+WEIGHTS = FOLDER.joinpath("model.safetensors").read_bytes()
+CONFIG = json.loads(FOLDER.joinpath("config.json").read_text("utf-8"))
+JSON, TENSORS = (
+    f"/live/models/dates/{name}" for name in ("config.json", "model.safetensors")
+)
 
 
-def described(weights: bytes, **changes) -> str:
-    """The manifest of these weights, as whoever changed both would write it."""
+def described(weights: bytes) -> str:
+    """The config of these weights, as whoever changed both would write it."""
     of_file = {"bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()}
-    return json.dumps({**MANIFEST, **of_file, **changes})
+    return json.dumps({**CONFIG, "tformer": {**CONFIG["tformer"], **of_file}})
 
 
 def test_the_models_of_the_package_are_loaded(live_page):
@@ -40,37 +42,28 @@ def test_the_models_of_the_package_are_loaded(live_page):
     [
         (
             {JSON: None},
-            "The file dates.json of the model is missing (the server says 404).",
+            "The file config.json of the model is missing (the server says 404).",
         ),
         (
             {TENSORS: None},
-            "The file dates.safetensors of the model is missing (the server says 404).",
+            "The file model.safetensors of the model is missing (the server says 404).",
         ),
         (
             {TENSORS: WEIGHTS[:100_000]},
-            "The weights of the model came only in part: 100000 of 510960 bytes.",
+            "The weights of the model came only in part: 100000 of 510896 bytes.",
         ),
         (
             {TENSORS: WEIGHTS[:-1] + b"x"},
-            "The weights of the model are not those that its manifest describes.",
+            "The weights of the model are not those that its config describes.",
         ),
-        ({JSON: "<!doctype html>"}, "The manifest of the model cannot be read."),
-        ({JSON: "null"}, "The model is of another version (“undefined”) than this"),
+        ({JSON: "<!doctype html>"}, "The config of the model cannot be read."),
+        ({JSON: "null"}, "The config of the model is none of a checkpoint."),
         (
-            {JSON: json.dumps({**MANIFEST, "format": "tformer checkpoint, version 9"})},
-            "The model is of another version (“tformer checkpoint, version 9”) than "
-            "this page reads (“tformer checkpoint, version 3”).",
-        ),
-        (
-            {JSON: json.dumps({**MANIFEST, "architecture": "GPT"})},
-            "The model has architecture “GPT”; this page can only run “Transformer”.",
+            {JSON: json.dumps({**CONFIG, "model_type": "gpt2"})},
+            "The model has model_type “gpt2”; this page can only run “transformer”.",
         ),
         (
-            {
-                JSON: json.dumps(
-                    {**MANIFEST, "config": {**MANIFEST["config"], "activation": "gelu"}}
-                )
-            },
+            {JSON: json.dumps({**CONFIG, "activation": "gelu"})},
             "The model has activation “gelu”; this page can only run “relu”.",
         ),
         (
@@ -116,7 +109,7 @@ def test_a_server_that_cannot_be_reached(live_page, live_site):
     page.context.set_offline(True)
     name, message = page.evaluate(LOAD)
     assert name == "LoadError"
-    assert message == "The file dates.json of the model could not be fetched."
+    assert message == "The file config.json of the model could not be fetched."
     page.context.set_offline(False)
     assert page.evaluate(LOAD)[0] == "loaded"
 

@@ -11,22 +11,16 @@ from playwright.sync_api import Locator, Page
 from live_driving import audit, figure, keys_reach, ready, same, table
 from live_faults import plant
 from live_serving import LiveSite
-from tformer import (
-    attention_weights,
-    causal_mask,
-    combine_masks,
-    length_mask,
-    sliding_window_mask,
-)
+from tformer.nn import attention_weights, causal_mask, combine_masks, length_mask
 
 Open = Callable[..., Page]
 SIZE = 8
 PADDING = length_mask(torch.tensor([6]), SIZE)[0, 0].expand(SIZE, SIZE)
 PRESETS = {
     "causal": causal_mask(SIZE),
-    "window of 3": sliding_window_mask(SIZE, 3),
+    "window of 3": causal_mask(SIZE, window=3),
     "padding": PADDING,
-    "window and padding": combine_masks(sliding_window_mask(SIZE, 3), PADDING),
+    "window and padding": combine_masks(causal_mask(SIZE, window=3), PADDING),
 }
 
 

@@ -103,7 +103,7 @@ def test_sliders_and_switches_do_what_they_say(live_page: Open) -> None:
     page.keyboard.press("Delete")
     page.get_by_role("button", name="all off: Masked self-attention, layer 1").click()
     settled(page)
-    off = [f"decoder.layers.0.self_attn:{h}" for h in range(4)]
+    off = [f"decoder.blocks.0.attention:{h}" for h in range(4)]
     written = row(page, "written")
     changes = {"scale": 2.0, "positions": 0.5, "off": (f"{CROSS}:0", *off)}
     check_board(page, written)
@@ -117,7 +117,7 @@ def test_sliders_and_switches_do_what_they_say(live_page: Open) -> None:
     case = case_of(TEXT, written, causal=False, **changes)
     pick(page, "Masked self-attention, layer 2, head 1")
     _, *rows = table(page, "Weights: a row for each query")
-    weights = computed(case)["decoder.layers.1.self_attn:weights"][0]
+    weights = computed(case)["decoder.blocks.1.attention:weights"][0]
     assert weights.triu(1).sum() > 0.1
     for t, cells in enumerate(rows):
         assert close([number(x) for x in cells[1:]], weights[t], 3)

@@ -26,7 +26,7 @@ from test_live_model import (
 )
 
 Open = Callable[..., Page]
-WEIGHTS = "/live/models/dates.safetensors"
+WEIGHTS = "/live/models/dates/model.safetensors"
 
 BAD = {
     "empty": ("", "The field is empty"),
@@ -63,7 +63,7 @@ def test_bad_input_is_read_as_text_and_told(live_page: Open, kind: str) -> None:
 
 
 def broken_weights(kind: str) -> bytes | None:
-    weights = (ROOT / "tformer/pretrained/dates.safetensors").read_bytes()
+    weights = (ROOT / "tformer/pretrained/dates/model.safetensors").read_bytes()
     return {
         "missing": None,
         "truncated": weights[:1000],
@@ -76,19 +76,17 @@ def broken_weights(kind: str) -> bytes | None:
     [
         ("missing", "is missing"),
         ("truncated", "came only in part: 1000 of"),
-        ("changed", "are not those that its manifest describes"),
-        ("version", "of another version"),
+        ("changed", "are not those that its config describes"),
+        ("model_type", "this page can only run “transformer”"),
     ],
 )
 def test_a_model_that_cannot_be_had_is_told_and_tried_again(
     live_page: Open, live_site: LiveSite, kind: str, told: str
 ) -> None:
-    manifest = (ROOT / "tformer/pretrained/dates.json").read_text("utf-8")
-    if kind == "version":
-        other = re.sub(
-            r"tformer checkpoint, version \d", "tformer checkpoint, version 9", manifest
-        )
-        live_site.changed["/live/models/dates.json"] = other
+    config = (ROOT / "tformer/pretrained/dates/config.json").read_text("utf-8")
+    if kind == "model_type":
+        other = config.replace('"transformer"', '"gpt2"')
+        live_site.changed["/live/models/dates/config.json"] = other
     else:
         live_site.changed[WEIGHTS] = broken_weights(kind)
     page = ready(live_page(MODEL, expected=("404",) if kind == "missing" else ()))
@@ -111,7 +109,7 @@ def test_a_model_that_cannot_be_had_is_told_and_tried_again(
 def test_a_second_model_that_cannot_be_had_leaves_the_first(
     live_page: Open, live_site: LiveSite
 ) -> None:
-    live_site.changed["/live/models/dates-without-mask.safetensors"] = None
+    live_site.changed["/live/models/dates-without-mask/model.safetensors"] = None
     page = opened(live_page, expected=("404",))
     page.get_by_role("radio", name="trained without the mask").check()
     page.locator(".model-message").wait_for()

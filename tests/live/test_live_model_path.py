@@ -24,7 +24,7 @@ from test_live_model import TEXT, opened
 Open = Callable[..., Page]
 
 ATTENTION = {  # title of a step → name of a part → the package's key, digits
-    "Norm": {"normalised": ("{residual}.norm", 4)},
+    "Norm": {"normalised": ("{a}_norm", 4)},
     "Query, keys, values": {
         "query": ("{a}:query", 4),
         "keys": ("{a}:key", 4),
@@ -39,13 +39,13 @@ ATTENTION = {  # title of a step → name of a part → the package's key, digit
         "heads side by side": ("{a}:joined", 4),
         "output of the attention": ("{a}", 4),
     },
-    "+ what came in": {"x + result": ("{residual}", 4)},
+    "+ what came in": {"x + result": ("{after}", 4)},
 }
 FEED_FORWARD = {
-    "Norm": {"normalised": ("{residual}.norm", 4)},
+    "Norm": {"normalised": ("{a}_norm", 4)},
     "Wider, and ReLU": {"hidden": ("{a}.hidden", 4)},
     "Back to the width": {"output of the network": ("{a}", 4)},
-    "+ what came in": {"x + result": ("{residual}", 4)},
+    "+ what came in": {"x + result": ("{after}", 4)},
 }
 
 
@@ -93,19 +93,20 @@ def path_wrong(page: Page, side: str, at: int) -> list[str]:
             wrong.append(where)
 
     for layer in range(2):
-        names = ["self_attn"] if stack == "encoder" else ["self_attn", "cross_attn"]
+        names = ["attention", *(["cross_attention"] if stack == "decoder" else [])]
         for part, expected in [
             *((n, ATTENTION) for n in names),
             ("feed_forward", FEED_FORWARD),
         ]:
-            name = f"{stack}.layers.{layer}.{part}"
+            block = f"{stack}.blocks.{layer}"
+            name = f"{block}.{part}"
             shown = steps(page, name)
             if set(shown) != set(expected):
                 wrong.append(f"{name}: steps {list(shown)}")
                 continue
             for title, parts in expected.items():
                 for label, (key, digits) in parts.items():
-                    full = key.format(a=name, residual=f"{name}_residual")
+                    full = key.format(a=name, after=f"{block}.after_{part}")
                     check(
                         f"{name}, {title}, {label}", shown[title][label], full, digits
                     )

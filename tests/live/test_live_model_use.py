@@ -28,7 +28,7 @@ from test_live_model import (
 )
 
 Open = Callable[..., Page]
-WEIGHTS = "/live/models/dates.safetensors"
+WEIGHTS = "/live/models/dates/model.safetensors"
 
 
 def snapshot(page: Page) -> list[str]:
@@ -77,7 +77,7 @@ def test_an_address_holds_all_that_is_set(live_page: Open) -> None:
     "fragment",
     [
         "#text=%00%FF%&off=nobody,constructor&scale=NaN&positions=-1&tour=77",
-        "#head=decoder.layers.9.cross_attn:0&token=target:999&stage=__proto__&step=5000",
+        "#head=decoder.blocks.9.cross_attention:0&token=target:999&stage=__proto__&step=5000",
         "#model=../../etc&temperature=1e99&topK=0.5&seed=1;2&causal=yes",
         "#=&&&text",
         "#is-it-right",
@@ -129,17 +129,18 @@ def test_the_tour_tells_numbers_of_the_model_and_ends_in_a_question(
     assert "probability of > 99.9 % or more" in texts[0]
     weight = theirs[f"{CROSS}:weights"][2, 6].max().item()
     assert f"gives {100 * weight:.1f} % of its weight to the m of mai" in texts[1]
-    masked = theirs["decoder.layers.1.self_attn:weights"][0]
+    masked = theirs["decoder.blocks.1.attention:weights"][0]
     assert masked.triu(1).sum() == 0
     assert "sum to 0," in texts[2]
     best = int(theirs[f"{CROSS}:weights"][2, 6].argmax())
     told = [number(x) for x in re.findall(r": (−?[\d.]+\d)", texts[3])]
     for step, value in zip(("scores", "scaled", "weights"), told, strict=True):
         assert abs(value - theirs[f"{CROSS}:{step}"][2, 6, best].item()) < 0.006
-    name = "decoder.layers.1.feed_forward"
+    name = "decoder.blocks.1.feed_forward"
     alive = int((theirs[f"{name}.hidden"][6] > 0).sum())
     before, after = (
-        theirs[x][6].norm().item() for x in (f"{CROSS}_residual", f"{name}_residual")
+        theirs[f"decoder.blocks.1.after_{part}"][6].norm().item()
+        for part in ("cross_attention", "feed_forward")
     )
     assert f"of which {alive} are above 0" in texts[4]
     assert f"length {before:.1f} before and has {after:.1f} after" in texts[4]

@@ -23,10 +23,11 @@ from live_driving import (
     slide,
     table,
 )
-from tformer import FeedForward, Residual
+from tformer import FeedForward, LayerNorm
 
 ROOT = Project.find(Path(__file__)).root
 CHAPTER = (ROOT / "docs/chapters/feed-forward.md").read_text("utf-8")
+FENCES = re.findall(r"```python\n(.*?)```", CHAPTER, re.DOTALL)
 TRIED, EACH = "What you tried", "Signal and gradient after each layer"
 NAMES = {  # residual, norm: what the piece calls it; the label of the norm
     (False, "none"): "nothing",
@@ -40,13 +41,14 @@ Measured = tuple[list[float], list[float], float]  # signals, gradients, alike
 
 
 def chapter_functions() -> dict[str, Any]:
-    """Run the block of the chapter that defines `stack` and `alike`."""
-    block = next(
-        code
-        for code in re.findall(r"```python\n(.*?)```", CHAPTER, re.DOTALL)
-        if code.startswith("def stack(")
+    """Run the blocks of the chapter that define `SubLayer`, `stack` and `alike`."""
+    layer, block = (
+        next(code for code in FENCES if code.startswith(beginning))
+        for beginning in ("class SubLayer(", "def stack(")
     )
-    names = {"torch": torch, "nn": nn, "FeedForward": FeedForward, "Residual": Residual}
+    names = {"torch": torch, "nn": nn}
+    names |= {"FeedForward": FeedForward, "LayerNorm": LayerNorm}
+    exec(layer, names)
     # The chapter has no norm before a part without a residual: the piece has.
     more = '        "norm before only": lambda x, part: part(post.norm(x)),\n'
     code = block.partition("\n\nkinds = ")[0].replace(

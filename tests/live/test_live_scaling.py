@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from engine.project import Project
 from live_driving import audit, figure, keys_reach, number, ready, shown, slide, table
-from tformer import GPT, GPTConfig
+from tformer.models.families import gpt2
 
 DOCS = Project.find(Path(__file__)).docs
 CHAPTER = (DOCS / "chapters/scaling-out.md").read_text("utf-8")
@@ -173,10 +173,11 @@ def test_what_the_chapter_prints_stands_in_the_piece(live_page):
 
 
 def test_the_models_of_the_slider_are_gpt2s():
-    configs = [GPTConfig.gpt2(), GPTConfig.gpt2_medium(), GPTConfig.gpt2_large()]
-    for config, size in zip([*configs, GPTConfig.gpt2_xl()], PARAMETERS, strict=False):
+    names = ("gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl")
+    for name, size in zip(names, PARAMETERS, strict=False):
         with torch.device("meta"):
-            assert sum(p.numel() for p in GPT(config).parameters()) == size
+            model = gpt2.build(gpt2.SIZES[name])
+        assert sum(p.numel() for p in model.parameters()) == size
 
 
 @pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)

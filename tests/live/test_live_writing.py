@@ -50,7 +50,8 @@ def test_the_model_comes_when_it_is_wanted(live_page: Open) -> None:
     # Whoever wants nothing to move sees all at once.
     assert page.locator(".transport-count").inner_text() == "11 of 11 tokens"
     models = [x for x in page.evaluate(ASKED) if "/models/" in x]
-    assert models == ["/live/models/dates.json", "/live/models/dates.safetensors"]
+    files = ("config.json", "model.safetensors")
+    assert models == [f"/live/models/dates/{file}" for file in files]
     assert page.locator("svg.writing").is_hidden()
     check_picture(page, OTHER)
     assert "".join(row(page, "written")) == written_by(OTHER) + "▮"
@@ -100,11 +101,11 @@ def test_a_token_is_looked_at_and_taken_along_to_the_explorer(
 def test_without_a_model_the_picture_stays(
     live_page: Open, live_site: LiveSite
 ) -> None:
-    live_site.changed["/live/models/dates.safetensors"] = None
+    live_site.changed["/live/models/dates/model.safetensors"] = None
     page = ready(live_page(HOME, expected=("404",)))
     page.get_by_role("button", name=OTHER).click()
     message = page.get_by_role("alert")
-    expect(message).to_contain_text("dates.safetensors of the model is missing")
+    expect(message).to_contain_text("model.safetensors of the model is missing")
     assert page.locator("svg.writing").is_visible()
     live_site.changed.clear()
     page.get_by_role("button", name="Try again").click()
@@ -167,7 +168,7 @@ def test_it_is_played_unless_the_reader_wants_none_to_move(live_page: Open) -> N
             "step.probabilities[id], before",
             "step.logits[id], before",
         ),
-        ("explorer/state.js", "cross_attn:2", "cross_attn:1"),
+        ("explorer/state.js", "cross_attention:2", "cross_attention:1"),
     ],
 )
 def test_a_planted_fault_is_caught(

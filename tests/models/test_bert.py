@@ -1,8 +1,6 @@
-"""BERT: known sizes, parity with torch's own layers, both sides seen, every option."""
+"""BERT: known sizes, equal to torch's own layers, both sides seen, every option."""
 
-import copy
 import math
-import pickle
 
 import pytest
 import torch
@@ -79,7 +77,7 @@ def test_equals_torchs_encoder_between_torchs_parts(ids, bias, tie_embeddings, g
         small_bert(bias=bias, tie_embeddings=tie_embeddings, eps=1e-3)
     ).double()
     loud(theirs)
-    model.stack.load_state_dict(from_torch(theirs).state_dict())
+    model.encoder.load_state_dict(from_torch(theirs).state_dict())
 
     ids[1, 4:] = 0
     real = ids != 0
@@ -135,52 +133,23 @@ def test_segments(ids):
         assert (model(ids, segments=segments) - plain).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"num_kv_heads": 1},
-        {"num_heads": 5},
-        {"num_layers": 3},
-        {"d_ff": 29},
-        {"d_ff": None},
-        {"d_model": 18},
-        {"num_segments": 3},
-        {"dropout": 0.5},
-        {"activation": "relu"},
-        {"activation": "gelu_tanh"},
-        {"eps": 0.5},
-        {"bias": False},
-        {"tie_embeddings": False},
-        {"max_len": 12},
-        {"vocab_size": V + 1},
-        {"pad_id": 3},
-    ],
-)
-def test_every_option_changes_the_output(ids, changes):
-    ids[0, 1] = 3
-    outputs = []
-    for options in ({}, changes):
-        torch.manual_seed(1)
-        outputs.append(loud(small_bert(**options))(ids)[..., :V])
-    assert (outputs[0] - outputs[1]).abs().max() > 1e-5
-
-
 def test_every_option_reaches_its_place():
-    model = small_bert(dropout=0.25, num_kv_heads=1, eps=0.5, bias=False, d_ff=None)
+    model = small_bert(
+        dropout=0.25, num_kv_heads=1, eps=0.5, bias=False, d_ff=None, activation="relu"
+    )
+    assert (model.max_len, model.pad_id, model.vocab_size) == (11, 0, V)
     assert model.dropout.p == 0.25
     assert model.norm.eps == model.head_norm.eps == 0.5
-    assert model.stack.norm is None
-    assert len(model.stack.layers) == N
-    for layer in model.stack.layers:
-        assert layer.self_attn.num_kv_heads == 1
-        assert layer.self_attn.dropout == 0.25
-        assert layer.feed_forward.activation == "gelu"
-        assert layer.feed_forward.dropout.p == 0.0
-        assert layer.feed_forward.linear1.out_features == 4 * D
-        for residual in (layer.self_attn_residual, layer.feed_forward_residual):
-            assert not residual.norm_first
-            assert residual.norm.eps == 0.5
-            assert residual.dropout.p == 0.25
+    assert model.encoder.norm is None
+    assert len(model.encoder.blocks) == N
+    for block in model.encoder.blocks:
+        assert block.attention.num_kv_heads == 1
+        assert block.attention.dropout == block.dropout.p == 0.25
+        assert block.feed_forward.activation == "relu"
+        assert not isinstance(block.feed_forward.dropout, nn.Dropout)
+        assert block.feed_forward.linear1.out_features == 4 * D
+        assert block.placement == "post"
+        assert block.attention_norm.eps == block.feed_forward_norm.eps == 0.5
     assert not any(name.endswith("bias") for name, _ in model.named_parameters())
 
 
@@ -190,7 +159,7 @@ def test_weights_of_every_layer(ids):
     with record_weights(model) as recorded:
         logits = model(ids)
     assert_close(logits, model(ids))
-    names = [f"stack.layers.{i}.self_attn" for i in range(N)]
+    names = [f"encoder.blocks.{i}.attention" for i in range(N)]
     assert list(recorded.by_name()) == names
     for layer in recorded.values():
         assert layer.shape == (B, H, S, S)
@@ -203,20 +172,31 @@ def test_logits_of_some_positions_only(ids):
     """Training asks for 15 % of the positions: the rest need no logits."""
     model = loud(small_bert())
     asked = torch.rand(B, S) < 0.5
-    x = model.stack(model.embed(ids), (ids != 0)[:, None, None])
+    x = model.encoder(model.embed(ids), (ids != 0)[:, None, None])
     assert_close(model.logits(x[asked]), model(ids)[asked])
 
 
-def test_dropout_is_for_training(ids):
-    model = small_bert(dropout=0.5)
-    assert not torch.allclose(model(ids), model(ids))
-    model.eval()
-    assert torch.equal(model(ids), model(ids))
+class TestBadInput:
+    def test_config(self, raises):
+        with raises(ValueError, "num_segments (0) must be at least 1"):
+            BERTConfig.tiny(num_segments=0)
+        message = "pad_id (None) must be an id: it marks what is not asked"
+        with raises(ValueError, message):
+            BERTConfig.tiny(pad_id=None)
 
+    def test_segments(self, raises, ids):
+        message = "segments must have the shape of ids, (2, 7), not (1, 7)"
+        with raises(ValueError, message):
+            small_bert()(ids, segments=ids[:1])
+        message = "ids must be in [0, vocab_size = 2), but they reach from 2 to 2"
+        with raises(ValueError, message):
+            small_bert()(ids, segments=torch.full_like(ids, 2))
 
-def test_copies_compute_the_same(ids):
-    model, other = loud(small_bert()), loud(small_bert())
-    assert not torch.allclose(other(ids), model(ids))
-    other.load_state_dict(model.state_dict())
-    for twin in (other, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert torch.equal(twin(ids), model(ids))
+    def test_ids_and_masks(self, raises, ids):
+        with raises(TypeError, "ids must be int64 or int32, not torch.float32"):
+            small_bert()(ids.float())
+        with pytest.raises(ValueError, match="positions up to 12 but max_len is 11"):
+            small_bert()(torch.ones(B, 12, dtype=torch.long))
+        message = "key_mask must be torch.bool (True = a real token), not torch.int64"
+        with raises(TypeError, message):
+            small_bert()(ids, key_mask=ids)

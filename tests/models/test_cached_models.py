@@ -1,13 +1,11 @@
-"""Whole models with a cache: it changes no number, however a text is cut."""
+"""A Transformer with a cache: it changes no number, however a text is cut."""
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from pieces import in_pieces, splits
-from tformer import GPT, GPTConfig, Transformer, TransformerConfig, record_weights
+from tformer import Transformer, TransformerConfig
 
 H, S, V = 6, 11, 31
 
@@ -76,8 +74,10 @@ class TestTransformer:
     def test_the_memory_is_projected_once_in_each_layer(self):
         model = transformer()
         calls = []
-        for layer in model.decoder.layers:
-            layer.cross_attn.k_proj.register_forward_hook(lambda *_: calls.append(1))
+        for block in model.decoder.blocks:
+            block.cross_attention.k_proj.register_forward_hook(
+                lambda *_: calls.append(1)
+            )
         memory = model.encode(torch.randint(1, V, (2, S)))
         cache = model.new_cache(5)
         for token in torch.randint(1, V, (2, 5)).split(1, dim=1):
@@ -101,14 +101,14 @@ class TestTransformer:
                 pieces,
             )
             assert_close(logits, whole)
-            keys, _ = cache.layers[0].memory.keys_values
+            keys, _ = cache.blocks[0].of_memory
             assert len(keys) == 2
 
     @torch.no_grad()
     def test_rows_that_do_not_divide(self, raises):
         model = transformer()
         memory = model.encode(torch.randint(1, V, (2, S)))
-        message = "x has 3 rows, which is not a multiple of memory's 2"
+        message = "x has 3 rows, not a multiple of memory's 2"
         with raises(ValueError, message):
             ids = torch.randint(1, V, (3, 2))
             model.decode(ids, memory, cache=model.new_cache(2))
@@ -143,78 +143,6 @@ class TestTransformer:
         one, other = (model.encode(torch.randint(1, V, (2, S))) for _ in range(2))
         cache, tgt = model.new_cache(4), torch.randint(1, V, (2, 2))
         model.decode(tgt, one, cache=cache)
-        message = "the cache holds the keys of another `key` than this"
+        message = "the cache holds keys and values of another memory"
         with raises(ValueError, message):
             model.decode(tgt, other, cache=cache)
-
-    def test_gradients_are_refused(self, raises):
-        model = transformer()
-        memory = model.encode(torch.randint(1, V, (2, S)))
-        tgt = torch.randint(1, V, (2, 2))
-        message = "a cache holds no gradients: use it under torch.no_grad()"
-        with raises(ValueError, message):
-            model.decode(tgt, memory, cache=model.new_cache(4))
-
-    @torch.no_grad()
-    def test_full(self):
-        model = transformer()
-        memory = model.encode(torch.ones(1, S, dtype=torch.int64))
-        cache = model.new_cache(3)
-        with pytest.raises(ValueError, match=r"the cache is full.*max_len = 3"):
-            model.decode(torch.ones(1, 4, dtype=torch.int64), memory, cache=cache)
-
-
-@pytest.mark.usefixtures("float64")
-class TestGPT:
-    @torch.no_grad()
-    def test_every_split(self, kv_heads, randomised):
-        config = GPTConfig.tiny(
-            vocab_size=V, d_model=24, num_heads=H, num_kv_heads=kv_heads, max_len=6
-        )
-        model = randomised(GPT(config).eval())
-        ids = torch.randint(0, V, (3, 6))
-        with record_weights(model) as weights:
-            whole = model(ids)
-        for pieces in splits(6):
-            cache = model.new_cache(6)
-            logits = in_pieces(
-                lambda begin, end, cache=cache: model(ids[:, begin:end], cache=cache),
-                pieces,
-            )
-            assert_close(logits, whole)
-        cache = model.new_cache(6)
-        model(ids[:, :4], cache=cache)
-        with record_weights(model) as last_weights:
-            last = model(ids[:, 4:], cache=cache, last_only=True)
-        assert_close(last, whole[:, -1:])
-        assert len(weights) == 2
-        for layer, ours in last_weights.items():
-            assert_close(ours, weights[layer][:, :, 4:])
-
-    @given(
-        st.lists(st.integers(1, 9), min_size=1, max_size=5),
-        st.sampled_from([1, 2, 4]),
-        st.booleans(),
-        st.integers(1, 3),
-    )
-    @torch.no_grad()
-    def test_longer_prompts(self, pieces, kv_heads, bias, batch):
-        T = sum(pieces)
-        config = GPTConfig.tiny(
-            vocab_size=V, d_model=16, num_kv_heads=kv_heads, bias=bias, max_len=T
-        )
-        model = GPT(config).eval()
-        ids = torch.randint(0, V, (batch, T))
-        cache = model.new_cache(T)
-        logits = in_pieces(
-            lambda begin, end: model(ids[:, begin:end], cache=cache), pieces
-        )
-        assert_close(logits, model(ids))
-
-    @torch.no_grad()
-    def test_a_text_longer_than_the_positions(self):
-        model = GPT(GPTConfig.tiny(vocab_size=V, max_len=5))
-        cache = model.new_cache(8)
-        model(torch.zeros(1, 5, dtype=torch.int64), cache=cache)
-        with pytest.raises(ValueError, match=r"positions up to 6 but max_len is 5"):
-            model(torch.zeros(1, 1, dtype=torch.int64), cache=cache)

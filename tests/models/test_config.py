@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from tformer import BERTConfig, GPTConfig, TransformerConfig
+from tformer import BERTConfig, TransformerConfig
 
 
 def test_the_papers_models():
@@ -24,15 +24,20 @@ def test_the_papers_models():
         assert config.pad_id == 0
 
 
-@pytest.mark.parametrize("preset", ["tiny", "base", "big"])
-def test_presets_take_changes(preset):
-    make = getattr(TransformerConfig, preset)
-    changed = make(d_ff=77, dropout=0.5, vocab_size=123)
-    assert (changed.d_ff, changed.dropout, changed.vocab_size) == (77, 0.5, 123)
-    assert dataclasses.replace(changed, d_ff=88) == make(
-        d_ff=88, dropout=0.5, vocab_size=123
-    )
-    assert make() != changed
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(TransformerConfig.tiny, TransformerConfig.base, TransformerConfig.big),
+        *(BERTConfig.tiny, BERTConfig.base),
+    ],
+)
+def test_presets_take_changes(make):
+    changes = {"d_model": 30, "num_heads": 5, "d_ff": 77, "vocab_size": 7}
+    config = make(**changes, dropout=0.3, bias=False, max_len=9)
+    assert {name: getattr(config, name) for name in changes} == changes
+    assert (config.dropout, config.bias, config.max_len) == (0.3, False, 9)
+    assert dataclasses.replace(config, d_ff=88).d_ff == 88
+    assert make() != config
 
 
 def test_is_frozen_and_by_name_only():
@@ -75,23 +80,7 @@ def test_is_frozen_and_by_name_only():
 )  # fmt: skip
 def test_bad_values(raises, changes, message):
     with raises(ValueError, message):
-        TransformerConfig.tiny(**changes)
-    with raises(ValueError, message):
         dataclasses.replace(TransformerConfig.tiny(), **changes)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"d_model": 33, "num_heads": 3, "positions": "learned"},
-        {"pad_id": None},
-        {"pad_id": 255},
-        {"num_kv_heads": 1, "tgt_vocab_size": 5},
-    ],
-)
-def test_good_values(changes):
-    config = TransformerConfig.tiny(**changes)
-    assert {name: getattr(config, name) for name in changes} == changes
 
 
 @pytest.mark.parametrize("name", ["d_model", "vocab_size", "num_encoder_layers"])
@@ -100,7 +89,7 @@ def test_sizes_are_whole_numbers(raises, name):
         TransformerConfig(**{name: 8.0})
 
 
-@pytest.mark.parametrize("kind", [TransformerConfig, GPTConfig, BERTConfig])
+@pytest.mark.parametrize("kind", [TransformerConfig, BERTConfig])
 @pytest.mark.parametrize("value", ["false", 0, 1, None, 0.0, []])
 def test_flags_are_true_or_false(raises, kind, value):
     """Whoever writes "false" would get true."""

@@ -7,13 +7,9 @@ from torch.testing import assert_close
 
 from brute_force import decisive, tiny_gpt
 from known_heads import counting, of_the_last_token
-from tformer import (
-    CausalLM,
-    CausalLMConfig,
-    MultiTokenHeads,
-    Parts,
-    multi_token_losses,
-)
+from small_models import MODERN
+from tformer.models import MultiTokenHeads, multi_token_losses
+from tformer.models.families import custom
 
 V, D, B, T, N = 11, 6, 3, 7, 2
 
@@ -22,21 +18,19 @@ def small_gpt():
     return tiny_gpt(1, vocab_size=V, d_model=D, num_heads=2).double()
 
 
-def causal_lm(**changes):
-    config = CausalLMConfig(
-        vocab_size=V, d_model=D, num_heads=3, num_layers=2, max_len=20, **changes
-    )
-    return decisive(CausalLM(config)).double()
+def modern(**changes):
+    sizes = {"vocab_size": V, "d_model": D, "num_heads": 3, "max_len": 20}
+    return decisive(custom.build({**MODERN, **sizes, **changes})).double()
 
 
-@pytest.fixture(params=["GPT", "CausalLM", "post-norm", "untied"])
+@pytest.fixture(params=["GPT", "of today", "post-norm", "untied"])
 def trunk(request):
     torch.manual_seed(0)
     if request.param == "GPT":
         return small_gpt()
-    post = {"parts": Parts(placement="post")}
-    changes = {"CausalLM": {}, "post-norm": post, "untied": {"tie_embeddings": False}}
-    return causal_lm(**changes[request.param])
+    post, untied = {"placement": "post"}, {"tie_embeddings": False}
+    changes = {"of today": {}, "post-norm": post, "untied": untied}
+    return modern(**changes[request.param])
 
 
 @pytest.fixture
@@ -95,7 +89,7 @@ def test_a_head_by_its_formula(ids):
 @pytest.mark.parametrize("pad_id", [None, 4])
 def test_the_losses_by_their_definition(ids, pad_id):
     """A loop over heads, rows and positions: −ln of the token k + 1 places further."""
-    trunk, heads = causal_lm(pad_id=pad_id), make()
+    trunk, heads = modern(pad_id=pad_id), make()
     if pad_id is not None:
         ids[0, 4:] = ids[2, 5:] = pad_id
     assert (ids == 4).any()

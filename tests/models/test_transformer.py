@@ -7,17 +7,17 @@ from torch import nn
 from torch.testing import assert_close
 
 from tformer import (
-    Decoder,
-    Encoder,
-    EncoderDecoder,
     Transformer,
     TransformerConfig,
     causal_mask,
-    combine_masks,
     length_mask,
     record_weights,
+    transformer_decoder,
+    transformer_encoder,
 )
 from tformer.interop import from_torch
+from tformer.models.encoder_decoder import EncoderDecoder
+from tformer.nn import combine_masks
 
 B, T, S, V, H, D = 2, 5, 7, 61, 3, 18
 
@@ -128,7 +128,9 @@ def test_stacks_equal_torch(float64, randomised, norm_first, bias, padded):
 
 
 def test_every_argument_of_the_stacks_changes_the_output():
-    stacks = EncoderDecoder(Encoder(D, H, 23, 2), Decoder(D, H, 23, 2))
+    stacks = EncoderDecoder(
+        transformer_encoder(D, H, 23, 2), transformer_decoder(D, H, 23, 2)
+    )
     src, tgt = torch.randn(B, S, D), torch.randn(B, T, D)
     plain = stacks(src, tgt)
     for options in (
@@ -218,13 +220,14 @@ def test_weights_of_every_layer(change, ids):
         logits = model(src, tgt)
     assert_close(logits, model(src, tgt))
     weights = recorded.by_name()
-    layers = [f"decoder.layers.{i}" for i in range(3)]
-    names = [f"{layer}.{part}_attn" for layer in layers for part in ("self", "cross")]
-    assert list(weights) == ["encoder.layers.0.self_attn", *names]
+    blocks = [f"decoder.blocks.{i}." for i in range(3)]
+    parts = ("attention", "cross_attention")
+    names = [f"{block}{part}" for block in blocks for part in parts]
+    assert list(weights) == ["encoder.blocks.0.attention", *names]
     for name, w in weights.items():
         if name.startswith("encoder"):
             assert w.shape == (B, H, S, S)
-        elif name.endswith("self_attn"):
+        elif name.endswith(".attention"):
             assert w.shape == (B, H, T, T)
             assert (w.triu(1) == 0).all()
         else:

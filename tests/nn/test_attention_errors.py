@@ -5,67 +5,41 @@ import math
 import pytest
 import torch
 
-from attention_inputs import CODE_PATHS
+from tformer import attention_weights, scaled_dot_product_attention
 
 QUERY, KEY, VALUE = (2, 6, 5, 11), (2, 3, 7, 11), (2, 3, 7, 13)
-BOTH = "query is (2, 6, 5, 11), key is "
-RULE = (
-    "must be (T, S) = (5, 7), or have four axes and broadcast to "
-    "(B, H, T, S) = (2, 6, 5, 7)"
-)
 
-pytestmark = CODE_PATHS
+
+def inputs():
+    return [torch.randn(shape) for shape in (QUERY, KEY, VALUE)]
 
 
 @pytest.mark.parametrize(
-    ("shapes", "message"),
+    "shapes",
     [
-        (
-            ((2, 5, 11), KEY, VALUE),
-            "query must be (batch, heads, length, width), not (2, 5, 11)",
-        ),
-        (
-            (QUERY, (3, 7, 11), VALUE),
-            "key must be (batch, heads, length, width), not (3, 7, 11)",
-        ),
-        (
-            (QUERY, KEY, (1, 2, 3, 7, 13)),
-            "value must be (batch, heads, length, width), not (1, 2, 3, 7, 13)",
-        ),
-        (((2, 6, 0, 11), KEY, VALUE), "query is empty: its shape is (2, 6, 0, 11)"),
-        ((QUERY, (2, 3, 0, 11), VALUE), "key is empty: its shape is (2, 3, 0, 11)"),
-        ((QUERY, KEY, (2, 3, 7, 0)), "value is empty: its shape is (2, 3, 7, 0)"),
-        (
-            (QUERY, (2, 3, 7, 10), VALUE),
-            f"key has head_dim 10 but query has 11: {BOTH}(2, 3, 7, 10)",
-        ),
-        (
-            (QUERY, (1, 3, 7, 11), VALUE),
-            f"key has batch 1 but query has 2: {BOTH}(1, 3, 7, 11)",
-        ),
-        *(
-            (
-                (QUERY, KEY, shape),
-                "value and key must agree in batch, heads and length: "
-                f"value is {shape}, key is (2, 3, 7, 11)",
-            )
-            for shape in [(1, 3, 7, 13), (2, 1, 7, 13), (2, 3, 6, 13)]
-        ),
-        (
-            (QUERY, (2, 4, 7, 11), (2, 4, 7, 13)),
-            f"query has 6 heads, which is not a multiple of key's 4: {BOTH}"
-            "(2, 4, 7, 11)",
-        ),
-        (
-            (QUERY, (2, 12, 7, 11), (2, 12, 7, 13)),
-            f"query has 6 heads, which is not a multiple of key's 12: {BOTH}"
-            "(2, 12, 7, 11)",
-        ),
+        ((2, 5, 11), KEY, VALUE),  # three axes
+        (QUERY, (3, 7, 11), VALUE),
+        (QUERY, KEY, (1, 2, 3, 7, 13)),
+        ((2, 6, 0, 11), KEY, VALUE),  # nothing
+        ((0, 6, 5, 11), (0, 3, 7, 11), (0, 3, 7, 13)),
+        (QUERY, (2, 3, 0, 11), (2, 3, 0, 13)),
+        (QUERY, KEY, (2, 3, 7, 0)),
+        (QUERY, (2, 3, 7, 10), VALUE),  # another width
+        (QUERY, (1, 3, 7, 11), (1, 3, 7, 13)),  # another batch
+        (QUERY, KEY, (1, 3, 7, 13)),  # the value is of other keys
+        (QUERY, KEY, (2, 1, 7, 13)),
+        (QUERY, KEY, (2, 3, 6, 13)),
+        (QUERY, (2, 4, 7, 11), (2, 4, 7, 13)),  # heads in no groups
+        (QUERY, (2, 12, 7, 11), (2, 12, 7, 13)),
     ],
 )
-def test_shapes_match(raises, shapes, message, attend):
-    with raises(ValueError, message):
-        attend(*map(torch.randn, shapes))
+def test_shapes_fit(raises, shapes):
+    rule = (
+        "query (B, H, T, Dh), key (B, G, S, Dh) and value (B, G, S, Dv) must fit, "
+        "G divide H, and none be empty: "
+    )
+    with raises(ValueError, rule + ", ".join(map(str, shapes))):
+        scaled_dot_product_attention(*map(torch.randn, shapes))
 
 
 @pytest.mark.parametrize("name", ["attn_mask", "bias"])
@@ -80,82 +54,75 @@ def test_shapes_match(raises, shapes, message, attend):
         (1, 7),
         (2, 7),  # (B, S), a whole model's key_mask
         (0, 7),
-        (2, 5, 7),
         (6, 5, 7),
-        (2, 6, 5),
-        (1, 1, 1),
         (1, 2, 1, 1),
         (2, 6, 5, 0),
         (1, 1, 6, 5, 7),
     ],
 )
-def test_masks_and_biases_do_not_broadcast_by_luck(raises, name, shape, attend):
+def test_masks_and_biases_do_not_broadcast_by_luck(raises, name, shape):
     added = torch.ones(shape)
     options = {name: added.bool() if name == "attn_mask" else added}
-    with raises(ValueError, f"{name} {RULE}, not {shape}"):
-        attend(*map(torch.randn, (QUERY, KEY, VALUE)), **options)
+    rule = "must be (T, S), or broadcast with four axes to (2, 6, 5, 7)"
+    with raises(ValueError, f"{name} {shape} {rule}"):
+        scaled_dot_product_attention(*inputs(), **options)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.uint8])
-def test_a_mask_is_boolean(raises, dtype, attend):
-    message = (
-        f"attn_mask must be torch.bool (True = may attend), not {dtype}; "
-        "what is added to the scores is `bias`"
-    )
-    with raises(TypeError, message):
-        attend(*map(torch.randn, (QUERY, KEY, VALUE)), torch.ones(5, 7, dtype=dtype))
-
-
-@pytest.mark.parametrize("dtype", [torch.bool, torch.int64])
-def test_a_bias_is_floating(raises, dtype, attend):
-    message = f"bias must be floating, not {dtype}; a mask is `attn_mask`"
-    with raises(TypeError, message):
-        attend(
-            *map(torch.randn, (QUERY, KEY, VALUE)), bias=torch.ones(5, 7, dtype=dtype)
-        )
-
-
-@pytest.mark.parametrize("at", [0, 1, 2])
-def test_inputs_are_floating(raises, at, attend):
-    inputs = list(map(torch.randn, (QUERY, KEY, VALUE)))
-    inputs[at] = inputs[at].long()
-    name = ("query", "key", "value")[at]
-    with raises(TypeError, f"{name} must be floating, not torch.int64"):
-        attend(*inputs)
-
-
-@pytest.mark.parametrize("at", [1, 2])
 @pytest.mark.parametrize(
-    ("dtype", "other"),
+    ("name", "dtype"),
     [
-        (torch.float32, torch.float64),
-        (torch.float16, torch.float32),
-        (torch.float32, torch.bfloat16),
-        (torch.float16, torch.bfloat16),
+        ("attn_mask", torch.float32),
+        ("attn_mask", torch.uint8),
+        ("bias", torch.bool),
+        ("bias", torch.int64),
     ],
 )
-def test_inputs_have_one_dtype(raises, at, dtype, other, attend):
-    inputs = [torch.randn(shape).to(dtype) for shape in (QUERY, KEY, VALUE)]
-    inputs[at] = inputs[at].to(other)
-    names = ("query", "key", "value")
-    message = f"{names[at]} is {other} but {names[at - 1]} is {dtype}"
-    with raises(TypeError, message):
-        attend(*inputs)
+def test_a_mask_is_boolean_and_a_bias_floating(raises, name, dtype):
+    with raises(TypeError, f"{name} is {dtype}: attn_mask is bool, bias floating"):
+        scaled_dot_product_attention(*inputs(), **{name: torch.ones(5, 7, dtype=dtype)})
 
 
-@pytest.mark.parametrize("softcap", [0, -1.0, math.inf, math.nan])
-def test_softcap_is_above_zero(raises, softcap, attend):
-    with raises(ValueError, f"softcap ({softcap}) must be above 0 and finite"):
-        attend(*map(torch.randn, (QUERY, KEY, VALUE)), softcap=softcap)
+@pytest.mark.parametrize(
+    ("changed", "dtype"),
+    [
+        ((0,), torch.float64),
+        ((1,), torch.bfloat16),
+        ((2,), torch.float64),
+        ((2,), torch.int64),
+        ((0, 1, 2), torch.int64),
+    ],
+)
+def test_inputs_have_one_floating_dtype(raises, changed, dtype):
+    given = [x.to(dtype) if i in changed else x for i, x in enumerate(inputs())]
+    names = ", ".join(str(x.dtype) for x in given)
+    rule = "query, key, value must have one floating dtype"
+    with raises(TypeError, f"{rule}: {names}"):
+        scaled_dot_product_attention(*given)
 
 
-@pytest.mark.parametrize("scale", [math.inf, -math.inf, math.nan])
-def test_scale_is_finite(raises, scale, attend):
-    with raises(ValueError, f"scale ({scale}) must be finite"):
-        attend(*map(torch.randn, (QUERY, KEY, VALUE)), scale=scale)
+def test_weights_ask_the_same(raises):
+    query, key, _ = inputs()
+    with pytest.raises(
+        ValueError, match=r"must fit, .*: \(2, 6, 5, 11\), \(2, 4, 7, 11\)"
+    ):
+        attention_weights(query, torch.randn(2, 4, 7, 11))
+    with raises(ValueError, "softcap (0) must be above 0 and finite"):
+        attention_weights(query, key, softcap=0)
+
+
+@pytest.mark.parametrize("number", [0, -1.0, math.inf, math.nan])
+@pytest.mark.parametrize("name", ["window", "scale", "softcap"])
+def test_numbers_are_above_zero_and_finite(raises, name, number):
+    with raises(ValueError, f"{name} ({number}) must be above 0 and finite"):
+        scaled_dot_product_attention(*inputs(), is_causal=True, **{name: number})
+
+
+def test_a_window_is_of_the_past(raises):
+    with raises(ValueError, "window (3) is of the past: it needs is_causal"):
+        scaled_dot_product_attention(*inputs(), window=3)
 
 
 @pytest.mark.parametrize("dropout_p", [-0.1, 1.0, math.nan])
-def test_dropout_is_a_probability(raises, dropout_p, attend):
+def test_dropout_is_a_probability(raises, dropout_p):
     with raises(ValueError, f"dropout_p ({dropout_p}) must be in [0, 1)"):
-        attend(*map(torch.randn, (QUERY, KEY, VALUE)), dropout_p=dropout_p)
+        scaled_dot_product_attention(*inputs(), dropout_p=dropout_p)

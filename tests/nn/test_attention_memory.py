@@ -4,6 +4,10 @@ import json
 import sys
 
 import pytest
+import torch
+
+from attention_inputs import draw
+from tformer import scaled_dot_product_attention
 
 # Each case runs in a process of its own, which a fork makes cheap.
 MEASURE = """
@@ -59,11 +63,11 @@ def test_memory_grows_with_the_length_only(fresh):
         {"T": 4096},
         {"T": 4096, "G": 2},
         {"T": 4096, "Dv": 32},
-        {"T": 4096, "Dv": 96},
+        {"T": 4096, "Dv": 96, "is_causal": True},
         {"T": 4096, "half": True},
         {"T": 4096, "padding": True},
         {"T": 4096, "bias": True},
-        {"T": 4096, "padding": True, "is_causal": True},
+        {"T": 4096, "is_causal": True, "window": 300},
         {"T": 4096, "G": 2, "padding": True, "is_causal": True},
         {"T": 4096, "S": 4099, "is_causal": True},
         {"T": 4099, "S": 4096, "is_causal": True},
@@ -78,3 +82,14 @@ def test_the_measurement_sees_a_matrix(fresh):
     case = {"T": 1024, "weights": True}
     (megabytes,) = json.loads(fresh(MEASURE, json.dumps([case])))
     assert megabytes > 8 * 1024 * 1024 * 4 / 1e6
+
+
+@pytest.mark.parametrize("options", [{"window": 300}, {"softcap": 2.0}], ids=str)
+def test_training_keeps_neither_masks_nor_weights(options):
+    T, kept = 600, []
+    inputs = [draw(2, T).requires_grad_() for _ in range(3)]
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda x: kept.append(x.shape) or x, lambda x: x
+    ):
+        scaled_dot_product_attention(*inputs, is_causal=True, **options)
+    assert not [shape for shape in kept if shape[-1] >= 256]

@@ -1,4 +1,4 @@
-"""The block: where its norms stand, against GPT's layer and the formulas."""
+"""The block: where its norms stand, against the formulas and torch's layers."""
 
 from functools import partial
 
@@ -7,21 +7,31 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from tformer import FeedForward, LayerNorm
-from tformer.nn.block import PLACEMENTS, Block
-from tformer.nn.decoder import DecoderLayer
-from tformer.nn.rms_norm import RMSNorm
-from tformer.nn.self_attention import SelfAttention
+from tformer.interop import from_torch
+from tformer.nn import (
+    Block,
+    FeedForward,
+    MultiHeadAttention,
+    RMSNorm,
+    causal_mask,
+    combine_masks,
+    length_mask,
+    record_weights,
+    transformer_block,
+)
+from tformer.nn.block import PLACEMENTS
 
-B, T, D = 2, 5, 12
-RMS = partial(RMSNorm, D)
+B, T, S, H, D, F = 2, 5, 7, 3, 21, 13
+ORDERS = pytest.mark.parametrize("norm_first", [False, True])
+CROSSES = pytest.mark.parametrize("cross", [False, True], ids=["alone", "cross"])
 
 
-def built(placement="pre", norm=RMS, dropout=0.0, bias=False):
+def built(placement="pre", dropout=0.0, cross_attention=None):
     return Block(
-        SelfAttention(D, 3, bias=bias),
-        FeedForward(D, 17, bias=bias),
-        norm,
+        MultiHeadAttention(D, H, bias=False),
+        FeedForward(D, F, bias=False),
+        partial(RMSNorm, D),
+        cross_attention=cross_attention,
         placement=placement,
         dropout=dropout,
     )
@@ -30,77 +40,187 @@ def built(placement="pre", norm=RMS, dropout=0.0, bias=False):
 @pytest.mark.usefixtures("float64")
 def test_the_formulas(randomised):
     x = torch.randn(B, T, D)
-    pre, sandwich, post = (randomised(built(each)) for each in PLACEMENTS)
-    y = x + pre.attention(pre.attention_norm(x))
-    assert_close(pre(x), y + pre.feed_forward(pre.feed_forward_norm(y)))
-    s = sandwich
-    y = x + s.attention_norm2(s.attention(s.attention_norm(x)))
-    wanted = y + s.feed_forward_norm2(s.feed_forward(s.feed_forward_norm(y)))
-    assert_close(s(x), wanted)
-    y = post.attention_norm(x + post.attention(x))
-    assert_close(post(x), post.feed_forward_norm(y + post.feed_forward(y)))
+    blocks = {each: randomised(built(each)) for each in PLACEMENTS}
+    for b in blocks.values():  # f and g are the sub-layers, n and m their norms
+        f, g, n, m = b.attention, b.feed_forward, b.attention_norm, b.feed_forward_norm
+        if b.placement == "pre":
+            y = x + f(n(x))
+            wanted = y + g(m(y))
+        elif b.placement == "post":
+            y = n(x + f(x))
+            wanted = m(y + g(y))
+        elif b.placement == "sandwich":
+            y = x + b.attention_norm2(f(n(x)))
+            wanted = y + b.feed_forward_norm2(g(m(y)))
+        else:
+            y = x + n(f(x))
+            wanted = y + m(g(y))
+        assert_close(b(x), wanted)
 
 
-@pytest.mark.parametrize("norm_first", [False, True])
+@CROSSES
+@ORDERS
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("masks", ["none", "causal", "padding", "all"])
 @pytest.mark.usefixtures("float64")
-def test_equals_the_decoders_layer(norm_first, randomised):
-    theirs = randomised(
-        DecoderLayer(D, 3, 17, cross_attention=False, norm_first=norm_first)
-    )
-    ours = built("pre" if norm_first else "post", partial(LayerNorm, D), bias=True)
-    ours.attention.load_state_dict(theirs.self_attn.state_dict())
-    ours.feed_forward.load_state_dict(theirs.feed_forward.state_dict())
-    ours.attention_norm.load_state_dict(theirs.self_attn_residual.norm.state_dict())
-    state = theirs.feed_forward_residual.norm.state_dict()
-    ours.feed_forward_norm.load_state_dict(state)
+def test_equals_torchs_layers(cross, norm_first, bias, masks, randomised):
+    kind = nn.TransformerDecoderLayer if cross else nn.TransformerEncoderLayer
+    theirs = randomised(kind(D, H, F, 0.0, "gelu", 0.1, True, norm_first, bias))
+    ours = from_torch(theirs)
+    inputs = [torch.randn(B, n, D, requires_grad=True) for n in (T, S)[: 1 + cross]]
+    own, of_memory, real, memory_real = None, None, None, None
+    if masks in ("causal", "all"):
+        own = causal_mask(T)
+    if masks == "all":
+        of_memory = torch.rand(T, S) < 0.7
+        of_memory[:, 0] = True
+    if masks in ("padding", "all"):
+        real, memory_real = (length_mask(torch.tensor(n)) for n in ([T, 2], [3, S]))
+    hidden = [None if m is None else ~m for m in (own, of_memory)]
+    padding = [None if m is None else ~m[:, 0, 0] for m in (real, memory_real)]
+    n = len(inputs)
+    wanted = theirs(*inputs, *hidden[:n], *padding[:n])
+    ours_masks = {
+        "attn_mask": combine_masks(own, real),
+        "memory_mask": combine_masks(of_memory, memory_real),
+    }
+    output = ours(*inputs, **ours_masks)
+    assert_close(output, wanted)
+    with record_weights(ours):
+        assert_close(ours(*inputs, **ours_masks), wanted)
+    both = [torch.autograd.grad(y.square().sum(), inputs) for y in (output, wanted)]
+    assert_close(*both)
+
+
+@pytest.mark.usefixtures("float64")
+def test_each_head_may_have_a_mask_of_its_own():
+    theirs = nn.TransformerEncoderLayer(D, H, F, 0.0, batch_first=True)
+    mask = (torch.rand(B, H, T, T) < 0.7) | torch.eye(T, dtype=torch.bool)
     x = torch.randn(B, T, D)
-    assert torch.equal(ours(x), theirs(x, is_causal=True))
+    assert_close(from_torch(theirs)(x, attn_mask=mask), theirs(x, ~mask.flatten(0, 1)))
 
 
-@pytest.mark.parametrize("placement", PLACEMENTS)
-def test_its_norms(placement):
-    module = built(placement)
-    norms = [name for name, each in module.named_children() if type(each) is RMSNorm]
-    assert norms == ["attention_norm", "feed_forward_norm"] + (
-        ["attention_norm2", "feed_forward_norm2"] if placement == "sandwich" else []
-    )
+@CROSSES
+@ORDERS
+def test_every_argument_changes_the_output(cross, norm_first):
+    block = transformer_block(D, H, F, cross_attention=cross, norm_first=norm_first)
+    x, memory = torch.randn(B, T, D), torch.randn(B, S, D) if cross else None
+    changes = [
+        {"attn_mask": torch.rand(T, T) < 0.5},
+        {"attn_mask": length_mask(torch.tensor([T, 2]))},
+        {"is_causal": True},
+    ]
+    if cross:
+        changes += [
+            {"memory": memory + 1},
+            {"memory_mask": torch.rand(T, S) < 0.5},
+            {"memory_mask": length_mask(torch.tensor([S, 2]))},
+        ]
+    plain = block(x, memory)
+    for change in changes:
+        other = block(x, **{"memory": memory, **change})
+        assert (other - plain).abs().max() > 1e-3, change
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_dropout_is_of_what_is_added(placement):
-    module, x = built(placement, dropout=0.9), torch.randn(B, T, D)
-    assert not torch.equal(module(x), module(x))
-    module.eval()
-    assert torch.equal(module(x), module(x))
-    module.train()
-    module.dropout.p = 1.0
-    norm = nn.Sequential(module.attention_norm, module.feed_forward_norm)
-    assert torch.equal(module(x), norm(x) if placement == "post" else x)
+    cross = placement in PLACEMENTS[:2]
+    block = built(placement, 0.9, MultiHeadAttention(D, H) if cross else None)
+    given = torch.randn(B, T, D), torch.randn(B, S, D) if cross else None
+    assert not torch.equal(block(*given), block(*given))
+    block.eval()
+    assert torch.equal(block(*given), block(*given))
+    block.train()
+    block.dropout.p = 1.0
+    wanted = given[0]
+    if placement == "post":
+        norms = block.attention_norm, block.cross_attention_norm
+        wanted = nn.Sequential(*norms, block.feed_forward_norm)(wanted)
+    assert torch.equal(block(*given), wanted)
 
 
 @torch.no_grad()
 def test_the_cache_is_the_attentions():
-    module, x = built(), torch.randn(B, T, D)
-    cache = module.new_cache(T)
-    parts = [module(part, cache=cache) for part in x.split(2, dim=1)]
-    assert_close(torch.cat(parts, dim=1), module(x))
-    assert cache.length == T
+    block, x = built(), torch.randn(B, T, D)
+    cache = block.new_cache(T)
+    parts = [block(part, is_causal=True, cache=cache) for part in x.split(2, dim=1)]
+    assert_close(torch.cat(parts, dim=1), block(x, is_causal=True))
+    assert cache.sequence.length == T
+
+
+def test_beams_read_the_memory_of_their_source():
+    block = transformer_block(D, H, F, cross_attention=True)
+    x, memory = torch.randn(3 * B, T, D), torch.randn(B, S, D)
+    mask = length_mask(torch.tensor([S, 2]))
+    one_by_one = block(
+        x, memory.repeat_interleave(3, 0), None, mask.repeat_interleave(3, 0)
+    )
+    assert_close(block(x, memory, None, mask), one_by_one)
 
 
 def test_any_module_can_stand_in_it():
     class Cumulative(nn.Module):
-        def forward(self, x, *, cache=None):
+        def forward(self, x, *, is_causal, cache):
+            assert is_causal
             assert cache is None
             return x.cumsum(1)
 
-    module = Block(Cumulative(), nn.Identity(), nn.Identity)
+    block = Block(Cumulative(), nn.Identity(), nn.Identity)
     x = torch.randn(B, T, D)
-    assert_close(module(x), 2 * (x + x.cumsum(1)))
+    assert_close(block(x, is_causal=True), 2 * (x + x.cumsum(1)))
 
 
-def test_errors(raises):
-    message = "placement ('first') must be one of pre, sandwich, post"
-    with raises(ValueError, message):
+def test_every_option_reaches_its_place():
+    block = transformer_block(
+        D,
+        H,
+        F,
+        cross_attention=True,
+        dropout=0.25,
+        ff_dropout=0.75,
+        num_kv_heads=1,
+        activation="gelu",
+        norm_first=True,
+        eps=0.5,
+        bias=False,
+    )
+    for attention in (block.attention, block.cross_attention):
+        assert (attention.dropout, attention.num_kv_heads) == (0.25, 1)
+    assert block.attention is not block.cross_attention
+    assert block.feed_forward.linear1.out_features == F
+    assert block.feed_forward.activation == "gelu"
+    assert block.feed_forward.dropout.p == 0.75
+    assert block.dropout.p == 0.25
+    assert block.placement == "pre"
+    norms = [x for name, x in block.named_children() if name.endswith("_norm")]
+    assert [norm.eps for norm in norms] == 3 * [0.5]
+    assert not any(name.endswith("bias") for name, _ in block.named_parameters())
+    usual = transformer_block(D, H, F, dropout=0.25)
+    assert usual.feed_forward.dropout.p == 0.25  # as everywhere
+    assert usual.placement == "post"  # the paper's
+
+
+def test_bad_input(raises):
+    with raises(ValueError, f"placement ('first') must be one of {PLACEMENTS}"):
         built("first")
+    with raises(ValueError, "placement ('output') must be one of ('post', 'pre')"):
+        built("output", cross_attention=MultiHeadAttention(D, H))
     with raises(ValueError, "dropout (-0.1) must be in [0, 1)"):
         built(dropout=-0.1)
+    with raises(ValueError, "d_model (21) must be divisible by num_heads (4)"):
+        transformer_block(D, 4, F)
+    x, memory = torch.randn(B, T, D), torch.randn(B, S, D)
+    alone, across = (transformer_block(D, H, F, cross_attention=c) for c in (0, 1))
+    with raises(ValueError, "memory must be given with cross-attention, and only then"):
+        alone(x, memory)
+    with raises(ValueError, "memory must be given with cross-attention, and only then"):
+        across(x)
+    for rows in (0, 3, 4):
+        message = f"x has 2 rows, not a multiple of memory's {rows}"
+        with raises(ValueError, message):
+            across(x, torch.randn(rows, S, D))
+    with torch.no_grad():
+        cache = across.new_cache(T)
+        across(x[:, :1], memory, cache=cache)
+        with raises(ValueError, "the cache holds keys and values of another memory"):
+            across(x[:, 1:], memory.clone(), cache=cache)

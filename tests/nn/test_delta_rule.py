@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from pieces import in_pieces, splits
-from tformer import (
+from tformer.nn import (
     GatedDeltaRule,
     delta_rule,
     delta_rule_recurrent,

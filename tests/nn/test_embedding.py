@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from tformer import TokenEmbedding
+from tformer.nn import TokenEmbedding
 
 B, T, D, V = 2, 5, 16, 11
 
@@ -33,23 +33,6 @@ def test_logits_come_from_the_same_matrix():
     wanted = from_logits.expand(V, D).clone()
     wanted[3] += 4
     assert_close(embedding.weight.grad, wanted)
-
-
-def test_a_matrix_can_be_shared():
-    """As of source and target: one parameter under two names."""
-    embedding = TokenEmbedding(V, D)
-    before = embedding.weight.clone()
-    other = TokenEmbedding(V, D, weight=embedding.weight, scale=False)
-    assert other.weight is embedding.weight
-    assert torch.equal(embedding.weight, before)  # and is not drawn anew
-    both = torch.nn.ModuleList([embedding, other])
-    assert [name for name, _ in both.named_parameters()] == ["0.weight"]
-    assert list(both.state_dict()) == ["0.weight", "1.weight"]
-
-
-def test_a_matrix_of_another_shape_is_not_shared(raises):
-    with raises(ValueError, "weight must be (V, D) = (11, 16), not (11, 8)"):
-        TokenEmbedding(V, D, weight=TokenEmbedding(V, 8).weight)
 
 
 def test_first_vectors_have_unit_deviation():
@@ -90,8 +73,3 @@ class TestBadInput:
             TokenEmbedding(0, D)
         with raises(ValueError, "d_model (0) must be at least 1"):
             TokenEmbedding(V, 0)
-
-    def test_width_of_what_becomes_logits(self, raises):
-        message = "x must have width 16, as weight is (11, 16), not (2, 5, 8)"
-        with raises(ValueError, message):
-            TokenEmbedding(V, D).logits(torch.randn(B, T, 8))

@@ -9,10 +9,18 @@ from torch import nn
 from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 
-from tformer.nn.experts import Experts, active_parameters, record_routing
-from tformer.nn.feed_forward import FeedForward
-from tformer.nn.gated import GatedFeedForward
-from tformer.nn.router import SCORES, Router, expert_counts, load_balance_loss, route
+from tformer.nn import (
+    Experts,
+    FeedForward,
+    GatedFeedForward,
+    Router,
+    active_parameters,
+    expert_counts,
+    load_balance_loss,
+    record_routing,
+    route,
+)
+from tformer.nn.router import SCORES
 
 B, T, D, D_FF, E, K = 2, 11, 5, 7, 6, 3
 EXACT = {"atol": 1e-14, "rtol": 1e-13}

@@ -7,14 +7,17 @@ import torch
 from torch.testing import assert_close
 
 from pieces import in_pieces, splits
-from tformer import RotaryEmbedding, greedy, record_weights, rotary_frequencies
-from tformer.models.causal_config import CausalLMConfig
-from tformer.models.causal_lm import CausalLM
-from tformer.nn.block import Block
-from tformer.nn.gated import GatedFeedForward
-from tformer.nn.latent import LatentAttention
-from tformer.nn.latent_cache import LatentCache
-from tformer.nn.rms_norm import RMSNorm
+from tformer import RotaryEmbedding, greedy, record_weights
+from tformer.models.families import custom
+from tformer.nn import (
+    Block,
+    GatedFeedForward,
+    KeyValueCache,
+    LatentAttention,
+    RMSNorm,
+    cache_of,
+    rotary_frequencies,
+)
 
 B, T, D, H, R, Dh, Dr, Dv = 2, 6, 15, 3, 7, 5, 4, 2
 WIDTH = R + Dr  # what a token keeps
@@ -83,7 +86,7 @@ def test_every_split(options, absorbed, randomised):
     module, x = built(randomised, absorbed=absorbed, **options), torch.randn(B, T, D)
     whole = module(x)
     for pieces in splits(T):
-        cache = module.new_cache(T)
+        cache = cache_of(module, T)
         parts = in_pieces(
             lambda begin, end, cache=cache: module(x[:, begin:end], cache=cache), pieces
         )
@@ -96,7 +99,7 @@ def test_every_split(options, absorbed, randomised):
 def test_a_token_keeps_so_many_numbers_whatever_the_heads(heads):
     rotary = RotaryEmbedding(rotary_frequencies(Dr))
     module = LatentAttention(D, heads, kv_rank=R, head_dim=Dh, rotary=rotary)
-    cache = module.new_cache(11)
+    cache = cache_of(module, 11)
     assert cache.nbytes == 0
     module(torch.randn(B, T, D), cache=cache)
     assert cache.nbytes == B * 11 * (R + Dr) * 4
@@ -106,9 +109,9 @@ class TestTheForm:
     """Which form runs, seen by the width of the values that attention gets."""
 
     def widths(self, module, x, cache=None):
-        widths, attend = [], module.attend
-        module.attend = lambda q, k, v, **options: (
-            widths.append((k.shape[1], v.shape[-1])) or attend(q, k, v, **options)
+        widths, attended = [], module.attended
+        module.attended = lambda q, k, v, *options: (
+            widths.append((k.shape[1], v.shape[-1])) or attended(q, k, v, *options)
         )
         module(x, cache=cache)
         return widths
@@ -121,7 +124,7 @@ class TestTheForm:
 
     @torch.no_grad()
     def test_the_cheaper_one(self, randomised):
-        module, cache = built(randomised), LatentCache(T)
+        module, cache = built(randomised), KeyValueCache(T)
         x = torch.randn(B, T, D)
         assert self.widths(module, x[:, :-1], cache) == [(H, Dv)]
         module = built(randomised)
@@ -210,15 +213,15 @@ def test_as_the_attention_of_a_block(randomised):
     feed_forward = GatedFeedForward(D, 8)
     block = Block(built(randomised), feed_forward, lambda: RMSNorm(D)).eval()
     x, cache = torch.randn(B, T, D), block.new_cache(T)
-    parts = [block(x[:, t : t + 1], cache=cache) for t in range(T)]
-    assert_close(torch.cat(parts, dim=1), block(x))
+    parts = [block(x[:, t : t + 1], is_causal=True, cache=cache) for t in range(T)]
+    assert_close(torch.cat(parts, dim=1), block(x, is_causal=True))
 
 
 @pytest.mark.usefixtures("float64")
 @torch.no_grad()
 def test_a_model_writes_with_it(randomised):
     sizes = {"d_model": D, "num_heads": H, "num_layers": 2, "max_len": 12}
-    model = CausalLM(CausalLMConfig(vocab_size=13, head_dim=4, **sizes)).eval()
+    model = custom.build({"vocab_size": 13, **sizes}).eval()
     for block in model.blocks:
         block.attention = built(randomised, q_rank=8)
     start = torch.randint(13, (B, 3))
@@ -230,57 +233,6 @@ def test_a_model_writes_with_it(randomised):
         ids = torch.cat((ids, logits[:, -1].argmax(-1, keepdim=True)), dim=1)
     assert cache.nbytes == 2 * B * 12 * WIDTH * 8
     assert torch.equal(greedy(model, start, max_len=9), ids[:, 3:])
-
-
-class TestCache:
-    def test_rows_change_places(self):
-        cache, x = LatentCache(5), torch.randn(3, 4, WIDTH)
-        cache.reorder(torch.tensor([0]))  # empty: nothing to do
-        cache.append(x[:, :3])
-        rows = torch.tensor([2, 0, 0, 1])
-        cache.reorder(rows)
-        new = torch.randn(4, 1, WIDTH)
-        everything = cache.append(new)
-        assert torch.equal(everything, torch.cat((x[rows, :3], new), dim=1))
-
-    def test_nothing_is_copied(self):
-        cache = LatentCache(5)
-        first = cache.append(torch.randn(B, 2, WIDTH))
-        second = cache.append(torch.randn(B, 3, WIDTH))
-        assert first.data_ptr() == second.data_ptr()
-
-    def test_errors(self, raises):
-        cache = LatentCache(3)
-        cache.append(torch.zeros(2, 2, WIDTH))
-        for new, kind, message in (
-            (
-                torch.zeros(2, 2, WIDTH),
-                ValueError,
-                "the cache is full: it has room for max_len = 3 tokens, holds 2, and 2 "
-                "more came",
-            ),
-            (
-                torch.zeros(3, 1, WIDTH),
-                ValueError,
-                "new must be (B, T, width) = (2, 1, 11) as in the cache, not "
-                "(3, 1, 11)",
-            ),
-            (
-                torch.zeros(2, 1, WIDTH).double(),
-                TypeError,
-                "new is torch.float64 but the cache holds torch.float32",
-            ),
-            (
-                torch.zeros(2, 1, WIDTH, requires_grad=True),
-                ValueError,
-                "a cache holds no gradients: use it under torch.no_grad()",
-            ),
-        ):
-            with raises(kind, message):
-                cache.append(new)
-        assert cache.length == 2
-        with raises(ValueError, "max_len (0) must be at least 1"):
-            LatentCache(0)
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from pieces import in_pieces, splits
-from tformer import (
+from tformer.nn import (
     LinearAttention,
+    feature_map,
     linear_attention,
     linear_attention_recurrent,
 )
-from tformer.nn.linear_attention import feature_map
 
 B, H, T, DK, DV, D = 2, 3, 7, 5, 11, 6
 

@@ -8,18 +8,17 @@ from torch import nn
 from torch.testing import assert_close
 
 from tformer import (
-    GPT,
     CausalLM,
-    CausalLMConfig,
     GatedFeedForward,
-    GPTConfig,
-    LatentAttention,
-    LoRALinear,
     MultiHeadAttention,
     RotaryEmbedding,
-    SelfAttention,
     Transformer,
     TransformerConfig,
+)
+from tformer.models.families import custom, gpt2
+from tformer.nn import (
+    LatentAttention,
+    LoRALinear,
     add_lora,
     load_lora,
     lora_state,
@@ -34,11 +33,18 @@ D, T, RANK = 12, 5, 3
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 PARTS = {
     "multi-head": (lambda: MultiHeadAttention(D, 4, bias=True), ("q_proj", "v_proj")),
-    "grouped": (lambda: SelfAttention(D, 4, num_kv_heads=2), ("k_proj", "out_proj")),
+    "grouped": (
+        lambda: MultiHeadAttention(D, 4, num_kv_heads=2, bias=False),
+        ("k_proj", "out_proj"),
+    ),
     "gated": (lambda: GatedFeedForward(D, 17), ("gate_proj", "up_proj", "down_proj")),
     "latent": (lambda: latent(), ("q_proj", "kv_up", "out_proj")),
     "absorbed": (lambda: latent(absorbed=True), ("kv_down", "kv_up")),
 }
+
+
+def grouped() -> MultiHeadAttention:
+    return MultiHeadAttention(D, 4, num_kv_heads=2, bias=False)
 
 
 def latent(**options) -> LatentAttention:
@@ -73,10 +79,10 @@ def call(part: nn.Module, x: torch.Tensor) -> torch.Tensor:
     return part(x, x, x) if isinstance(part, MultiHeadAttention) else part(x)
 
 
-def small_gpt(**options) -> GPT:
+def small_gpt(num_layers: int = 2, **options) -> CausalLM:
     torch.manual_seed(0)
-    config = GPTConfig.tiny(vocab_size=11, d_model=D, num_heads=3, **options)
-    return GPT(config).double().eval()
+    sizes = {"vocab_size": 11, "n_embd": D, "n_head": 3, "n_layer": num_layers}
+    return gpt2.build({**gpt2.SIZES["tiny"], **sizes, **options}).double().eval()
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -173,11 +179,11 @@ def test_a_model_with_tied_embeddings():
     before = copy.deepcopy(model)
     names = add_lora(model, 2, targets=("q_proj", "linear1"))
     assert names == [
-        *(f"stack.layers.{i}.self_attn.q_proj" for i in range(2)),
-        *(f"stack.layers.{i}.feed_forward.linear1" for i in range(2)),
+        *(f"blocks.{i}.attention.q_proj" for i in range(2)),
+        *(f"blocks.{i}.feed_forward.linear1" for i in range(2)),
     ]
     learned = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    wide = model.stack.layers[0].feed_forward.linear1.base.out_features
+    wide = model.blocks[0].feed_forward.linear1.base.out_features
     assert learned == 2 * 2 * (2 * D + D + wide)
     beside = trained(model)(ids)
     assert (beside - before(ids)).abs().max() > 0.01
@@ -190,8 +196,9 @@ def test_a_model_with_tied_embeddings():
 
 def test_cached_decoding_with_an_adapter():
     torch.manual_seed(0)
-    config = CausalLMConfig.tiny(vocab_size=11, d_model=D, num_heads=3, num_kv_heads=1)
-    model = CausalLM(config).double().eval()
+    parts = {"kv_heads": 1, "positions": "rotary", "feed_forward": "swiglu"}
+    sizes = {"vocab_size": 11, "d_model": D, "num_heads": 3}
+    model = custom.build({**sizes, **parts}).double().eval()
     add_lora(model, 2, targets=("q_proj", "k_proj", "down_proj"))
     ids = torch.tensor([[3, 4, 5, 6]])
     cache = model.new_cache(8)
@@ -233,14 +240,14 @@ def test_a_step_changes_adapters_alone():
 def test_the_adapter_alone_is_kept(tmp_path):
     model, ids = small_gpt(), torch.tensor([[3, 4, 5, 6]])
     add_lora(model, 2, alpha=7.0)
-    model.stack.norm.weight.requires_grad_(True)  # trained as well
-    model.stack.norm.weight.data += 0.5
+    model.norm.weight.requires_grad_(True)  # trained as well
+    model.norm.weight.data += 0.5
     state = lora_state(trained(model))
-    assert len(state) == 3 * 2 * len(model.stack.layers) + 1
+    assert len(state) == 3 * 2 * len(model.blocks) + 1
     torch.save(state, tmp_path / "adapter.pt")
     other = small_gpt()
     add_lora(other, 2)  # another alpha: the file has the scale
-    other.stack.norm.weight.requires_grad_(True)
+    other.norm.weight.requires_grad_(True)
     assert not torch.equal(other(ids), model(ids))
     load_lora(other, torch.load(tmp_path / "adapter.pt"))
     assert torch.equal(other(ids), model(ids))
@@ -250,9 +257,9 @@ def test_a_state_of_other_adapters_is_refused():
     model, other, wide = small_gpt(), small_gpt(), small_gpt()
     add_lora(model, 2)
     add_lora(other, 2, targets=["v_proj"])
-    with pytest.raises(ValueError, match=r"lacks stack\.layers\.0\.self_attn\.q_proj"):
+    with pytest.raises(ValueError, match=r"lacks blocks\.0\.attention\.q_proj"):
         load_lora(model, lora_state(other))
-    with pytest.raises(ValueError, match=r"has an unknown stack\.layers\.0\."):
+    with pytest.raises(ValueError, match=r"has an unknown blocks\.0\."):
         load_lora(other, lora_state(model))
     add_lora(wide, 3)
     with pytest.raises(

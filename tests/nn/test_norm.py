@@ -1,124 +1,87 @@
-import copy
-import math
+"""Norms beyond their specs (`tformer.check`): parameters, 1 + w, where it rounds."""
 
 import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
 
-from tformer import LayerNorm
-from tformer.nn.norm import layer_norm
+from tformer import LayerNorm, RMSNorm
+from tformer.nn import layer_norm, rms_norm
 
-B, T, D = 2, 5, 13
-FUSED = pytest.mark.parametrize("fused", [True, False])
-
-
-@FUSED
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("eps", [1e-5, 0.3])
-@pytest.mark.usefixtures("float64")
-def test_equals_torch(randomised, fused, bias, eps):
-    theirs = randomised(nn.LayerNorm(D, eps, bias=bias))
-    ours = LayerNorm(D, eps, bias=bias, fused=fused)
-    ours.load_state_dict(theirs.state_dict())
-    x = torch.randn(B, T, D, requires_grad=True)
-    output, wanted = ours(x), theirs(x)
-    assert output.shape == (B, T, D)
-    assert_close(output, wanted)
-    gradients = [
-        torch.autograd.grad(y.square().sum(), [x, *module.parameters()])
-        for y, module in ((output, ours), (wanted, theirs))
-    ]
-    assert_close(*gradients)
-    assert_close(ours(x[0, 0]), wanted[0, 0])
+D = 7
+BOTH = pytest.mark.parametrize("kind", [LayerNorm, RMSNorm])
 
 
-@FUSED
-def test_known_numbers(fused):
+@BOTH
+def test_a_new_norm_is_torchs(kind):
+    """With numbers so small that eps decides."""
+    norm, x = kind(D), torch.randn(5, D) / 300
+    theirs = {LayerNorm: nn.LayerNorm(D), RMSNorm: nn.RMSNorm(D, eps=1e-6)}[kind]
+    assert norm.state_dict().keys() == theirs.state_dict().keys()
+    function = layer_norm if kind is LayerNorm else rms_norm
+    for output in (norm(x), function(x, norm.weight)):
+        assert_close(output, theirs(x))
+    assert list(LayerNorm(D, bias=False).state_dict()) == ["weight"]
+
+
+def test_known_numbers():
     """(1 - 1/4) / √(3/16): the variance is divided by 4; by 3 it would be 1.5."""
-    output = LayerNorm(4, fused=fused)(torch.tensor([1.0, 0, 0, 0]))
+    output = LayerNorm(4)(torch.tensor([1.0, 0, 0, 0]))
     assert output.tolist() == pytest.approx([1.7320] + [-0.5773] * 3, abs=5e-5)
 
 
-def test_the_function_is_the_formula():
-    x = torch.randn(3, D, dtype=torch.float64) * 4 + 2
-    weight, bias = torch.randn(2, D, dtype=torch.float64)
-    output = layer_norm(x, weight, bias, eps=0.1)
-    for row, normalised in zip(x.tolist(), output.tolist(), strict=True):
-        mean = sum(row) / D
-        variance = sum((number - mean) ** 2 for number in row) / D
-        wanted = [
-            (number - mean) / math.sqrt(variance + 0.1) * w + b
-            for number, w, b in zip(row, weight.tolist(), bias.tolist(), strict=True)
-        ]
-        assert normalised == pytest.approx(wanted, abs=1e-12)
-    assert_close(layer_norm(x, weight, eps=0.1), output - bias)
-
-
-def test_a_new_norm_has_mean_0_and_variance_1():
-    output = LayerNorm(D)(torch.randn(B, T, D) * 7 + 3)
-    assert_close(output.mean(dim=-1), torch.zeros(B, T), atol=1e-6, rtol=0)
-    assert_close(output.var(dim=-1, correction=0), torch.ones(B, T), atol=1e-4, rtol=0)
-
-
-@FUSED
-def test_a_constant_vector_does_not_divide_by_zero(fused):
-    x = torch.full((D,), 3.0, requires_grad=True)
-    output = LayerNorm(D, fused=fused)(x)
-    assert_close(output, torch.zeros(D))
-    output.square().sum().backward()
-    assert x.grad.isfinite().all()
-
-
-@FUSED
+@BOTH
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision(fused, dtype):
-    """The square of 300 is more than float16 holds."""
-    x = (torch.randn(B, T, D) * 300).to(dtype)
-    output = LayerNorm(D, fused=fused).to(dtype)(x)
+def test_a_module_in_half_precision(kind, dtype):
+    """The square of 30,000 is more than float16 holds."""
+    norm, x = kind(D), (torch.randn(5, D) * 10_000).to(dtype)
+    wanted = norm(x.float())
+    output = norm.to(dtype)(x)
     assert output.dtype == dtype
-    wanted = LayerNorm(D)(x.float())
-    tolerance = 1e-2 if dtype == torch.bfloat16 else 2e-3
-    assert_close(output.float(), wanted, atol=tolerance, rtol=tolerance)
+    assert_close(output, wanted.to(dtype))
 
 
-def test_the_kernel_is_taken_unless_the_formula_is_asked_for(monkeypatch):
-    x = torch.randn(B, T, D)
-    wanted = LayerNorm(D)(x)
-    monkeypatch.setattr(torch.nn.functional, "layer_norm", lambda *_: "the kernel")
-    assert LayerNorm(D)(x) == "the kernel"
-    assert_close(LayerNorm(D, fused=False)(x), wanted)
+def test_one_plus_w_begins_at_one():
+    norm, x = RMSNorm(D, plus_one=True), torch.randn(5, D)
+    assert (norm.weight == 0).all()
+    assert torch.equal(norm(x), RMSNorm(D)(x))
 
 
-def test_defaults_are_torchs():
-    norm = LayerNorm(D)
-    assert norm.eps == nn.LayerNorm(D).eps == 1e-5
-    # Numbers so small that eps is most of their variance.
-    x = torch.randn(B, T, D) / 300
-    assert_close(layer_norm(x, norm.weight), nn.LayerNorm(D)(x))
+def test_one_plus_w_in_bfloat16_keeps_a_small_w():
+    norm, w = RMSNorm(D, plus_one=True).bfloat16(), torch.full((D,), 2.0**-9)
+    norm.weight.data = w.bfloat16()
+    assert torch.equal(norm.weight.float(), w)
+    assert (1 + norm.weight == 1).all()  # lost in the sum in bfloat16
+    x = 2.0**9 * torch.randn(4, D).bfloat16()
+    assert torch.equal(norm(x), rms_norm(x.float(), 1 + w).bfloat16())
 
 
-def test_parameters():
-    norm = LayerNorm(D)
-    assert torch.equal(norm.weight, torch.ones(D))
-    assert torch.equal(norm.bias, torch.zeros(D))
-    assert list(LayerNorm(D, bias=False).state_dict()) == ["weight"]
-    assert torch.equal(copy.deepcopy(norm)(torch.ones(D)), norm(torch.ones(D)))
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_where_it_rounds(dtype):
+    x, gain = torch.randn(64, D).to(dtype), torch.randn(D).to(dtype)
+    wide = x.float() * (x.float().square().mean(-1, keepdim=True) + 1e-6).rsqrt()
+    late, early = (rms_norm(x, gain, cast_first=first) for first in (False, True))
+    assert torch.equal(late, (wide * gain.float()).to(dtype))
+    assert torch.equal(early, wide.to(dtype) * gain)
+    assert not torch.equal(late, early)
+    for cast_first, wanted in ((False, late), (True, early)):
+        norm = RMSNorm(D, cast_first=cast_first).to(dtype)
+        norm.weight.data = gain
+        assert torch.equal(norm(x), wanted)
 
 
-class TestBadInput:
-    @pytest.mark.parametrize("eps", [0, -1e-5, float("nan"), float("inf")])
-    def test_eps(self, raises, eps):
+@BOTH
+def test_errors(raises, kind):
+    with raises(ValueError, "d_model (0) must be at least 1"):
+        kind(0)
+    for eps in (0, -1.0, float("nan"), float("inf")):
         with raises(ValueError, f"eps ({eps}) must be above 0 and finite"):
-            LayerNorm(D, eps)
-
-    def test_width(self, raises):
-        with raises(ValueError, "d_model (0) must be at least 1"):
-            LayerNorm(0)
-
-    @FUSED
-    @pytest.mark.parametrize("width", [1, D - 1])
-    def test_width_of_the_input(self, raises, fused, width):
-        message = f"x has width {width} but d_model is 13: x is (2, 5, {width})"
+            kind(D, eps)
+    for width in (1, D - 1):
+        message = f"x has width {width} but d_model is 7: x is (2, {width})"
         with raises(ValueError, message):
-            LayerNorm(D, fused=fused)(torch.randn(B, T, width))
+            kind(D)(torch.zeros(2, width))
+
+
+def test_what_print_shows():
+    assert repr(RMSNorm(D, plus_one=True)) == "RMSNorm(7, eps=1e-06, plus_one=True)"

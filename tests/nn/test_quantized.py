@@ -7,8 +7,9 @@ from torch.testing import assert_close
 
 from small_models import small_gpt
 from tformer import greedy
-from tformer.nn.cache import KeyValueCache
-from tformer.nn.quantized import (
+from tformer.nn import (
+    KeyValueCache,
+    QuantizedCache,
     QuantizedLinear,
     dequantize,
     pack,
@@ -16,7 +17,6 @@ from tformer.nn.quantized import (
     quantize_linears,
     unpack,
 )
-from tformer.nn.quantized_cache import QuantizedCache
 
 O, I, g = 5, 24, 6
 every_size = pytest.mark.parametrize("bits", range(2, 9))
@@ -95,7 +95,7 @@ def test_a_model_that_cannot_be_quantised_is_left_as_it_was(raises):
     model = small_gpt(d_model=18, d_ff=20)
     before = [type(m) for m in model.modules()]
     message = "feed_forward.linear2: width (20) must be divisible by group_size (6)"
-    with raises(ValueError, f"stack.layers.0.{message}"):
+    with raises(ValueError, f"blocks.0.{message}"):
         quantize_linears(model, group_size=6)
     assert [type(m) for m in model.modules()] == before
 

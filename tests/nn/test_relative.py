@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from pieces import in_pieces, splits
-from tformer import (
+from tformer.nn import (
     ALiBi,
+    MultiHeadAttention,
     RelativeBias,
-    SelfAttention,
     alibi_slopes,
     bucket_starts,
+    cache_of,
     relative_buckets,
 )
 
@@ -268,7 +269,12 @@ every_kind = pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
 
 def attention(make, **parts):
     sizes = {"num_kv_heads": 2, "head_dim": 4}
-    return drawn(SelfAttention(D, H, relative=make(), **sizes, **parts)).eval()
+    parts = {
+        k: torch.nn.Parameter(torch.zeros(H)) if k == "sinks" else v
+        for k, v in parts.items()
+    }
+    module = MultiHeadAttention(D, H, bias=False, relative=make(), **sizes, **parts)
+    return drawn(module).eval()
 
 
 @every_kind
@@ -277,11 +283,14 @@ def attention(make, **parts):
 @torch.no_grad()
 def test_every_split(make, parts):
     module, x = attention(make, **parts), torch.randn(B, T, D)
-    whole = module(x)
+    whole = module(x, is_causal=True)
     for pieces in splits(T):
-        cache = module.new_cache(T)
+        cache = cache_of(module, T)
         parts_of = in_pieces(
-            lambda begin, end, cache=cache: module(x[:, begin:end], cache=cache), pieces
+            lambda begin, end, cache=cache: module(
+                x[:, begin:end], is_causal=True, cache=cache
+            ),
+            pieces,
         )
         assert_close(parts_of, whole, atol=1e-13, rtol=0)
 
@@ -292,18 +301,18 @@ def test_every_split(make, parts):
 def test_a_bias_that_ignores_the_cache_is_found(make):
     """As if the new tokens were the first: right in whole texts only."""
     module, x = attention(make), torch.randn(B, T, D)
-    whole, right = module(x), module.relative
+    whole, right = module(x, is_causal=True), module.relative
 
     class Forgets(torch.nn.Module):
         def forward(self, query_len, key_len):
             return right(key_len, key_len)[:, :, :query_len]
 
     module.relative = Forgets()
-    assert_close(module(x), whole, atol=1e-13, rtol=0)
-    cache = module.new_cache(T)
-    first = module(x[:, :4], cache=cache)
+    assert_close(module(x, is_causal=True), whole, atol=1e-13, rtol=0)
+    cache = cache_of(module, T)
+    first = module(x[:, :4], is_causal=True, cache=cache)
     assert_close(first, whole[:, :4], atol=1e-13, rtol=0)
-    later = module(x[:, 4:], cache=cache)
+    later = module(x[:, 4:], is_causal=True, cache=cache)
     assert (later - whole[:, 4:]).abs().amax(dim=(0, 2)).min() > 1e-3
 
 
@@ -322,10 +331,10 @@ def test_compiled_whole(make):
     module, x = attention(make), torch.randn(B, T, D)
     torch.compiler.reset()
     fast = torch.compile(module, fullgraph=True, backend="eager")
-    assert_close(fast(x), module(x))
+    assert_close(fast(x, is_causal=True), module(x, is_causal=True))
     gradients = []
     for each in (module, fast):
-        loss = each(x).pow(3).sum()
+        loss = each(x, is_causal=True).pow(3).sum()
         gradients.append(torch.autograd.grad(loss, list(module.parameters())))
     assert_close(gradients[1], gradients[0])
     assert all(each.any() for each in gradients[1])
@@ -335,7 +344,7 @@ def test_compiled_whole(make):
 @torch.no_grad()
 def test_bfloat16(make):
     module, x = attention(make), torch.randn(B, T, D)
-    wanted = module(x)
-    half = module.bfloat16()(x.bfloat16())
+    wanted = module(x, is_causal=True)
+    half = module.bfloat16()(x.bfloat16(), is_causal=True)
     assert half.dtype == torch.bfloat16
     assert_close(half.float(), wanted, atol=0.05, rtol=0.05)

@@ -7,14 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from tformer import (
-    RotaryEmbedding,
-    attention_weights,
-    halves_to_pairs,
-    pairs_to_halves,
-    rotary_frequencies,
-)
-from tformer.nn.rotary import rotate
+from tformer import RotaryEmbedding, attention_weights
+from tformer.nn import halves_to_pairs, pairs_to_halves, rotary_frequencies, rotate
 
 B, H, T, Dh, D = 2, 3, 5, 14, 11
 LAYOUTS = ["pairs", "halves"]

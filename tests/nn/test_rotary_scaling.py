@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from tformer import (
+from tformer.nn import (
     rotary_frequencies,
     scale_linear,
     scale_llama3,

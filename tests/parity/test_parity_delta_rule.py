@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from tformer import delta_rule, delta_rule_recurrent, unit_length
+from tformer.nn import delta_rule, delta_rule_recurrent, unit_length
 
 theirs = pytest.importorskip("transformers.models.qwen3_next.modeling_qwen3_next")
 

@@ -9,7 +9,7 @@ import torch
 from torch.testing import assert_close
 
 from tformer.nn.experts import Experts, record_routing
-from tformer.nn.gated import GatedFeedForward
+from tformer.nn.feed_forward import GatedFeedForward
 from tformer.nn.router import load_balance_loss
 
 transformers = pytest.importorskip("transformers")

@@ -9,9 +9,9 @@ import torch
 from torch.testing import assert_close
 
 from pieces import in_pieces
-from tformer import RotaryEmbedding, rotary_frequencies, scale_yarn, yarn_factor
+from tformer.nn import RotaryEmbedding, rotary_frequencies, scale_yarn, yarn_factor
+from tformer.nn.cache import KeyValueCache
 from tformer.nn.latent import LatentAttention
-from tformer.nn.latent_cache import LatentCache
 
 deepseek = pytest.importorskip("transformers.models.deepseek_v3.modeling_deepseek_v3")
 transformers = pytest.importorskip("transformers")
@@ -109,7 +109,7 @@ def test_equal(rope, q_rank, interleave):
         module = copied(ours(rope, q_rank, interleave, absorbed), original)
         wanted = their_output(original, module.rotary, x)
         assert_close(module(x), wanted, atol=1e-13, rtol=0)
-        cache = LatentCache(T)
+        cache = KeyValueCache(T)
         parts = in_pieces(
             lambda begin, end, cache=cache, module=module: module(
                 x[:, begin:end], cache=cache

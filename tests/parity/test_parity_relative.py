@@ -4,15 +4,16 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from pieces import in_pieces, splits
-from tformer import (
+from pieces import in_pieces
+from tformer.nn import (
+    MultiHeadAttention,
     RelativeBias,
-    SelfAttention,
     alibi_slopes,
     bucket_starts,
     relative_buckets,
     scaled_dot_product_attention,
 )
+from tformer.nn.cache import KeyValueCache
 from tformer.nn.heads import merge_heads, split_heads
 
 transformers = pytest.importorskip("transformers")
@@ -77,11 +78,13 @@ def test_bias(is_decoder, queries, keys):
 
 @pytest.mark.usefixtures("float64")
 @torch.no_grad()
-def test_decoder_attention_in_every_split():
+def test_decoder_attention_at_once_and_in_pieces():
     """No scale, no biases, and the table: T5's causal self-attention."""
     original, x = their_attention(is_decoder=True), torch.randn(B, T, D)
     relative = RelativeBias(H, num_buckets=8, max_distance=5)
-    ours = SelfAttention(D, H, head_dim=Dh, relative=relative, scale=1.0).eval()
+    ours = MultiHeadAttention(
+        D, H, head_dim=Dh, bias=False, relative=relative, scale=1.0
+    ).eval()
     state = {"relative.table": original.relative_attention_bias.weight}
     for theirs, name in NAMES.items():
         state[f"{name}.weight"] = getattr(original, theirs).weight
@@ -89,16 +92,16 @@ def test_decoder_attention_in_every_split():
     hidden = torch.full((T, T), -torch.inf).triu(1)
     bias = their_bias(original, T, T) + hidden
     wanted = original(x, position_bias=bias)[0]
-    assert_close(ours(x), wanted, **EXACT)
-    for pieces in splits(T):
-        cache = ours.new_cache(T)
-        parts = in_pieces(
-            lambda begin, end, cache=cache: ours(x[:, begin:end], cache=cache), pieces
-        )
-        assert_close(parts, wanted, **EXACT)
-    ours.scale = None  # the mistake: scores divided by √Dh
-    assert (ours(x) - wanted)[:, 1:].abs().max() > 1e-2
-    assert_close(ours(x)[:, 0], wanted[:, 0], **EXACT)  # where it hides
+    assert_close(ours(x, is_causal=True), wanted, **EXACT)
+    cache = KeyValueCache(T)
+    parts = in_pieces(
+        lambda begin, end: ours(x[:, begin:end], is_causal=True, cache=cache), (1, 3, 2)
+    )
+    assert_close(parts, wanted, **EXACT)
+    ours.scoring["scale"] = None  # the mistake: scores divided by √Dh
+    wrong = ours(x, is_causal=True)
+    assert (wrong - wanted)[:, 1:].abs().max() > 1e-2
+    assert_close(wrong[:, 0], wanted[:, 0], **EXACT)  # where it hides
 
 
 @pytest.mark.usefixtures("float64")

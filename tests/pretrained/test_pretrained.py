@@ -34,9 +34,13 @@ def dates():
     return load_pretrained("dates")
 
 
+FOLDER = files("tformer.pretrained")
+
+
 def read_manifest(name):
-    text = files("tformer.pretrained").joinpath(f"{name}.json").read_text("utf-8")
-    return json.loads(text)
+    return json.loads(FOLDER.joinpath(name, "config.json").read_text("utf-8"))[
+        "tformer"
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +51,7 @@ def manifest():
 @pytest.mark.parametrize("name", pretrained_names())
 def test_the_manifest_describes_this_file(name):
     manifest = read_manifest(name)
-    weights = files("tformer.pretrained").joinpath(manifest["weights"]).read_bytes()
-    assert manifest["weights"] == f"{name}.safetensors"
+    weights = FOLDER.joinpath(name, "model.safetensors").read_bytes()
     assert manifest["bytes"] == len(weights) < 600_000  # a page fetches it
     assert manifest["sha256"] == hashlib.sha256(weights).hexdigest()
 
@@ -66,15 +69,15 @@ def test_the_manifest_describes_this_model(dates, manifest):
 @pytest.mark.parametrize("name", pretrained_names())
 def test_the_weights_are_stored_in_half_and_computed_with_in_float32(name):
     model, _, manifest = load_pretrained(name)
-    stored = load_file(files("tformer.pretrained").joinpath(manifest["weights"]))
+    stored = load_file(FOLDER.joinpath(name, "model.safetensors"))
     assert manifest["stored"]["dtype"] == "float16"
     assert {str(x.dtype) for x in stored.values()} == {"torch.float16"}
     for weight, parameter in model.named_parameters():
         assert torch.equal(parameter, stored[weight].float())
     # Positions are no weights: they are not rounded.
-    table = model.src_positions.table
-    exact = sinusoidal_positions(*table.shape)
-    assert torch.equal(table, exact.float())
+    exact = sinusoidal_positions(model.max_len, model.d_model)
+    added = model.src_positions(torch.zeros(1, model.max_len, model.d_model))
+    assert torch.equal(added[0], exact.float())
 
 
 @pytest.mark.parametrize("name", pretrained_names())
@@ -176,7 +179,7 @@ def test_the_model_of_a_run_is_kept(tmp_path):
     manifest = keep(folder.path, tmp_path / "out")
     assert manifest["result"] == result
     assert [look["step"] for look in manifest["validation"]] == [3]
-    kept = load_checkpoint(tmp_path / "out/dates.safetensors")
+    kept = load_checkpoint(tmp_path / "out/dates")
     trained = load_checkpoint(folder.model)
     for one, two in zip(
         kept.model.parameters(), trained.model.parameters(), strict=True

@@ -1,10 +1,13 @@
 """The same numbers for the torch code and for its NumPy twin."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+
+from tformer.reference import from_torch
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 
@@ -39,6 +42,11 @@ class Parity:
                     drawn = 1 + 0.3 * drawn
                 parameter.copy_(torch.tensor(drawn))
         return module.to(getattr(torch, self.dtype)).eval()
+
+    def twin_of(self, make: Callable[[], torch.nn.Module]) -> tuple[Any, Any]:
+        """Make a module with numbers of its own, and its twin."""
+        module = self.module(make())
+        return from_torch(module), module
 
     def same(self, twin: Any, original: Any, tolerance: float | None = None) -> None:
         """Compare arrays with tensors, or two nests of them, dtype and shape too."""

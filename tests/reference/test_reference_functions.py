@@ -1,4 +1,4 @@
-"""Each function of the twin computes what torch's does, on the same numbers."""
+"""Functions of the twin for which no spec stands compute what torch's do."""
 
 import math
 
@@ -9,22 +9,14 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tformer
-from tformer import reference
-from tformer.generate import speculative
-from tformer.nn.heads import merge_heads, split_heads
+from tformer import nn, reference
 from tformer.nn.linear_attention import feature_map
-from tformer.nn.norm import layer_norm
-from tformer.nn.positions import sinusoidal_positions
 from tformer.nn.quantized import dequantize, quantize
-from tformer.nn.rms_norm import rms_norm
-from tformer.nn.rotary import rotate
 from tformer.nn.router import expert_counts as counts_in_torch
 from tformer.reference.experts import expert_counts
 from tformer.reference.feed_forward import erf
-from tformer.reference.relative import distances
 
-B, H, T, Dk, Dv, D = 2, 3, 7, 5, 11, 6
+B, H, T, Dk, Dv = 2, 3, 7, 5, 11
 NUMBERS = {  # the twin's name, torch's function, shapes, options
     "relu": (F.relu, [(B, T)], {}),
     "gelu": (F.gelu, [(B, T)], {}),
@@ -33,13 +25,9 @@ NUMBERS = {  # the twin's name, torch's function, shapes, options
     "sigmoid": (torch.sigmoid, [(B, T)], {}),
     "silu": (F.silu, [(B, T)], {}),
     "feature_map": (feature_map, [(B, T)], {}),
-    "unit_length": (tformer.unit_length, [(B, T)], {}),
-    "layer_norm": (layer_norm, [(B, T, D), (D,), (D,)], {"eps": 0.3}),
-    "rms_norm": (rms_norm, [(B, T, D), (D,)], {"eps": 0.3}),
-    "split_heads": (split_heads, [(B, T, 6)], {"num_heads": 3}),
-    "merge_heads": (merge_heads, [(B, H, T, Dk)], {}),
-    "pairs_to_halves": (tformer.pairs_to_halves, [(12, 11)], {"num_heads": 3}),
-    "halves_to_pairs": (tformer.halves_to_pairs, [(12,)], {"num_heads": 3}),
+    "unit_length": (nn.unit_length, [(B, T)], {}),
+    "pairs_to_halves": (nn.pairs_to_halves, [(12, 11)], {"num_heads": 3}),
+    "halves_to_pairs": (nn.halves_to_pairs, [(12,)], {"num_heads": 3}),
 }
 
 
@@ -86,16 +74,9 @@ def test_recurrences(parity, rule, options):
     shapes = [*STATES, (B, H, Dk, Dv)]
     arrays, tensors = zip(*(parity.numbers(*shape) for shape in shapes), strict=True)
     before = [x.copy() for x in arrays]
-    parity.same(computed(reference, *arrays), computed(tformer, *tensors))
+    parity.same(computed(reference, *arrays), computed(nn, *tensors))
     for x, old in zip(arrays, before, strict=True):
         np.testing.assert_array_equal(x, old)
-
-
-@pytest.mark.parametrize("layout", ["pairs", "halves"])
-def test_rotate(parity, layout):
-    (x, tensor), (angle, angles) = parity.numbers(B, H, T, 14), parity.numbers(T, 7)
-    ours = reference.rotate(x, np.cos(angle), np.sin(angle), layout=layout)
-    parity.same(ours, rotate(tensor, angles.cos(), angles.sin(), layout=layout))
 
 
 L = {"trained_len": 512}
@@ -116,41 +97,11 @@ L = {"trained_len": 512}
 def test_scaled_frequencies(new_parity, name, options):
     ours, theirs = (
         getattr(p, name)(p.rotary_frequencies(64, base=500.0), 8, **options)
-        for p in (reference, tformer)
+        for p in (reference, nn)
     )
     new_parity().same(ours, theirs, 1e-15)
-    assert reference.yarn_factor(8, 0.7) == tformer.yarn_factor(8, 0.7)
-    assert reference.yarn_factor(8) == tformer.yarn_factor(8)
-
-
-@given(st.integers(1, 50), st.integers(1, 20), st.integers(0, 10_000))
-def test_sinusoids(new_parity, length, pairs, start):
-    table = reference.sinusoidal_positional_encoding(length, 2 * pairs, start=start)
-    expected = sinusoidal_positions(length, 2 * pairs, start=start)
-    new_parity().same(table, expected, 1e-11)  # an ulp of position 10,000
-    angle = start / 10000 ** (2 * (pairs - 1) / (2 * pairs))
-    by_hand = [math.sin(angle), math.cos(angle)]
-    np.testing.assert_allclose(table[0, -2:], by_hand, rtol=0, atol=1e-11)
-
-
-@pytest.mark.parametrize("heads", [*range(1, 34), 100])
-def test_slopes(new_parity, heads):
-    twin = reference.alibi_slopes(heads)
-    new_parity().same(twin, tformer.alibi_slopes(heads), 1e-15)
-
-
-@pytest.mark.parametrize(("num_buckets", "max_distance"), [(32, 128), (9, 128), (2, 3)])
-@pytest.mark.parametrize("bidirectional", [False, True])
-def test_buckets(num_buckets, max_distance, bidirectional):
-    starts = reference.bucket_starts(num_buckets, max_distance)
-    theirs = tformer.bucket_starts(num_buckets, max_distance)
-    np.testing.assert_array_equal(starts, theirs, strict=True)
-    apart = distances(600, 300)
-    twin = reference.relative_buckets(apart, starts, bidirectional=bidirectional)
-    ours = tformer.relative_buckets(
-        torch.tensor(apart), theirs, bidirectional=bidirectional
-    )
-    np.testing.assert_array_equal(twin, ours, strict=True)
+    assert reference.yarn_factor(8, 0.7) == nn.yarn_factor(8, 0.7)
+    assert reference.yarn_factor(8) == nn.yarn_factor(8)
 
 
 @pytest.mark.parametrize("scores", ["softmax", "sigmoid"])
@@ -158,10 +109,10 @@ def test_buckets(num_buckets, max_distance, bidirectional):
 def test_load_balance_loss(parity, scores, k):
     logits, tensor = parity.numbers(B, T, 6)
     ours = reference.route(logits, k, scores=scores)
-    theirs = tformer.route(tensor, k, scores=scores)
+    theirs = nn.route(tensor, k, scores=scores)
     parity.same(
         reference.load_balance_loss(ours.scores, ours.chosen),
-        tformer.load_balance_loss(theirs.scores, theirs.chosen),
+        nn.load_balance_loss(theirs.scores, theirs.chosen),
     )
     counts = counts_in_torch(theirs.chosen, 6).numpy()
     np.testing.assert_array_equal(expert_counts(ours.chosen, 6), counts)
@@ -185,36 +136,97 @@ def test_quantize(parity, bits, group_size):
     parity.same(reference.dequantize(*ours), dequantize(*theirs))
 
 
-def test_speculation(parity):
-    for _ in range(20):
-        p, q = (parity.numbers(7)[1].softmax(-1) for _ in range(2))
-        p[parity.random.integers(7)] = 0  # what a filter has cut off
-        p = p / p.sum()
-        for name in ("acceptance", "after_rejection"):
-            twin = getattr(reference, name)(p.numpy(), q.numpy())
-            parity.same(twin, getattr(speculative, name)(p, q))
+def test_a_token_is_kept_with_a_probability():
     p, q = np.array([0.5, 0.5, 0.0]), np.array([1.0, 0.0, 0.0])
-    assert np.array_equal(reference.after_rejection(p, p), p)
     assert reference.acceptance(p, q).tolist() == [0.5, 1, 1]
+    assert np.array_equal(reference.after_rejection(p, p), p)
 
 
-length = st.integers(1, 9)
+REFUSED = {
+    "head_dim (7) must be even": (lambda p, _: p.rotary_frequencies(7),),
+    "base (1.0) must be above 1": (lambda p, _: p.rotary_frequencies(4, base=1.0),),
+    "frequencies must be (head_dim / 2,)": (
+        lambda p, x: p.RotaryEmbedding(x(2, 7)),
+        lambda p, x: p.RotaryEmbedding(x(0)),
+    ),
+    "factor (0) must be above 0": (lambda p, x: p.RotaryEmbedding(x(7), factor=0),),
+    "layout ('half') must be one of": (
+        lambda p, x: p.RotaryEmbedding(x(7), layout="half"),
+    ),
+    "start (-1) must be at least 0": (
+        lambda p, x: p.RotaryEmbedding(x(7))(x(2, 3, 5, 14), start=-1),
+    ),
+    "x must be (batch, heads, length, head_dim = 14)": (
+        lambda p, x: p.RotaryEmbedding(x(7))(x(2, 3, 5, 12)),
+        lambda p, x: p.RotaryEmbedding(x(7))(x(3, 5, 14)),
+    ),
+    "frequencies (7) must be at most half of head_dim (13)": (
+        lambda p, x: p.RotaryEmbedding(x(7), head_dim=13),
+    ),
+    "positions must be (5,) or (2, 5), and start 0, not (3,) and 0": (
+        lambda p, x: p.RotaryEmbedding(x(7))(x(2, 3, 5, 14), positions=x(3)),
+    ),
+    "positions must be (5,) or (2, 5), and start 0, not (5,) and 2": (
+        lambda p, x: p.RotaryEmbedding(x(7))(x(2, 3, 5, 14), 2, positions=x(5)),
+    ),
+    "rows (12) must be divisible by": (
+        lambda p, x: p.pairs_to_halves(x(12), 4),
+        lambda p, x: p.halves_to_pairs(x(12), 4),
+    ),
+    "scale (0.5) must be at least 1": (
+        lambda p, x: p.scale_linear(x(7), 0.5),
+        lambda p, x: p.scale_ntk(x(7), 0.5),
+        lambda p, x: p.scale_llama3(x(7), 0.5, trained_len=8),
+        lambda p, x: p.scale_yarn(x(7), 0.5, trained_len=8),
+        lambda p, _: p.yarn_factor(0.5),
+    ),
+    "frequencies must be at least 2": (
+        lambda p, x: p.scale_ntk(x(1), 2),
+        lambda p, x: p.scale_yarn(x(1), 2, trained_len=8),
+    ),
+    "trained_len (0) must be at least 1": (
+        lambda p, x: p.scale_yarn(x(7), 2, trained_len=0),
+    ),
+    "high (4.0) must be above low (4.0)": (
+        lambda p, x: p.scale_llama3(x(7), 2, trained_len=8, low=4.0),
+    ),
+    "num_heads (0) must be at least 1": (lambda p, _: p.alibi_slopes(0),),
+    "num_buckets (1) must be at least 2": (lambda p, _: p.bucket_starts(1, 9),),
+    "max_distance (16) must be above 16": (lambda p, _: p.bucket_starts(32, 16),),
+    "must be in [1, num_experts = 6]": (
+        lambda p, x: p.route(x(2, 6), 7),
+        lambda p, x: p.route(x(2, 6), 0),
+    ),
+    "scores ('relu') must be one of softmax, sigmoid": (
+        lambda p, x: p.route(x(2, 6), 2, scores="relu"),
+    ),
+    "value must be (2, 3, 7, 11) with query (2, 3, 7, 5)": (
+        lambda p, x: p.linear_attention_recurrent(*[x(2, 3, 7, 5)] * 2, x(2, 3, 5, 11)),
+    ),
+    "beta must be (2, 3, 7) with query (2, 3, 7, 5), not (1, 3, 7)": (
+        lambda p, x: p.delta_rule_recurrent(*[x(2, 3, 7, 5)] * 3, x(1, 3, 7)),
+    ),
+    "query must be (B, H, T, Dk), and not empty": (
+        lambda p, x: p.linear_attention_recurrent(*[x(2, 0, 7, 5)] * 3),
+    ),
+}
 
 
-@given(length, st.none() | length, st.integers(1, 12), st.none() | st.integers(9, 11))
-def test_masks(new_parity, queries, keys, window, max_len):
-    lengths = np.array([queries, 0, window % 9])
-    one, two = np.tri(queries, dtype=bool), lengths[:, None, None, None] > 0
-    for name, *arguments in (
-        ("causal_mask", queries, keys),
-        ("sliding_window_mask", queries, window, keys),
-        ("length_mask", lengths, max_len),
-        ("length_mask", lengths.astype("uint8"), max_len),
-        ("combine_masks", one, None, two, one[:1]),
-    ):
-        tensors = [
-            torch.tensor(x) if isinstance(x, np.ndarray) else x for x in arguments
-        ]
-        theirs = getattr(tformer, name)(*tensors)
-        new_parity().same(getattr(reference, name)(*arguments), theirs)
-    assert reference.combine_masks(None, None) is reference.combine_masks() is None
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [(call, message) for message, calls in REFUSED.items() for call in calls],
+)
+def test_what_is_refused_in_the_same_words(call, message):
+    def in_numpy(*shape):
+        return np.ones(shape)
+
+    def in_torch(*shape):
+        return torch.ones(shape)
+
+    words = []
+    for names, ones in ((reference, in_numpy), (nn, in_torch)):
+        with pytest.raises(ValueError) as error:  # noqa: PT011
+            call(names, ones)
+        assert message in str(error.value)
+        words.append(str(error.value).replace("torch.Size(", "("))
+    assert words[0] == words[1]

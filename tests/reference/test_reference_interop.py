@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 import tformer
+from tformer import nn as parts
 from tformer import reference
 from tformer.reference import from_torch
 
@@ -98,7 +99,7 @@ def test_what_has_no_twin(make, message):
 
 
 def test_a_merged_adapter_has_the_same_twin():
-    module = tformer.LoRALinear(nn.Linear(D, D), 3)
+    module = parts.LoRALinear(nn.Linear(D, D), 3)
     nn.init.normal_(module.up)
     module.merge()
     x = torch.randn(2, D)
@@ -116,7 +117,7 @@ def test_what_does_nothing_is_left_out():
 @pytest.mark.parametrize("name", ["LayerNorm", "RMSNorm", "TokenEmbedding"])
 def test_what_is_not_given_is_as_in_the_original(name):
     twin = signature(getattr(reference, name)).parameters
-    original = signature(getattr(tformer, name)).parameters
+    original = signature(getattr(parts, name)).parameters
     shared = {"eps", "plus_one", "scale"} & twin.keys() & original.keys()
     assert shared
     for option in shared:

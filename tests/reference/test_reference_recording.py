@@ -4,22 +4,21 @@ import numpy as np
 import pytest
 
 import tformer
+from tformer import nn
 from tformer.reference import (
     MultiHeadAttention,
-    attention_weights,
     from_torch,
     record_weights,
     scaled_dot_product_attention,
-    split_heads,
 )
 
 B, S, T, V, H = 2, 7, 5, 17, 3
 NAMES = [
-    *(f"encoder.layers.{i}.self_attn" for i in range(2)),
+    *(f"encoder.blocks.{i}.attention" for i in range(2)),
     *(
-        f"decoder.layers.{i}.{kind}_attn"
+        f"decoder.blocks.{i}.{kind}"
         for i in range(2)
-        for kind in ("self", "cross")
+        for kind in ("attention", "cross_attention")
     ),
 ]
 
@@ -47,50 +46,37 @@ def test_every_attention_by_object_and_by_name(new_parity, model):
     assert sorted(weights.by_name()) == sorted(NAMES)
     for name in NAMES:
         new_parity().same(weights[name], expected[name])
-    assert weights[twin.encoder.layers[1].self_attn] is weights[NAMES[1]]
-    assert weights[twin.decoder.layers[0].cross_attn].shape == (B, H, T, S)
-    assert not weights["decoder.layers.1.cross_attn"][0, ..., -2:].any()
+    assert weights[twin.encoder.blocks[1].attention] is weights[NAMES[1]]
+    assert weights[twin.decoder.blocks[0].cross_attention].shape == (B, H, T, S)
+    assert not weights["decoder.blocks.1.cross_attention"][0, ..., -2:].any()
 
 
-@pytest.mark.parametrize("kv_heads", [1, 3])
-def test_they_are_what_attention_weights_returns(new_parity, kv_heads):
+ATTENTIONS = {
+    "grouped": lambda: nn.MultiHeadAttention(12, H, num_kv_heads=1),
+    "window": lambda: nn.MultiHeadAttention(
+        12, H, window=2, softcap=0.7, relative=nn.ALiBi(H)
+    ),
+    "latent": lambda: nn.LatentAttention(
+        12,
+        H,
+        rotary=nn.RotaryEmbedding(nn.rotary_frequencies(4)),
+        kv_rank=7,
+        head_dim=5,
+        value_dim=3,
+    ),
+}
+
+
+@pytest.mark.parametrize("make", ATTENTIONS.values(), ids=ATTENTIONS)
+def test_of_one_attention(new_parity, make):
     parity = new_parity()
-    module = parity.module(tformer.MultiHeadAttention(12, H, num_kv_heads=kv_heads))
+    module = parity.module(make())
     twin = from_torch(module)
-    x, memory = parity.numbers(B, T, 12)[0], parity.numbers(B, S, 12)[0]
-    mask, bias = parity.mask(B, 1, T, S)[0], parity.numbers(T, S)[0]
-    with record_weights(twin) as weights:
-        twin(x, memory, attn_mask=mask, bias=bias, is_causal=True)
-    q = split_heads(twin.q_proj(x), H)
-    k = split_heads(twin.k_proj(memory), kv_heads)
-    expected = attention_weights(q, k, mask, bias=bias, is_causal=True)
-    np.testing.assert_array_equal(weights[twin], expected)
+    array, tensor = parity.numbers(B, T, 12)
+    with record_weights(twin) as weights, tformer.record_weights(module) as expected:
+        twin(array, is_causal=True), module(tensor, is_causal=True)
+    parity.same(weights[twin], expected[module])
     assert weights[""] is weights[twin]  # as in `named_modules`
-
-
-def test_of_a_language_model(new_parity):
-    """Windows and a latent: each attention has weights."""
-    parity = new_parity()
-    for module in (
-        tformer.SelfAttention(12, H, window=2, softcap=0.7),
-        tformer.LatentAttention(
-            12,
-            H,
-            rotary=tformer.RotaryEmbedding(tformer.rotary_frequencies(4)),
-            kv_rank=7,
-            head_dim=5,
-            value_dim=3,
-        ),
-    ):
-        parity.module(module)
-        twin = from_torch(module)
-        array, tensor = parity.numbers(B, T, 12)
-        with (
-            record_weights(twin) as weights,
-            tformer.record_weights(module) as expected,
-        ):
-            twin(array), module(tensor)
-        parity.same(weights[twin], expected[module])
 
 
 def test_the_last_call_counts(new_parity):
@@ -111,14 +97,14 @@ def test_what_did_not_run_and_what_is_unknown(model):
     with record_weights(twin) as weights:
         twin.encode(src)
     assert list(weights.by_name()) == NAMES[:2]
-    for absent in (NAMES[2], twin.decoder.layers[0].self_attn, "encoder.layers.2"):
+    for absent in (NAMES[2], twin.decoder.blocks[0].attention, "encoder.blocks.2"):
         with pytest.raises(KeyError):
             weights[absent]
 
 
 def test_an_error_and_an_inner_block_leave_the_model_as_it_was(model):
     _, twin, (src, tgt), _ = model
-    attention = twin.encoder.layers[0].self_attn
+    attention = twin.encoder.blocks[0].attention
     before = vars(attention).copy()
     with pytest.raises(ValueError, match="ids must be in"), record_weights(twin):
         twin(src, tgt + V)
@@ -126,7 +112,7 @@ def test_an_error_and_an_inner_block_leave_the_model_as_it_was(model):
     with record_weights(twin) as outer:
         with record_weights(twin.encoder) as inner:
             twin.encode(src)
-        assert list(inner.by_name()) == ["layers.0.self_attn", "layers.1.self_attn"]
+        assert list(inner.by_name()) == ["blocks.0.attention", "blocks.1.attention"]
         assert len(outer) == 0
         twin(src, tgt)
     assert len(outer) == len(NAMES)

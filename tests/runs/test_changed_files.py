@@ -16,17 +16,18 @@ from small_run import (
     stop_after,
     train_here,
 )
-from tformer import GPT, GPTConfig
+from tformer.models.causal_lm import CausalLM
+from tformer.models.families import custom
 from tformer.runs.checkpoints import load_state, save_state
 from tformer.runs.folder import RunError
 from tformer.runs.settings import RunSettings
 from tformer.training.optimizer import adamw
 
 
-def make(seed: int = 0) -> tuple[GPT, torch.optim.AdamW]:
+def make(seed: int = 0) -> tuple[CausalLM, torch.optim.AdamW]:
     torch.manual_seed(seed)
     sizes = {"vocab_size": 11, "d_model": 6, "num_heads": 3, "num_layers": 1}
-    model = GPT(GPTConfig.tiny(**sizes))
+    model = custom.build(sizes)
     return model, adamw(model)
 
 

@@ -17,11 +17,11 @@ from small_run import (
     what_counts,
 )
 from tformer.files import SEAL, sealed
+from tformer.models.families.custom import PARTS
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
-from tformer.runs.parts import PARTS
-from tformer.runs.resume import MAY_CHANGE
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
+from tformer.runs.trained import MAY_CHANGE
 
 
 def change(path: Path, **changes) -> None:
@@ -94,6 +94,7 @@ OF_PARTS = {
     "kv_rank": 4,
     "kv_heads": 1,
     "qk_norm": True,
+    "gate": True,
     "window": 3,
     "global_every": 2,
     "sinks": True,
@@ -105,6 +106,8 @@ OF_PARTS = {
 def test_each_setting_is_here():
     names = set(RunSettings.__dataclass_fields__)
     assert names == OTHERS.keys() | FREE.keys() | OF_FILES | {"parts"}
+    missing = PARTS.keys() - OF_PARTS.keys()
+    assert not missing, f"give OF_PARTS, in this file, a value of {', '.join(missing)}"
     assert OF_PARTS.keys() == PARTS.keys()
     assert FREE.keys() | {"files"} == MAY_CHANGE
     now = json.loads(json.dumps(vars(small_settings())))
@@ -213,7 +216,9 @@ def test_a_schedule_without_an_end_lets_a_run_be_longer(tmp_path):
         run.train()
     assert go_on(tmp_path / "run")["steps"] == 14  # and not what came of the short one
     train_here(tmp_path / "whole", long)
-    one, two = (tmp_path / name / "model.safetensors" for name in ("run", "whole"))
+    one, two = (
+        tmp_path / name / "model/model.safetensors" for name in ("run", "whole")
+    )
     assert one.read_bytes() == two.read_bytes()
 
 
@@ -261,17 +266,17 @@ class TestDone:
         return path
 
     def test_it_is_not_trained_anew(self, done):
-        names = ("metrics.jsonl", "model.safetensors", "result.json")
+        names = ("metrics.jsonl", "model/model.safetensors", "result.json")
         before = [(done / name).read_bytes() for name in names]
         assert go_on(done) == read_kept_json(done / "result.json")
         assert [(done / name).read_bytes() for name in names] == before
 
     def test_nor_with_other_settings_in_its_place(self, done):
-        before = (done / "model.safetensors").read_bytes()
+        before = (done / "model/model.safetensors").read_bytes()
         change(done, d_model=20)
-        with pytest.raises(RunError, match=r"d_model 20, but model.safetensors was ma"):
+        with pytest.raises(RunError, match=r"d_model 20, but model was ma"):
             go_on(done)
-        assert (done / "model.safetensors").read_bytes() == before
+        assert (done / "model/model.safetensors").read_bytes() == before
 
     def test_nor_where_its_result_is_gone(self, done):
         (done / "result.json").unlink()
@@ -281,10 +286,10 @@ class TestDone:
         assert (done / "metrics.jsonl").read_bytes() == before
 
     def test_nor_where_its_manifest_was_changed(self, done):
-        manifest = done / "model.json"
+        manifest = done / "model/config.json"
         manifest.write_text(manifest.read_text().replace('"seed": 0', '"seed": 1'))
         change(done, seed=1)
-        with pytest.raises(RunError, match=r"model.json was changed"):
+        with pytest.raises(RunError, match=r"model/config.json was changed"):
             go_on(done)
 
     def test_with_checkpoints_that_are_not_of_the_last_step_it_goes_on(self, tmp_path):

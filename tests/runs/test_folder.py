@@ -234,7 +234,7 @@ class TestMoved:
         assert [file.name for file in tmp_path.iterdir()] == ["elsewhere"]
         train_here(new, small_settings())
         assert what_counts(new) == what_counts(whole)
-        model = "model.safetensors"
+        model = "model/model.safetensors"
         assert (new / model).read_bytes() == (whole / model).read_bytes()
 
     def test_another_folder_in_its_place_is_not_written_to(self, tmp_path):

@@ -19,7 +19,7 @@ from tformer.runs.metrics import Metrics, read_metrics
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
 
-FILES = ["metrics.jsonl", "result.json", "model.json", "model.safetensors"]
+FILES = ["metrics.jsonl", "result.json", "model/config.json", "model/model.safetensors"]
 DRAWINGS = ["loss.svg", "learning_rate.svg", "attention.svg"]
 DEEP = "[" * 200_000
 
@@ -43,11 +43,12 @@ class TestLinks:
     def test_no_file_is_written_through_a_link(self, stopped, victim, end):
         names = [*FILES, *DRAWINGS]
         if not end:
-            names.remove("model.json")  # which see below
+            names.remove("model/config.json")  # which see below
         for name in names:
             path = stopped / f"{name}{end}"
+            path.parent.mkdir(exist_ok=True)
             path.unlink(missing_ok=True)
-            path.symlink_to(os.path.relpath(victim, stopped))
+            path.symlink_to(os.path.relpath(victim, path.parent))
         train_here(stopped, small_settings())
         assert victim.read_text() == "precious"
         for name in names:
@@ -66,11 +67,12 @@ class TestLinks:
     def test_what_is_no_manifest_is_neither_followed_nor_replaced(
         self, stopped, victim
     ):
-        (stopped / "model.json").symlink_to(victim)
-        with pytest.raises(FileExistsError, match="is no manifest of a checkpoint"):
+        (stopped / "model").mkdir()
+        (stopped / "model/config.json").symlink_to(victim)
+        with pytest.raises(FileExistsError, match="is no checkpoint's"):
             train_here(stopped, small_settings())
         assert victim.read_text() == "precious"
-        (stopped / "model.json").unlink()
+        (stopped / "model/config.json").unlink()
         assert train_here(stopped, small_settings())["steps"] == 12
 
     def test_nor_are_the_data(self, tmp_path, victim):
@@ -82,7 +84,7 @@ class TestLinks:
         Run(folder, progress=False)
         assert victim.read_text() == "precious"
 
-    @pytest.mark.parametrize("name", ["checkpoints", "data"])
+    @pytest.mark.parametrize("name", ["checkpoints", "data", "model"])
     def test_a_folder_that_is_a_link_is_refused(self, stopped, tmp_path, name):
         other = tmp_path / "other"
         for each in ("step-00000001", "step-00000002", ".a.new", ".b.old"):

@@ -101,7 +101,7 @@ def test_a_run_killed_many_times_ends_as_one_that_was_not(undisturbed, tmp_path,
             assert process.exitcode == -9
         finished += 1
         assert what_counts(path) == what_counts(undisturbed)
-        for file in ("model.safetensors", "model.json"):
+        for file in ("model/model.safetensors", "model/config.json"):
             assert (path / file).read_bytes() == (undisturbed / file).read_bytes()
     if kills < 50:  # too few to come at all moments
         return

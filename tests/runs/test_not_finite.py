@@ -57,7 +57,7 @@ def test_nor_a_model_after_the_last_step(tmp_path, model, weight):
     ):
         run.train()
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert not names & {"model.safetensors", "result.json", "checkpoints"}
+    assert not names & {"model/model.safetensors", "result.json", "checkpoints"}
     assert read_metrics(tmp_path / "run/metrics.jsonl")[-1]["step"] == 1
 
 

@@ -8,7 +8,7 @@ from small_run import begin_or_resume, small_text_settings, train_here
 from tformer.data.bpe import BytePairVocabulary
 from tformer.data.text_files import PIECE_BYTES
 from tformer.runs import data
-from tformer.runs.data import own_pairs_data, text_data
+from tformer.runs.data import run_data
 from tformer.runs.folder import RunError
 from tformer.runs.settings import RunSettings
 
@@ -22,10 +22,23 @@ def test_byte_pairs_are_not_learned_from_the_end_of_a_text(tmp_path, times):
     lines = ["the lowest of the low said it\n"] * 100, ["zyxwv zyxwv zyxwv\n"] * 15
     path.write_text("".join(line * times for part in lines for line in part))
     settings = RunSettings.of("text", files=(str(path),), **SMALL)
-    data = text_data(settings, tmp_path)
-    pieces = {data.vocabulary.piece(i) for i in range(len(data.vocabulary))}
+    data = run_data(settings, tmp_path)
+    pieces = {data.vocabulary.decode([i]) for i in range(len(data.vocabulary))}
     assert any("lowest" in piece for piece in pieces)
     assert not any("zy" in piece for piece in pieces)
+
+
+def test_line_ends_of_windows_teach_no_other_pieces(tmp_path):
+    lines = "".join(f"{i % 7}\n" for i in range(900)) + "zyxwv\n" * 30
+    learned = []
+    for name, end in (("unix.txt", "\n"), ("windows.txt", "\r\n")):
+        path = tmp_path / name
+        path.write_text(lines, newline=end)
+        (tmp_path / f"run-{name}").mkdir()
+        settings = RunSettings.of("text", files=(str(path),), **SMALL)
+        vocabulary = run_data(settings, tmp_path / f"run-{name}").vocabulary
+        learned.append([vocabulary.decode([i]) for i in range(len(vocabulary))])
+    assert learned[0] == learned[1]
 
 
 def test_bytes_are_those_of_the_text_where_windows_cut_characters(tmp_path):
@@ -33,7 +46,7 @@ def test_bytes_are_those_of_the_text_where_windows_cut_characters(tmp_path):
     path = tmp_path / "book.txt"
     path.write_text("a quick brown fox\n" * 5 + text, encoding="utf-8")
     settings = RunSettings.of("text", files=(str(path),), **SMALL)
-    data = text_data(settings, tmp_path)
+    data = run_data(settings, tmp_path)
     assert isinstance(data.vocabulary, BytePairVocabulary)
     rows = [row for batch in data.test for row in batch.targets.tolist()]
     joined = [token for row in rows for token in row]
@@ -58,7 +71,7 @@ def six_files(tmp_path, **changed):
 def test_six_files_are_the_three_splits(tmp_path):
     """Nothing is dealt out by a hash: what is in a file of a split is of that split."""
     settings = RunSettings.of("pairs", files=six_files(tmp_path), max_len=9)
-    data = own_pairs_data(settings, tmp_path)
+    data = run_data(settings, tmp_path)
     assert [pair.source for pair in data.validation_pairs] == ["cc"]
     assert [pair.source for pair in data.test_pairs] == ["dd", "ddd"]
     rows = next(data.batches(0)).inputs[0].tolist()
@@ -71,7 +84,7 @@ def test_byte_pairs_are_of_the_training_alone(tmp_path):
     settings = RunSettings.of(
         "pairs", files=files, vocabulary="bpe", vocab_size=262, max_len=9
     )
-    vocabulary = own_pairs_data(settings, tmp_path).vocabulary
+    vocabulary = run_data(settings, tmp_path).vocabulary
     assert len(vocabulary.encode("xy")) < len(vocabulary.encode("qz"))
 
 
@@ -86,7 +99,7 @@ def test_a_fault_in_any_of_six_files_is_named(tmp_path):
     files = six_files(tmp_path, test=["dd", "d" * 50])
     settings = RunSettings.of("pairs", files=files, max_len=9)
     with pytest.raises(RunError, match=r"test\.de, line 2 has 51 tokens"):
-        own_pairs_data(settings, tmp_path)
+        run_data(settings, tmp_path)
 
 
 def test_a_full_disk_is_named_with_its_place(tmp_path):
@@ -98,11 +111,11 @@ def test_a_full_disk_is_named_with_its_place(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (9000, limits[1]))
     try:
         with pytest.raises(RunError, match=f"{tmp_path} cannot be written to: File"):
-            text_data(settings, tmp_path)
+            run_data(settings, tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not list(tmp_path.rglob("*.new"))
-    text_data(settings, tmp_path)
+    run_data(settings, tmp_path)
 
 
 def parallel(tmp_path) -> tuple[str, str]:
@@ -125,7 +138,7 @@ def test_pairs_that_change_while_they_are_read_are_refused(tmp_path, monkeypatch
 
     monkeypatch.setattr(data, "check_pairs", change)
     with pytest.raises(RunError, match=r"two has changed while it was read"):
-        own_pairs_data(settings, tmp_path)
+        run_data(settings, tmp_path)
 
 
 @pytest.mark.parametrize("model", ["gpt", "bert"])

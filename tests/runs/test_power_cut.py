@@ -49,5 +49,5 @@ def test_a_power_cut_takes_no_name_away(tmp_path, monkeypatch, steps):
         assert (path / "checkpoints/step-00000005").is_dir()
     else:
         training.train()
-        save_checkpoint(tmp_path / "model.safetensors", training.model)
+        save_checkpoint(tmp_path / "other/model", training.model)
     assert not waiting

@@ -12,15 +12,14 @@ from torch.testing import assert_close
 
 from tformer import (
     BERT,
-    GPT,
     BERTConfig,
-    GPTConfig,
     Transformer,
     TransformerConfig,
     record_weights,
 )
 from tformer.data.bpe import BytePairVocabulary
 from tformer.data.vocabulary import CharacterVocabulary
+from tformer.models.families import custom
 from tformer.runs.attention import attention_of, draw_attention, labels
 from tformer.runs.folder import RunError
 
@@ -35,8 +34,9 @@ def trained(kind="transformer", vocabulary=LETTERS, **changes):
         sizes |= {"num_encoder_layers": 2, "num_decoder_layers": 1, **changes}
         model = Transformer(TransformerConfig.tiny(**sizes))
     else:
-        of, config = {"gpt": (GPT, GPTConfig), "bert": (BERT, BERTConfig)}[kind]
-        model = of(config.tiny(**{**sizes, "num_layers": 2, "max_len": 13, **changes}))
+        sizes |= {"num_layers": 2, "max_len": 13, **changes}
+        bert = kind == "bert"
+        model = BERT(BERTConfig.tiny(**sizes)) if bert else custom.build(sizes)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(3)  # so that the weights are far from even
@@ -63,10 +63,10 @@ def test_of_a_transformer(kind, layers, rows, columns):
     src = LETTERS.encode_batch([TEXT], eos=True)
     tgt = LETTERS.encode_batch([TARGET], bos=True)
     part = asked.model.encoder if kind == "encoder" else asked.model.decoder
-    name = "self_attn" if kind in ("encoder", "decoder") else "cross_attn"
+    name = "attention" if kind in ("encoder", "decoder") else "cross_attention"
     with record_weights(asked.model.eval()) as weights:
         asked.model(src, tgt)
-    wanted = [weights[getattr(layer, name)] for layer in part.layers]
+    wanted = [weights[getattr(block, name)] for block in part.blocks]
     assert len(found) == len(wanted) == layers
     for ours, theirs in zip(found, wanted, strict=True):
         assert ours.shape == (3, len(rows), len(columns))
@@ -83,7 +83,8 @@ def test_of_a_stack(kind):
     ids = torch.tensor([LETTERS.encode(TEXT)])
     with record_weights(asked.model.eval()) as weights:
         asked.model(ids)
-    wanted = [weights[layer.self_attn] for layer in asked.model.stack.layers]
+    stack = asked.model.encoder if kind == "bert" else asked.model
+    wanted = [weights[block.attention] for block in stack.blocks]
     assert len(found) == 2
     for ours, theirs in zip(found, wanted, strict=True):
         assert_close(ours, theirs[0])

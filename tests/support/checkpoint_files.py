@@ -15,28 +15,33 @@ def make_model(seed: int = 0, **changes) -> Transformer:
     return Transformer(TransformerConfig.tiny(**{**sizes, **changes}))
 
 
-def same(one: Transformer, two: Transformer) -> bool:
+def same(one: torch.nn.Module, two: torch.nn.Module) -> bool:
     pairs = zip(one.state_dict().items(), two.state_dict().items(), strict=True)
     return all(a == b and torch.equal(x, y) for (a, x), (b, y) in pairs)
 
 
-def edit(path: Path, **changes) -> None:
-    """Write another manifest, with its hash; a value of ... takes an entry out."""
-    manifest_path = path.with_suffix(".json")
-    manifest = {**json.loads(manifest_path.read_text()), **changes}
-    kept = {n: x for n, x in manifest.items() if x is not ... and n != SEAL}
-    manifest_path.write_text(json.dumps(sealed(kept)))
+def edited(under=None, /, **changes):
+    """Make a function that writes another config.json, with its hash.
+
+    Args:
+        under: change what stands under this word.
+        changes: the new words; a value of ... takes one out.
+    """
+
+    def edit(folder: Path) -> None:
+        file = folder / "config.json"
+        values = json.loads(file.read_text())
+        part = values if under is None else values[under]
+        part.update(changes)
+        for name in [name for name, value in part.items() if value is ...]:
+            del part[name]
+        values.pop(SEAL)
+        file.write_text(json.dumps(sealed(values)))
+
+    return edit
 
 
-def seal(path: Path) -> None:
-    """Make the manifest describe the file as it is."""
-    edit(path, sha256=sha256_of(path), bytes=path.stat().st_size)
-
-
-def config_with(**changes):
-    def damage(path: Path) -> None:
-        config = json.loads(path.with_suffix(".json").read_text())["config"]
-        config.update(changes)
-        edit(path, config={n: v for n, v in config.items() if v is not ...})
-
-    return damage
+def seal(folder: Path) -> None:
+    """Make config.json describe the weights as they are."""
+    path = folder / "model.safetensors"
+    edited("tformer", sha256=sha256_of(path), bytes=path.stat().st_size)(folder)

@@ -20,23 +20,15 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from tformer import (
-    GPT,
-    CausalLM,
-    CausalLMConfig,
-    GPTConfig,
-    Parts,
-    Transformer,
-    TransformerConfig,
-)
+from small_models import MODERN
+from tformer import Transformer, TransformerConfig
 from tformer.data.batch import PairBatch, TextBatch
-from tformer.models.expert_parts import ExpertParts
+from tformer.models.families import custom
 from tformer.training.distributed import distribute, running, settle, unwrap
-from tformer.training.finite import not_finite
 from tformer.training.loop import train_step
 from tformer.training.muon import muon
 from tformer.training.optimizer import adamw
-from tformer.training.processes import process_rank, sum_over_processes
+from tformer.training.processes import not_finite, process_rank, sum_over_processes
 from tformer.training.shards import (
     full_state,
     load_full_state,
@@ -54,24 +46,21 @@ RESUMED = [  # saved by, resumed by, the form of what was saved
     ("ddp", "fsdp", "full"),
 ]
 
+GROUPED = {**MODERN, "kv_heads": 1}
+LANGUAGE_MODELS = {
+    "gpt": {},
+    "muon": {},
+    "causal": {**GROUPED, "qk_norm": True, "placement": "sandwich", "sinks": True},
+    "experts": {**GROUPED, "num_layers": 1, "experts": 7},
+}
+
 
 def make_model(kind: str, seed: int = 0) -> nn.Module:
     torch.manual_seed(seed)
     sizes = {"vocab_size": 17, "d_model": 14, "num_heads": 7, "d_ff": 22}
-    if kind in ("gpt", "muon"):
-        return GPT(GPTConfig.tiny(**sizes, num_layers=2, pad_id=PAD)).double()
-    if kind == "causal":
-        grouped = {"num_kv_heads": 1, "num_layers": 2, "pad_id": PAD}
-        parts = Parts(qk_norm=True, placement="sandwich", sinks=True)
-        config = CausalLMConfig.tiny(**{**sizes, **grouped}, parts=parts)
-        return CausalLM(config).double()
-    if kind == "experts":
-        experts = ExpertParts(num_experts=7, balance_rate=0.01)
-        config = CausalLMConfig.tiny(
-            **{**sizes, "num_kv_heads": 1, "num_layers": 1, "pad_id": PAD},
-            parts=Parts(experts=experts),
-        )
-        return CausalLM(config).double()
+    if kind in LANGUAGE_MODELS:
+        config = {**sizes, "pad_id": PAD, **LANGUAGE_MODELS[kind]}
+        return custom.build(config).double()
     less = {"num_encoder_layers": 1, "num_decoder_layers": 1, "bias": False}
     return Transformer(TransformerConfig.tiny(**sizes, **less, dropout=0.0)).double()
 
@@ -197,12 +186,12 @@ def job_train(folder: Path, size: int) -> None:
             keep(folder, f"{strategy}{size}-few-rows", model, curves)
 
         model, _ = make("transformer", strategy)
-        assert not_finite(unwrap(model)) is None
+        assert not_finite(unwrap(model).named_parameters()) is None
         last = list(unwrap(model).parameters())[-1]
         if process_rank() == size - 1 and len(own := own_view(last)):
             own[-1] = torch.nan  # in one process; all are told
         held = process_rank() == size - 1 and bool(own_view(last).isnan().any())
-        found = not_finite(unwrap(model)) is not None
+        found = not_finite(unwrap(model).named_parameters()) is not None
         assert found == (sum_over_processes(torch.tensor(float(held))).item() > 0)
         assert found or strategy == "fsdp"
         if strategy == "fsdp":  # by other ways into it than forward

@@ -1,55 +1,41 @@
 """Every module of the package, small, and inputs of any batch and length for it."""
 
-from functools import partial
-
 import torch
 from torch import nn
 
-from tformer import (
-    BERT,
-    GPT,
+from tformer.models import BERT, BERTConfig, Transformer, TransformerConfig
+from tformer.models.causal_lm import CausalLM
+from tformer.models.encoder_decoder import EncoderDecoder
+from tformer.models.families import custom
+from tformer.models.multi_token import MultiTokenHead, MultiTokenHeads
+from tformer.nn import (
     ALiBi,
-    BERTConfig,
     Block,
-    CausalLM,
-    CausalLMConfig,
     Decoder,
-    DecoderLayer,
     Encoder,
-    EncoderDecoder,
-    EncoderLayer,
     Experts,
     FeedForward,
     GatedDeltaRule,
     GatedFeedForward,
-    GPTConfig,
     LatentAttention,
     LayerNorm,
     LearnedPositionalEmbedding,
     LinearAttention,
     LoRALinear,
     MultiHeadAttention,
-    MultiTokenHeads,
+    QuantizedLinear,
     RelativeBias,
     RMSNorm,
     RotaryEmbedding,
-    SelfAttention,
+    Router,
     SinusoidalPositionalEncoding,
     TokenEmbedding,
-    Transformer,
-    TransformerConfig,
     length_mask,
     rotary_frequencies,
+    transformer_block,
+    transformer_decoder,
+    transformer_encoder,
 )
-from tformer.fast.dropout import Dropout
-from tformer.fast.linear import Linear
-from tformer.models.attention_parts import LatentParts, RotaryParts
-from tformer.models.causal_config import Parts
-from tformer.models.expert_parts import ExpertParts
-from tformer.models.multi_token import MultiTokenHead
-from tformer.nn.quantized import QuantizedLinear
-from tformer.nn.residual import Residual
-from tformer.nn.router import Router
 
 D, H, F, V = 16, 4, 24, 11
 
@@ -75,10 +61,6 @@ def with_memory(B, T):
     return torch.randn(B, T, D), torch.randn(B, T + 2, D)
 
 
-def queries_and_memory(B, T):
-    return with_memory(B, T)
-
-
 def heads(B, T):
     return (torch.randn(B, H, T, D // H),)
 
@@ -97,8 +79,6 @@ def lengths(B, T):
 
 SMALL = {"vocab_size": V, "d_model": D, "num_heads": H, "num_layers": 1, "max_len": 20}
 MODULES = {
-    Linear: (lambda: Linear(D, F), vectors),
-    Dropout: (lambda: Dropout(0.1), vectors),
     QuantizedLinear: (lambda: QuantizedLinear(nn.Linear(D, F)), vectors),
     LayerNorm: (lambda: LayerNorm(D), vectors),
     RMSNorm: (lambda: RMSNorm(D), vectors),
@@ -114,13 +94,7 @@ MODULES = {
     RelativeBias: (lambda: RelativeBias(H), lengths),
     MultiHeadAttention: (
         lambda: MultiHeadAttention(D, H, num_kv_heads=2, dropout=0.1),
-        queries_and_memory,
-    ),
-    SelfAttention: (
-        lambda: SelfAttention(
-            D, H, rotary=rotary(), qk_norm=RMSNorm, window=3, sinks=True, dropout=0.1
-        ),
-        vectors,
+        with_memory,
     ),
     LatentAttention: (
         lambda: LatentAttention(D, H, kv_rank=6, head_dim=4, rotary=rotary()),
@@ -131,22 +105,17 @@ MODULES = {
     LoRALinear: (lambda: LoRALinear(nn.Linear(D, F), 2), vectors),
     MultiTokenHead: (lambda: MultiTokenHead(D, F), two_vectors),
     MultiTokenHeads: (lambda: BesideATrunk(), ids),
-    Residual: (lambda: AroundNothing(), vectors),
-    EncoderLayer: (lambda: EncoderLayer(D, H, F, dropout=0.1), vectors_and_mask),
-    Encoder: (lambda: Encoder(D, H, F, 2, dropout=0.1), vectors_and_mask),
-    DecoderLayer: (lambda: DecoderLayer(D, H, F, dropout=0.1), with_memory),
-    Decoder: (lambda: Decoder(D, H, F, 2, norm_first=True), with_memory),
+    Encoder: (lambda: transformer_encoder(D, H, F, 2, dropout=0.1), vectors_and_mask),
+    Decoder: (lambda: transformer_decoder(D, H, F, 2, norm_first=True), with_memory),
     EncoderDecoder: (
-        lambda: EncoderDecoder(Encoder(D, H, F, 1), Decoder(D, H, F, 1)),
+        lambda: EncoderDecoder(
+            transformer_encoder(D, H, F, 1), transformer_decoder(D, H, F, 1)
+        ),
         with_memory,
     ),
-    Block: (
-        lambda: Block(SelfAttention(D, H), GatedFeedForward(D, F), partial(RMSNorm, D)),
-        vectors,
-    ),
-    GPT: (lambda: GPT(GPTConfig.tiny(**SMALL)), ids),
+    Block: (lambda: transformer_block(D, H, F, dropout=0.1), vectors),
     BERT: (lambda: BERT(BERTConfig.tiny(**SMALL)), ids),
-    CausalLM: (lambda: CausalLM(CausalLMConfig.tiny(**SMALL)), ids),
+    CausalLM: (lambda: custom.build(SMALL), ids),
     Transformer: (
         lambda: Transformer(
             TransformerConfig.tiny(vocab_size=V, d_model=D, num_heads=H, d_ff=F)
@@ -156,45 +125,46 @@ MODULES = {
 }
 
 
-class AroundNothing(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.residual = Residual(D, dropout=0.1, norm_first=True)
-
-    def forward(self, x):
-        return self.residual(x, torch.tanh)
-
-
 class BesideATrunk(nn.Module):
     def __init__(self):
         super().__init__()
-        self.trunk, self.heads = GPT(GPTConfig.tiny(**SMALL)), MultiTokenHeads(D, 2)
+        self.trunk, self.heads = custom.build(SMALL), MultiTokenHeads(D, 2)
 
     def forward(self, ids):
         return torch.cat(self.heads(self.trunk, ids), dim=1)
 
 
-def language_model(**parts):
+def language_model(**chosen):
     """Return what makes a CausalLM of two layers with these parts."""
-    sizes = {**SMALL, "num_layers": 2, "max_len": 10}
-    sizes["num_kv_heads"] = None if "latent" in parts else 2
-    return lambda: CausalLM(CausalLMConfig.tiny(**sizes, parts=Parts(**parts)))
+    return lambda: custom.build({**SMALL, "num_layers": 2, "max_len": 10, **chosen})
 
 
-# Each part that a CausalLM can be built with is in one of these.
+# Each part that a CausalLM can be built with is in one of these, but learned positions,
+# which end.
 LANGUAGE_MODELS = {
-    "sinusoids": language_model(positions="sinusoidal", norm="layer"),
-    "ALiBi": language_model(positions="alibi", softcap=2.0),
+    "sinusoids": language_model(positions="sinusoidal", norm="layer", kv_heads=2),
+    "ALiBi": language_model(positions="alibi", softcap=2.0, gate=True),
     "T5": language_model(positions="t5", feed_forward="relu2", placement="post"),
-    "YaRN": language_model(
-        rotary=RotaryParts(scaling="yarn", scale=4.0, trained_len=8, layout="pairs")
-    ),
     "window": language_model(
-        window=7, global_every=2, qk_norm=True, norm="rms_plus_one", logit_cap=3.0
+        positions="rotary",
+        window=7,
+        global_every=2,
+        qk_norm=True,
+        norm="rms_plus_one",
+        placement="sandwich",
+        logit_cap=3.0,
     ),
-    "sinks": language_model(window=8, sinks=True),
-    "latent": language_model(latent=LatentParts(kv_rank=6, q_rank=5)),
-    "experts": language_model(experts=ExpertParts(num_experts=4, num_shared=1)),
+    "sinks": language_model(
+        window=8, sinks=True, positions="rotary", placement="output"
+    ),
+    "latent": language_model(kv_rank=6, positions="rotary", norm="rms"),
+    "experts": language_model(
+        positions="rotary",
+        experts=4,
+        top_k=3,
+        shared_experts=1,
+        feed_forward="swiglu",
+    ),
 }
 
 

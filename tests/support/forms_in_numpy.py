@@ -1,10 +1,11 @@
 """The forms of each concept in the NumPy twin."""
 
+from functools import partial
+
 import numpy as np
 
 from spec_forms import (
     Form,
-    causal_mask,
     even_width,
     one_after_another,
     rotary,
@@ -42,13 +43,16 @@ def sinusoids(length, d_model, *, start=0):
     return module(np.zeros((1, length, d_model)), start=start)[0]
 
 
+in_blocks = partial(twin.attention_in_blocks, queries_at_a_time=2)
 SINUSOIDS = twin.sinusoidal_positional_encoding
 FORMS = [
     Form(spec, name, function, "numpy", only)
     for spec, name, function, only in (
         ("attention", "function", twin.scaled_dot_product_attention, None),
+        ("attention", "function in blocks", in_blocks, None),
         ("grouped_attention", "function", twin.scaled_dot_product_attention, None),
-        ("causal_mask", "function", causal_mask(twin), None),
+        ("grouped_attention", "function in blocks", in_blocks, None),
+        ("causal_mask", "function", twin.causal_mask, None),
         ("length_mask", "function", twin.length_mask, None),
         ("combine_masks", "function", twin.combine_masks, None),
         ("multi_head", "class", multi_head, None),

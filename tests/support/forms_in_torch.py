@@ -1,13 +1,15 @@
 """The forms of each concept in torch: functions, and modules with weights put in."""
 
+from functools import partial
+from unittest.mock import patch
+
 import torch
+from torch import nn
 from torch.func import functional_call
 
 from pieces import in_pieces, splits
 from spec_forms import (
     Form,
-    causal_mask,
-    causal_only,
     even_width,
     is_causal,
     one_after_another,
@@ -19,14 +21,36 @@ from spec_forms import (
 )
 from tformer.generate import sampling
 from tformer.generate import speculative as speculation
-from tformer.nn import masks, norm, positions, relative, rms_norm
+from tformer.nn import attention, masks, norm, positions, relative
 from tformer.nn import rotary as of_rotary
 from tformer.nn.attention import scaled_dot_product_attention
 from tformer.nn.cache import KeyValueCache
 from tformer.nn.heads import MultiHeadAttention, merge_heads, split_heads
-from tformer.nn.rolling import RollingCache
-from tformer.nn.self_attention import SelfAttention
+from tformer.nn.packed import attend_to_segments
 from tformer.training.loss import label_smoothed_cross_entropy
+
+
+def in_blocks(
+    query, key, value, mask=None, *, bias=None, is_causal=False, window=None,
+    sinks=None, scale=None, softcap=None,
+):  # fmt: skip
+    options = {"bias": bias, "is_causal": is_causal, "window": window, "sinks": sinks}
+    with patch.object(attention, "QUERIES_AT_A_TIME", 2):
+        return scaled_dot_product_attention(
+            query, key, value, mask, scale=scale, softcap=softcap, **options
+        )
+
+
+def by_weights(query, key, value, mask=None, **options):
+    """Attend by the formula, which holds the weights whole."""
+    weights = attention.attention_weights(query, key, mask, **options)
+    value = value.repeat_interleave(query.shape[1] // key.shape[1], dim=1)
+    return (weights @ value.to(weights.dtype)).to(query.dtype)
+
+
+def in_segments(query, key, value, *, segments, is_causal=False):
+    around = partial(attend_to_segments, segments=segments, is_causal=is_causal)
+    return around(scaled_dot_product_attention, query, key, value)
 
 
 def layer_norm(x, weight, bias, eps):
@@ -35,59 +59,37 @@ def layer_norm(x, weight, bias, eps):
     return functional_call(module, weights, x)
 
 
-def rms_norm_module(x, weight, eps, *, plus_one=False):
-    module = rms_norm.RMSNorm(len(weight), eps, plus_one=plus_one)
+def rms_norm(x, weight, eps, *, plus_one=False):
+    module = norm.RMSNorm(len(weight), eps, plus_one=plus_one)
     return functional_call(module, {"weight": weight}, x)
-
-
-def projections(*weights):
-    names = ("q_proj", "k_proj", "v_proj", "out_proj")
-    return {f"{n}.weight": w for n, w in zip(names, weights, strict=True)}
 
 
 def multi_head(
     x, w_q, w_k, w_v, w_o, num_heads, mask=None, *, memory=None, num_kv_heads=None,
-    is_causal=False,
+    is_causal=False, q_gain=None, k_gain=None, rotary_base=None, w_gate=None,
+    call=functional_call,
 ):  # fmt: skip
-    options = {"num_kv_heads": num_kv_heads, "bias": False}
-    module = MultiHeadAttention(x.shape[-1], num_heads, **options)
-    inputs, weights = (x, memory, None, mask), projections(w_q, w_k, w_v, w_o)
-    return functional_call(module, weights, inputs, {"is_causal": is_causal})
-
-
-def self_attention(
-    x, w_q, w_k, w_v, w_o, num_heads, *, is_causal, num_kv_heads=None, q_gain=None,
-    k_gain=None, rotary_base=None, in_pieces=False,
-):  # fmt: skip
-    Dh = len(w_q) // num_heads
-    parts = {"head_dim": Dh, "num_kv_heads": num_kv_heads}
-    weights = projections(w_q, w_k, w_v, w_o)
+    D, Dh = x.shape[-1], len(w_q) // num_heads
+    parts = {"num_kv_heads": num_kv_heads, "head_dim": Dh, "bias": False}
+    weights = {"q_proj": w_q, "k_proj": w_k, "v_proj": w_v, "out_proj": w_o}
     if q_gain is not None:
-        parts["qk_norm"] = rms_norm.RMSNorm
-        weights |= {"q_norm.weight": q_gain, "k_norm.weight": k_gain}
+        parts |= {"q_norm": norm.RMSNorm(Dh), "k_norm": norm.RMSNorm(Dh)}
+        weights |= {"q_norm": q_gain, "k_norm": k_gain}
     if rotary_base is not None:
         frequencies = of_rotary.rotary_frequencies(Dh, base=rotary_base)
         parts["rotary"] = of_rotary.RotaryEmbedding(frequencies, layout="halves")
-    module = SelfAttention(x.shape[-1], num_heads, **parts)
-    if in_pieces:
-        return in_every_split(module, weights, x)
-    return functional_call(module, weights, x)
-
-
-def multi_head_in_pieces(x, w_q, w_k, w_v, w_o, num_heads, *, is_causal):
-    module = MultiHeadAttention(x.shape[-1], num_heads, bias=False)
-    weights = projections(w_q, w_k, w_v, w_o)
-    return in_every_split(module, weights, x, is_causal=True)
-
-
-def self_attention_in_pieces(*given, is_causal, **options):
-    return self_attention(*given, is_causal=is_causal, in_pieces=True, **options)
+    if w_gate is not None:
+        parts["gate"] = nn.Linear(D, num_heads * Dh, bias=False)
+        weights["gate"] = w_gate
+    module = MultiHeadAttention(D, num_heads, **parts)
+    weights = {f"{name}.weight": weight for name, weight in weights.items()}
+    return call(module, weights, (x, memory, None, mask), {"is_causal": is_causal})
 
 
 @torch.no_grad()
-def in_every_split(module, weights, x, **options):
+def in_every_split(module, weights, args, options):
     """Read a text through a cache, in pieces of every size; all must give the same."""
-    outputs = []
+    x, outputs = args[0], []
     for sizes in splits(x.shape[1]):
         given = {"cache": KeyValueCache(x.shape[1]), **options}
 
@@ -126,29 +128,32 @@ def temperature(logits, temperature):
     return sampling.next_logits(logits, temperature=temperature).softmax(-1)
 
 
-def alibi(num_heads, T, S):
-    return relative.ALiBi(num_heads).double()(T, S)[0]
-
-
 FORMS = [
     Form("attention", "function", scaled_dot_product_attention),
+    Form("attention", "function in blocks", in_blocks),
+    Form(
+        "attention",
+        "weights",
+        by_weights,
+        only=lambda case: "segments" not in case.options,
+    ),
+    Form(
+        "attention",
+        "function of segments",
+        in_segments,
+        only=lambda case: "segments" in case.options,
+    ),
     Form("grouped_attention", "function", scaled_dot_product_attention),
-    Form("causal_mask", "function", causal_mask(masks)),
+    Form("grouped_attention", "weights", by_weights),
+    Form("grouped_attention", "function in blocks", in_blocks),
+    Form("causal_mask", "function", masks.causal_mask),
     Form("length_mask", "function", masks.length_mask),
     Form("combine_masks", "function", masks.combine_masks),
     Form("multi_head", "module", multi_head),
-    Form("multi_head", "causal module", self_attention, only=is_causal),
     Form(
         "multi_head",
         "module in pieces",
-        multi_head_in_pieces,
-        only=causal_only,
-        gradient=False,
-    ),
-    Form(
-        "multi_head",
-        "causal module in pieces",
-        self_attention_in_pieces,
+        partial(multi_head, call=in_every_split),
         only=is_causal,
         gradient=False,
     ),
@@ -156,20 +161,20 @@ FORMS = [
     Form("merge_heads", "function", merge_heads),
     Form("layer_norm", "function", norm.layer_norm),
     Form("layer_norm", "module", layer_norm),
-    Form("rms_norm", "function", rms_norm.rms_norm),
-    Form("rms_norm", "module", rms_norm_module),
+    Form("rms_norm", "function", norm.rms_norm),
+    Form("rms_norm", "module", rms_norm),
     Form("sinusoids", "function", positions.sinusoidal_positions, only=even_width),
     Form("sinusoids", "module", sinusoids, only=even_width, rtol=1e-6),
     Form("learned", "module", learned),
     Form("rotary", "function", rotate(of_rotary, torch)),
     Form("rotary", "module", rotary(of_rotary)),
     Form("rotary", "module from", rotary_from(of_rotary), only=one_after_another),
-    Form("alibi", "module", alibi),
+    Form("alibi", "module", lambda H, T, S: relative.ALiBi(H).double()(T, S)[0]),
     Form("t5_buckets", "function", t5_buckets(relative)),
     Form("cached_step", "KeyValueCache", cached_step),
     Form("cached_pieces", "KeyValueCache", cached_step),
     Form("cache", "KeyValueCache", KeyValueCache),
-    Form("rolling_cache", "RollingCache", RollingCache),
+    Form("rolling_cache", "KeyValueCache", lambda W: KeyValueCache(11, window=W)),
     Form("top_k", "function", sampling.top_k_filter),
     Form("top_p", "function", sampling.top_p_filter),
     Form("temperature", "function", temperature),

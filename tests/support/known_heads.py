@@ -2,22 +2,16 @@
 
 import torch
 
-from tformer import CausalLM, CausalLMConfig, MultiTokenHeads, Parts
+from small_models import MODERN
+from tformer.models import MultiTokenHeads
+from tformer.models.families import custom
 
 
 def without_context(vocab_size, d_model, **sizes):
     """A trunk in which a state is the norm of the newest token's embedding alone."""
-    config = CausalLMConfig(
-        vocab_size=vocab_size,
-        d_model=d_model,
-        num_heads=1,
-        num_layers=1,
-        max_len=50,
-        eps=1e-12,
-        parts=Parts(positions="none"),
-        **sizes,
-    )
-    trunk = CausalLM(config).double().eval()
+    sizes = {"vocab_size": vocab_size, "d_model": d_model, "num_heads": 1, **sizes}
+    other = {"num_layers": 1, "max_len": 50, "eps": 1e-12, "positions": "none"}
+    trunk = custom.build({**MODERN, **sizes, **other}).double().eval()
     for name, weight in trunk.named_parameters():
         if name.endswith(("out_proj.weight", "down_proj.weight")):
             torch.nn.init.zeros_(weight)

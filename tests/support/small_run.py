@@ -9,9 +9,8 @@ import torch
 from tformer.files import SEAL, sealed
 from tformer.runs.folder import RunFolder
 from tformer.runs.metrics import read_metrics
-from tformer.runs.run import Run
+from tformer.runs.run import Run, Stopped
 from tformer.runs.settings import RunSettings
-from tformer.runs.signals import Stopped
 
 SMALL = {
     "d_model": 10,

@@ -48,24 +48,11 @@ class Form:
 
 
 def is_causal(case):
-    return case.options.get("is_causal") and "w_gate" not in case.options
-
-
-def causal_only(case):
-    return set(case.options) == {"is_causal"}
+    return case.options.get("is_causal")
 
 
 def even_width(case):
     return case.name != "odd width"  # the package wants a cosine for each sine
-
-
-def causal_mask(of):
-    def make(T, S, *, window=None):
-        if window is None:
-            return of.causal_mask(T, S)
-        return of.sliding_window_mask(T, window, S)
-
-    return make
 
 
 def rotate(of, library):

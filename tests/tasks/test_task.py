@@ -5,6 +5,7 @@ import random
 import pytest
 
 from tformer.data.pairs import Pair, hash_split
+from tformer.data.vocabulary import CharacterVocabulary
 from tformer.tasks.task import HashSplitTask
 
 
@@ -17,8 +18,8 @@ class Dice(HashSplitTask):
         self.draws += 1
         return str(chance.randrange(200))
 
-    def item(self, drawn: str) -> str:
-        return drawn
+    def vocabulary(self) -> CharacterVocabulary:
+        return CharacterVocabulary("0123456789x")
 
     def pair(self, drawn: str, chance: random.Random) -> Pair:
         return Pair(drawn, "x")

@@ -1,37 +1,27 @@
 """µP: the rows of its table, and that a step changes as much at every width."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from tformer import CausalLM, CausalLMConfig, Parts
-from tformer.models.expert_parts import ExpertParts
-from tformer.models.initialisation import LAST, depth_scaled_normal_
+from small_models import MODERN
+from tformer.models.families import custom
 from tformer.training.muon import hidden_matrices
 from tformer.training.mup import mup_adamw, mup_config, mup_model
 from tformer.training.optimizer import adamw
 
 V, T = 23, 16
-BASE = CausalLMConfig(
-    vocab_size=V,
-    d_model=32,
-    num_heads=2,
-    num_kv_heads=1,
-    num_layers=2,
-    d_ff=64,
-    max_len=T,
-)
+SIZES = {"vocab_size": V, "d_model": 32, "num_heads": 2, "d_ff": 64, "max_len": T}
+BASE = {**MODERN, **SIZES, "kv_heads": 1}
 
 
 @pytest.mark.parametrize("tie_embeddings", [True, False])
 @pytest.mark.parametrize("positions", ["rotary", "learned", "t5"])
 def test_hidden_matrices_are_those_of_which_both_axes_grow(tie_embeddings, positions):
-    parts = Parts(positions=positions, qk_norm=True, sinks=True)
-    base = replace(BASE, tie_embeddings=tie_embeddings, parts=parts, bias=True)
-    narrow, wide = CausalLM(base), mup_model(base, 3)
+    parts = {"positions": positions, "qk_norm": True, "sinks": True, "bias": True}
+    base = {**BASE, **parts, "tie_embeddings": tie_embeddings}
+    narrow, wide = custom.build(base), mup_model(base, 3)
     shapes = {name: p.shape for name, p in narrow.named_parameters()}
     both_grow = {
         name
@@ -45,18 +35,23 @@ def test_hidden_matrices_are_those_of_which_both_axes_grow(tie_embeddings, posit
 @pytest.mark.parametrize("wider_heads", [False, True])
 def test_the_config(wider_heads):
     c = mup_config(BASE, 4, wider_heads=wider_heads)
-    assert (c.d_model, c.d_ff, c.num_layers, c.vocab_size) == (128, 256, 2, V)
     heads = (2, 1, 64) if wider_heads else (8, 4, 16)
-    assert (c.num_heads, c.num_kv_heads, c.head_dim) == heads
-    assert c.logit_scale == 1 / 4
-    # 1 / √16 with heads as wide as the base's; √16 / 64 with wider ones.
-    assert c.parts.score_scale == (1 / 16 if wider_heads else 1 / 4)
+    assert c == {
+        **custom.DEFAULTS,
+        **BASE,
+        "d_model": 128,
+        "d_ff": 256,
+        **dict(zip(("num_heads", "kv_heads", "head_dim"), heads, strict=True)),
+        "logit_scale": 1 / 4,
+        # 1 / √16 with heads as wide as the base's; √16 / 64 with wider ones.
+        "score_scale": 1 / 16 if wider_heads else 1 / 4,
+    }
 
 
 def test_the_base_has_its_own_multipliers():
-    base = replace(BASE, parts=Parts(score_scale=0.3), logit_scale=0.5)
+    base = {**BASE, "score_scale": 0.3, "logit_scale": 0.5}
     c = mup_config(base, 2, wider_heads=True)
-    assert (c.parts.score_scale, c.logit_scale) == (0.15, 0.25)
+    assert (c["score_scale"], c["logit_scale"]) == (0.15, 0.25)
 
 
 def test_at_the_base_it_is_the_usual_model():
@@ -64,26 +59,27 @@ def test_at_the_base_it_is_the_usual_model():
     torch.manual_seed(1)
     ours = mup_model(BASE, 1, std=0.1)
     torch.manual_seed(1)
-    usual = CausalLM(BASE)
-    depth_scaled_normal_(usual, 2, std=0.1)
+    usual = custom.build(BASE)
+    usual.reset_parameters(0.1)
     for model, make in ((ours, lambda m: mup_adamw(m, 1)), (usual, adamw)):
         take_steps(model, make(model), ids, 0.01, steps=3)
     assert_close(ours(ids), usual(ids))
 
 
 def test_first_weights():
-    base = replace(BASE, d_model=64, vocab_size=401, tie_embeddings=False)
+    base = {**BASE, "d_model": 64, "vocab_size": 401, "tie_embeddings": False}
     model = mup_model(base, 4, std=0.1)
     hidden = hidden_matrices(model)
     for name, p in model.named_parameters():
         if p.ndim == 2:
             wanted = 0.1 / 2 if name in hidden else 0.1  # √4 = 2
-            wanted = wanted / 2 if name.endswith(LAST) else wanted  # √(2 · 2) = 2
+            last = name.endswith(("out_proj.weight", "down_proj.weight"))
+            wanted = wanted / 2 if last else wanted  # √(2 · 2) = 2
             assert p.std().item() == pytest.approx(wanted, rel=0.05), name
 
 
 def test_rates_and_decay():
-    model = mup_model(replace(BASE, bias=True), 4)
+    model = mup_model({**BASE, "bias": True}, 4)
     optimizer = mup_adamw(model, 4, weight_decay=0.1, betas=(0.8, 0.9), eps=1e-7)
     hidden, tables, vectors = optimizer.param_groups
     assert len(hidden["params"]) == 2 * 7
@@ -109,8 +105,8 @@ def test_what_is_frozen_is_left_out():
 def usual_model(m, **options):
     """As wide, with the first weights, rates and multipliers of the base."""
     config = mup_config(BASE, m, **options)
-    model = CausalLM(replace(config, parts=BASE.parts, logit_scale=1.0))
-    depth_scaled_normal_(model, 2, std=0.1)
+    model = custom.build({**config, "score_scale": None, "logit_scale": 1.0})
+    model.reset_parameters(0.1)
     return model, adamw(model)
 
 
@@ -180,20 +176,16 @@ def test_the_check_finds_a_rate_that_is_not_divided():
 def test_the_check_finds_logits_that_are_not_divided():
     def with_fault(m):
         model, optimizer = mup(m)
-        model.config = replace(model.config, logit_scale=1.0)
+        model.logit_scale = 1.0
         return model, optimizer
 
     assert (changes(with_fault, 4) / changes(mup, 1))[-1] > 1.6
 
 
 def test_parts_without_a_row(raises):
-    with raises(ValueError, "parts.experts must be None: µP's table has no router"):
-        mup_config(replace(BASE, parts=Parts(experts=ExpertParts(num_experts=4))), 2)
-    with raises(
-        ValueError, "parts.scale_embedding must be False: √D grows with the width"
-    ):
-        mup_config(replace(BASE, parts=Parts(scale_embedding=True)), 2)
+    with raises(ValueError, "experts must be None: µP's table has no router"):
+        mup_config({**BASE, "experts": 4}, 2)
     with raises(ValueError, "m (0) must be at least 1"):
         mup_model(BASE, 0)
     with raises(TypeError, "m must be an int, not float"):
-        mup_adamw(CausalLM(BASE), 1.5)
+        mup_adamw(custom.build(BASE), 1.5)

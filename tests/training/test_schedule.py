@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch.optim.lr_scheduler import LambdaLR
 
-from tformer import inverse_sqrt_schedule
-from tformer.training.schedule import cosine_schedule
+from tformer.training.schedule import cosine_schedule, inverse_sqrt_schedule
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ import torch
 from safetensors import safe_open
 from torch import nn
 
-from tformer import GPT, GPTConfig
+from tformer import CausalLM
+from tformer.models.families import custom
 from tformer.training.muon import muon
 from tformer.training.optimizer import adamw
 from tformer.training.shards import (
@@ -23,13 +24,13 @@ from tformer.training.shards import (
 )
 
 
-def make_model(seed: int = 0, **changes) -> GPT:
+def make_model(seed: int = 0, **changes) -> CausalLM:
     torch.manual_seed(seed)
     sizes = {"vocab_size": 11, "d_model": 6, "num_heads": 3, "num_layers": 1}
-    return GPT(GPTConfig.tiny(**{**sizes, **changes}))
+    return custom.build({**sizes, **changes})
 
 
-def trained(steps: int = 2, make=adamw) -> tuple[GPT, torch.optim.Optimizer]:
+def trained(steps: int = 2, make=adamw) -> tuple[CausalLM, torch.optim.Optimizer]:
     model = make_model()
     optimizer = make(model)
     for group in optimizer.param_groups:
@@ -45,7 +46,7 @@ def step(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     optimizer.step()
 
 
-def fresh(make=adamw) -> tuple[GPT, torch.optim.Optimizer]:
+def fresh(make=adamw) -> tuple[CausalLM, torch.optim.Optimizer]:
     model = make_model(seed=1)
     optimizer = make(model)
     for group in optimizer.param_groups:
@@ -173,9 +174,9 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"num_layers": 2}, r"it lacks model\.stack\.layers\.1\."),
+            ({"num_layers": 2}, r"it lacks model\.blocks\.1\."),
             ({"tie_embeddings": False}, r"it lacks model\.output\.weight"),
-            ({"bias": False}, r"it has an unknown model\.stack"),
+            ({"bias": False}, r"it has an unknown model\.blocks"),
             (
                 {"vocab_size": 12},
                 r"model\.embedding\.weight is \(11, 6\), not \(12, 6\)",

@@ -14,7 +14,7 @@ from tformer.cli.translate import (
     decoder,
     longest_target,
 )
-from tformer.data.batches import Batch
+from tformer.data.batch import Batch
 from tformer.data.pairs import read_pairs
 from tformer.data.text_files import read_text
 from tformer.data.token_stream import unknown_character
@@ -22,7 +22,6 @@ from tformer.files import finite_or_null
 from tformer.generate.translate import translate_to_ids
 from tformer.models.bert import BERT
 from tformer.models.causal_lm import CausalLM
-from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
 from tformer.runs.batches import hidden_windows, pairs_in_order, windows_in_order
 from tformer.runs.evaluation import check_name, save_evaluation
@@ -33,11 +32,10 @@ from tformer.training.distributed import choose_device
 from tformer.training.evaluation import (
     bits_per_byte,
     bleu,
-    bleu_interval,
     matches,
     mean_loss,
 )
-from tformer.training.finite import not_finite
+from tformer.training.processes import not_finite
 
 MISTAKES = 20  # so many are kept
 
@@ -99,7 +97,7 @@ def evaluate(
     trained.model.to(chosen)
     decode = decoder(beams, length_penalty)
     mistakes: list[dict[str, str]] = []
-    if isinstance(trained.model, GPT | CausalLM):
+    if isinstance(trained.model, CausalLM):
         result = _of_text(trained, files or [])
     elif isinstance(trained.model, BERT):
         result = _of_hidden(trained, files or [])
@@ -136,7 +134,7 @@ def _warn_if_not_finite(trained: Trained, result: dict[str, Any]) -> None:
     """Say on stderr which numbers are none, and, where it is known, why."""
     names = [name for name, value in finite_or_null(result).items() if value is None]
     if names:
-        parameter = not_finite(trained.model)
+        parameter = not_finite(trained.model.named_parameters())
         why = "" if parameter is None else f": {parameter} holds NaN or inf"
         typer.echo(f"warning: {' and '.join(names)} not finite{why}", err=True)
 
@@ -208,13 +206,14 @@ def _of_pairs(
         if text != target
     ]
     if with_bleu:
-        result["bleu"], result["signature"] = bleu(texts, targets)
-        result["bleu_interval"] = bleu_interval(texts, targets)
+        measured = bleu(texts, targets)
+        result["bleu"], result["signature"] = measured.score, measured.signature
+        result["bleu_interval"] = measured.interval
     return result
 
 
 def _of_text(trained: Trained, files: list[Path]) -> dict[str, Any]:
-    ids, context = _ids(trained, files), trained.model.config.max_len
+    ids, context = _ids(trained, files), trained.model.max_len
     batches = windows_in_order(ids, context, len(ids))
     loss = mean_loss(trained.model, _on_device(trained, batches))
     rows = (row for batch in batches for row in batch.targets.tolist())
@@ -229,7 +228,7 @@ def _of_text(trained: Trained, files: list[Path]) -> dict[str, Any]:
 
 def _of_hidden(trained: Trained, files: list[Path]) -> dict[str, Any]:
     """Of a BERT: the loss of tokens that are hidden by chance, always the same ones."""
-    ids, context = _ids(trained, files), trained.model.config.max_len
+    ids, context = _ids(trained, files), trained.model.max_len
     windows = max(1, len(ids) // context)
     batches = hidden_windows(ids, trained.vocabulary, context, windows)
     loss = mean_loss(trained.model, _on_device(trained, batches))
@@ -248,7 +247,7 @@ def _ids(trained: Trained, files: list[Path]) -> list[int]:
         ids = trained.vocabulary.encode(text)
     except ValueError:
         raise unknown_character(trained.vocabulary, files[0], text) from None
-    context = trained.model.config.max_len
+    context = trained.model.max_len
     if len(ids) <= context:
         raise RunError(f"{files[0]} has {len(ids)} tokens: too few for {context}")
     return ids

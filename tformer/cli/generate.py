@@ -11,7 +11,6 @@ from tformer.data.text_files import clean_text
 from tformer.data.vocabulary import Vocabulary
 from tformer.generate.sampling import sample
 from tformer.models.causal_lm import CausalLM
-from tformer.models.gpt import GPT
 from tformer.runs.folder import RunError
 from tformer.runs.trained import load_trained
 from tformer.training.distributed import choose_device
@@ -53,7 +52,7 @@ def generate(
     tformer generate runs/book --prompt "Once upon" --temperature 0.7 --top-p 0.9
     """
     trained = load_trained(model)
-    check_kind(trained, (GPT, CausalLM), "generate")
+    check_kind(trained, (CausalLM,), "generate")
     vocabulary = trained.vocabulary
     ids = _encoded(vocabulary, "--prompt", clean_text(prompt))
     stops = [
@@ -63,7 +62,7 @@ def generate(
         raise RunError("--prompt must hold at least one character")
     chosen = choose_device(device)
     ready_to_write(trained, chosen)
-    context = trained.model.config.max_len
+    context = trained.model.max_len
     generator = torch.Generator(chosen).manual_seed(seed)
     for first in range(0, count, SIDE_BY_SIDE):
         rows = min(SIDE_BY_SIDE, count - first)

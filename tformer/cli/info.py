@@ -9,16 +9,16 @@ import torch
 import typer
 
 import tformer
+from tformer.models.building import config_of
 from tformer.models.transformer import Transformer
 from tformer.pretrained import pretrained_names
 from tformer.runs.checkpoints import saved_states
 from tformer.runs.evaluation import parameter_counts
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
-from tformer.runs.presets import PRESETS
-from tformer.runs.resume import check_unchanged
+from tformer.runs.rules import PRESETS
 from tformer.runs.settings import RunSettings
-from tformer.runs.trained import load_trained
+from tformer.runs.trained import check_unchanged, is_model, load_trained
 from tformer.tasks import TASKS
 
 
@@ -26,8 +26,8 @@ def info(
     what: Annotated[
         str | None,
         typer.Argument(
-            help="A run, a .safetensors file, a model of the package, or a task; "
-            "without it, what there is.",
+            help="The folder of a run or of a model, a model of the package, or a "
+            "task; without it, what there is.",
             show_default=False,
         ),
     ] = None,
@@ -39,7 +39,7 @@ def info(
     if what is None:
         _everything()
     elif Path(what).is_dir():
-        _run(RunFolder.open(what))
+        _model(what) if is_model(Path(what)) else _run(RunFolder.open(what))
     elif what in PRESETS and not what.endswith(".safetensors"):
         _task(what)
         if what in pretrained_names():
@@ -96,7 +96,7 @@ def _run(folder: RunFolder) -> None:
     typer.echo(f"steps made: {made[-1]['step'] if made else 0} of {settings.steps}")
     states = ", ".join(path.name for path in saved_states(folder.checkpoints))
     typer.echo(f"checkpoints: {states or 'none'}")
-    if folder.model.exists():
+    if folder.saved_model():
         try:
             _cache(load_trained(folder.path).model)
         except RunError as error:  # to look at the rest is allowed
@@ -119,7 +119,7 @@ def _model(name: str) -> None:
     active = counts.get("active_parameters")
     used = "" if active is None else f", of which a token uses {active:,}"
     typer.echo(f"model {name}: a {kind} of {counts['parameters']:,} parameters{used}")
-    for field, value in trained.manifest["config"].items():
+    for field, value in config_of(trained.model).items():
         typer.echo(f"  {field:18} {value}")
     typer.echo(f"  {'vocabulary':18} {len(trained.vocabulary)} tokens")
     _cache(trained.model)
@@ -129,7 +129,7 @@ def _cache(model: Any) -> None:
     """Say how much memory writing takes for one text as long as the context."""
     if not hasattr(model, "new_cache"):  # a BERT, which writes nothing
         return
-    length = model.config.max_len
+    length = model.max_len
     whole = cache_bytes(model, length)
     more = cache_bytes(model, length + 1) - whole
     of = f"{length:,} tokens"
@@ -154,7 +154,7 @@ def cache_bytes(model: Any, length: int) -> int:
     """
     cache, token = model.new_cache(length), torch.zeros(1, 1, dtype=torch.long)
     if isinstance(model, Transformer):
-        memory = torch.zeros(1, length, model.config.d_model)
+        memory = torch.zeros(1, length, model.d_model)
         memory = memory.to(next(model.parameters()).dtype)
         model.decode(token, memory, cache=cache)
     else:

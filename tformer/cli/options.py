@@ -8,14 +8,14 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from tformer.runs.parts import PARTS
+from tformer.models.families.custom import PARTS
 from tformer.runs.settings import RunSettings
 
 Model = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="The folder of a run, a .safetensors file, or a model that comes with the "
+        help="The folder of a run or of a model, or a model that comes with the "
         "package: dates.",
     ),
 ]

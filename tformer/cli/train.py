@@ -11,10 +11,9 @@ from tformer.cli.errors import INTERRUPTED
 from tformer.cli.options import Device, Threads, given, with_settings
 from tformer.runs.checkpoints import saved_states
 from tformer.runs.folder import RunError, RunFolder
-from tformer.runs.presets import OWN_FILES, PRESETS
-from tformer.runs.run import Run
+from tformer.runs.rules import OWN_FILES, PRESETS
+from tformer.runs.run import Run, Stopped
 from tformer.runs.settings import RunSettings
-from tformer.runs.signals import Stopped
 from tformer.training.distributed import running
 from tformer.training.processes import num_processes, process_rank, wait_for_all
 

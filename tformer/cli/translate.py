@@ -11,16 +11,16 @@ from torch import Tensor
 
 from tformer.cli.options import LARGEST, Device, LengthPenalty, Model
 from tformer.data.text_files import clean_text, decode_text, read_text
-from tformer.fast.turning import turn_weights
 from tformer.generate.beam import beam_search
 from tformer.generate.sampling import greedy
 from tformer.generate.translate import translate as translate_texts
 from tformer.models.transformer import Transformer
+from tformer.nn.memory_layout import turn_weights
 from tformer.runs.folder import RunError
 from tformer.runs.trained import Trained, load_trained
 from tformer.tasks import TASKS
 from tformer.training.distributed import choose_device
-from tformer.training.finite import not_finite
+from tformer.training.processes import not_finite
 
 
 def translate(
@@ -115,12 +115,12 @@ def longest_target(trained: Trained) -> int:
     task = trained.task
     if task in TASKS:
         return TASKS[task].max_target_len + 1
-    return int(trained.model.config.max_len)
+    return int(trained.model.max_len)
 
 
 def check_finite(trained: Trained) -> None:
     """Raise if a model has weights from which nothing but NaN can come."""
-    if name := not_finite(trained.model):
+    if name := not_finite(trained.model.named_parameters()):
         raise RunError(f"{trained.name} is damaged: {name} holds numbers as NaN or inf")
 
 

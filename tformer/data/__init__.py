@@ -2,3 +2,7 @@
 
 Nothing here knows a model, or a part of one.
 """
+
+from tformer.checks import import_when_used
+
+import_when_used(__name__)

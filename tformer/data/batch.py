@@ -48,13 +48,7 @@ class Batch(ABC):
         return type(self)(*(t.to(device, non_blocking=non_blocking) for t in tensors))
 
     def split(self, parts: int) -> list[Self]:
-        """Cut the rows into parts, whose sizes differ by at most one.
-
-        Args:
-            parts: how many: micro-batches of one step, or processes that share it.
-
-        Returns:
-            The parts, in order; the larger ones first. They keep the padding.
+        """Cut the rows into parts, in order; sizes differ by at most one.
 
         Raises:
             ValueError: `parts` is below 1, or there are fewer rows.
@@ -66,14 +60,9 @@ class Batch(ABC):
         return [type(self)(*tensors) for tensors in zip(*cut, strict=True)]
 
     def num_tokens(self, pad_id: int | None) -> int:
-        """Count the targets that the loss counts: all but padding.
+        """Count the targets that are not padding; with None all.
 
-        Args:
-            pad_id: the padding token; None counts all.
-
-        Returns:
-            How many; 0 if all is padding. On a GPU the count waits for the device: it
-            is cheaper before `to`.
+        On a GPU the count waits for the device: it is cheaper before `to`.
         """
         targets = self.targets
         return targets.numel() if pad_id is None else int((targets != pad_id).sum())

@@ -8,21 +8,9 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from tformer.checks import check_at_least_0, check_positive
-from tformer.data.batch import Batch, MaskedBatch, PairBatch, TextBatch
+from tformer.data.batch import PairBatch
 from tformer.data.ragged import Ragged, cut_by_tokens
 from tformer.data.vocabulary import Vocabulary
-from tformer.data.windows import masked_batches, text_batches
-
-# Every kind of batch can be imported from here.
-__all__ = [
-    "Batch",
-    "MaskedBatch",
-    "PairBatch",
-    "TextBatch",
-    "batches_of_pairs",
-    "masked_batches",
-    "text_batches",
-]
 
 # So many batches are sorted by length at a time: enough for little padding, and few
 # enough that a batch still mixes what comes from everywhere.
@@ -36,7 +24,6 @@ def batches_of_pairs(
     seed: int,
     batch_size: int | None = None,
     batch_tokens: int | None = None,
-    min_rows: int = 1,
     start: int = 0,
 ) -> Iterator[PairBatch]:
     """Yield batches without end; each pair comes once in every pass over the data.
@@ -55,24 +42,21 @@ def batches_of_pairs(
         seed: of the order. The same seed gives the same batches.
         batch_size: pairs in a batch; the last of a pass may be smaller.
         batch_tokens: in its place, how many tokens a batch may hold.
-        min_rows: leave out batches of fewer pairs, such as the last of a pass, where
-            each of several processes needs a row.
-        start: leave out so many batches, to go on where a training stopped. What
-            follows is what would have come; nothing is looked up or padded till there.
+        start: leave out so many batches, to go on where a training stopped.
 
     Yields:
         Batches.
 
     Raises:
         ValueError: there is no pair, a size below 1, `start` below 0, or a character
-            unknown; not exactly one of `batch_size` and `batch_tokens` is given; one
-            pair alone has more than `batch_tokens`; or no batch has `min_rows`.
+            unknown; not exactly one of `batch_size` and `batch_tokens` is given; or
+            one pair alone has more than `batch_tokens`.
     """
     sizes = {"batch_size": batch_size, "batch_tokens": batch_tokens}
     given = {name: size for name, size in sizes.items() if size is not None}
     if len(given) != 1:
         raise ValueError("give either batch_size or batch_tokens")
-    check_positive(min_rows=min_rows, **given)
+    check_positive(**given)
     check_at_least_0(start=start)
     if not pairs:
         raise ValueError("pairs must hold at least one pair")
@@ -81,12 +65,12 @@ def batches_of_pairs(
     tgt = Ragged((encode(text, bos=True, eos=True) for _, text in pairs), pad_id=pad_id)
     if batch_tokens is not None:
         total = src.lengths + tgt.lengths  # (number of pairs,)
-        if (worst := int(total.argmax())) >= 0 and total[worst] > batch_tokens:
+        if total[worst := int(total.argmax())] > batch_tokens:
             raise ValueError(
                 f"batch_tokens ({batch_tokens}) must be at least {total[worst]}, the "
                 f"tokens of {repr(pairs[worst])[:200]}"
             )
-    return _endless(src, tgt, batch_size, batch_tokens, min_rows, seed, start)
+    return _endless(src, tgt, batch_size, batch_tokens, seed, start)
 
 
 def _endless(
@@ -94,7 +78,6 @@ def _endless(
     tgt: Ragged,
     batch_size: int | None,
     batch_tokens: int | None,
-    min_rows: int,
     seed: int,
     start: int,
 ) -> Iterator[PairBatch]:
@@ -106,19 +89,14 @@ def _endless(
         pairs_in_a_batch = batch_size
     while True:
         order = torch.randperm(len(src), generator=generator)
-        batches_of_this_pass = 0
         for stretch in torch.split(order, BATCHES_SORTED_TOGETHER * pairs_in_a_batch):
             by_length = stretch[src.lengths[stretch].argsort(stable=True)]
             if batch_tokens is None:
                 batches = list(torch.split(by_length, pairs_in_a_batch))
             else:
                 batches = cut_by_tokens(by_length, src, tgt, batch_tokens)
-            batches = [rows for rows in batches if len(rows) >= min_rows]
-            batches_of_this_pass += len(batches)
             turns = torch.randperm(len(batches), generator=generator).tolist()
             left_out = min(start, len(turns))
             start -= left_out
             for i in turns[left_out:]:
                 yield PairBatch(src.padded(batches[i]), tgt.padded(batches[i]))
-        if not batches_of_this_pass:
-            raise ValueError(f"no batch has min_rows ({min_rows}) pairs")

@@ -22,15 +22,8 @@ class Pair(NamedTuple):
 def hash_split(item: str) -> str:
     """Say in which split an item is: 5 % in the test, 5 % in validation, by a hash.
 
-    Where there are too many items to deal them out one by one, each must tell by itself
-    where it belongs. A hash is as even as chance, and the same on every machine and for
-    every seed, so nothing can wander from the test into a training.
-
-    Args:
-        item: what must not be in two splits.
-
-    Returns:
-        "train", "validation" or "test".
+    A hash is as even as chance, and the same on every machine and for every seed, so
+    nothing wanders between "train", "validation" and "test".
     """
     digest = hashlib.blake2b(item.encode(), digest_size=8).digest()
     twentieth = int.from_bytes(digest, "big") % 20
@@ -38,14 +31,7 @@ def hash_split(item: str) -> str:
 
 
 def split_pairs(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
-    """Deal pairs out by a hash of their sources, for who has no files for validation.
-
-    A source that comes twice is in one split both times.
-
-    Returns:
-        The pairs of "train", "validation" and "test", in their order; 90, 5 and 5 %. Of
-        few pairs a split may be empty.
-    """
+    """Deal pairs out by `hash_split` of their sources; of few, a split may be empty."""
     splits: dict[str, list[Pair]] = {split: [] for split in SPLITS}
     for pair in pairs:
         splits[hash_split(pair.source)].append(pair)
@@ -55,16 +41,10 @@ def split_pairs(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
 def read_pairs(source_path: str | Path, target_path: str | Path) -> list[Pair]:
     """Read two parallel files: line n of one is translated by line n of the other.
 
-    Args:
-        source_path: the sources, in UTF-8; see `tformer.data.text_files`.
-        target_path: their targets.
-
-    Returns:
-        The pairs, with the spaces at both ends of a line taken off.
+    The spaces at both ends of a line are taken off.
 
     Raises:
-        FileNotFoundError: a file is missing.
-        IsADirectoryError: it is a directory.
+        OSError: a file is missing, or is a directory.
         ValueError: a file is empty or no UTF-8 text, the numbers of lines differ, or a
             line is empty. The message has the file and the line, counted from 1.
     """
@@ -102,12 +82,11 @@ def check_pairs(
         vocabulary: that the model is trained with.
         pairs: as `read_pairs` gives them.
         max_len: tokens of the longest text of the model, with the end token.
-        source_path: named in the message.
-        target_path: named in the message.
+        source_path: named in errors, with the line, counted from 1.
+        target_path: the same.
 
     Raises:
-        ValueError: a text is too long, or has an unknown character. The message has the
-            file and the line, counted from 1.
+        ValueError: a text is too long, or has an unknown character.
     """
     check_positive(max_len=max_len)
     for number, pair in enumerate(pairs, 1):

@@ -27,18 +27,11 @@ def clean_text(text: str) -> str:
 def read_pieces(path: str | Path, *, piece_bytes: int = PIECE_BYTES) -> Iterator[str]:
     """Read a text in pieces, each but the last ending with a newline.
 
-    Only a piece is held in memory, or the longest line, if that is larger.
-
-    Args:
-        path: of a UTF-8 file.
-        piece_bytes: about the size of a piece.
-
-    Yields:
-        Pieces, as `clean_text` leaves them.
+    Only a piece of about `piece_bytes` is held in memory, or the longest line, if that
+    is larger. Each is as `clean_text` leaves it.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        IsADirectoryError: it is a directory.
+        OSError: there is no such file, or it is a directory.
         ValueError: the file is empty; a byte is not UTF-8, or is NUL. The message has
             the line, and the place in it, both counted from 1.
     """
@@ -70,16 +63,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def decode_text(data: bytes, path: str | Path, line: int = 1) -> str:
-    """Decode bytes of a text as `read_pieces` does.
-
-    Args:
-        data: of whole lines.
-        path: where they come from, for messages.
-        line: the number of the first.
-
-    Raises:
-        ValueError: as `read_pieces`.
-    """
+    """Decode whole lines, the first of this number, as `read_pieces` does."""
     if line == 1:
         data = data.removeprefix(_BOM)
         if data[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
@@ -122,9 +106,6 @@ def split_by_position(text: Text, *, validation: float = 0.1) -> tuple[Text, Tex
     Args:
         text: a string, or its ids: list, tensor, array or memory map.
         validation: the fraction of the text that is its end, in (0, 1).
-
-    Returns:
-        The two parts; of arrays and tensors views.
 
     Raises:
         ValueError: `validation` is out of its range, or a part would be empty.

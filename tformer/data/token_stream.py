@@ -32,20 +32,15 @@ HEADER_TYPES = {"tokens": int, "dtype": str, "vocabulary": str, "sha256": str}
 def write_token_stream(
     text_path: str | Path, path: str | Path, vocabulary: Vocabulary
 ) -> int:
-    """Encode a text file piece by piece into a file of ids.
+    """Encode a text file piece by piece into a file of ids; return how many.
 
     Both files are written under other names and then renamed, so a process that is
     killed leaves no half file that could be taken for a whole one.
 
     Args:
         text_path: a text; see `tformer.data.text_files`.
-        path: of the ids; the header gets ".json" on top of the name. An existing file
-            is replaced.
-        vocabulary: to encode with. Ids take two bytes each if it has at most 65,536,
-            and four otherwise.
-
-    Returns:
-        How many tokens were written.
+        path: of the ids, replaced if it exists; the header gets ".json" on top of it.
+        vocabulary: ids take two bytes each if it has at most 65,536, else four.
 
     Raises:
         OSError: a file is missing, or the disk is full; nothing is left behind.
@@ -95,14 +90,7 @@ def write_token_stream(
 def unknown_character(
     vocabulary: Vocabulary, text_path: str | Path, piece: str, line: int = 1
 ) -> ValueError:
-    """Make the error that names the line with a character that is not known.
-
-    Args:
-        vocabulary: which does not know it.
-        text_path: of the text.
-        piece: of the text, with the character in it.
-        line: the number of the piece's first line.
-    """
+    """Make the error that names the line; the piece begins with this one."""
     for number, text in enumerate(piece.split("\n"), line):
         try:
             vocabulary.encode(text)
@@ -114,15 +102,12 @@ def unknown_character(
 def open_token_stream(
     path: str | Path, vocabulary: Vocabulary | None = None, *, verify: bool = False
 ) -> npt.NDArray[Any]:
-    """Map a file of ids into memory, after holding it to its header.
+    """Map a file of ids, uint16 or uint32 (N,), into memory, read-only.
 
     Args:
         path: that was given to `write_token_stream`.
         vocabulary: the one of the model; the file must be of the same.
         verify: read the whole file and compare its sha256 too.
-
-    Returns:
-        The ids, uint16 or uint32 (N,), read-only; for `text_batches`.
 
     Raises:
         FileNotFoundError: the file or its header is missing.
@@ -133,7 +118,10 @@ def open_token_stream(
     for each in (path, header_path):
         if not each.exists():
             raise FileNotFoundError(f"{each}: no such file")
-    header = _read_header(header_path)
+    header = read_json(header_path, format=FORMAT, types=HEADER_TYPES)
+    if header["dtype"] not in DTYPES or header["tokens"] < 1:
+        what = f"{header['tokens']} tokens of {header['dtype']!r}"
+        raise ValueError(f"{header_path}: {what} cannot be")
     dtype = np.dtype(DTYPES[header["dtype"]])
     size, expected = path.stat().st_size, header["tokens"] * dtype.itemsize
     if size != expected:
@@ -144,15 +132,6 @@ def open_token_stream(
     if verify and (digest := sha256_of(path)) != header["sha256"]:
         raise ValueError(f"{path} was changed: its sha256 is {digest}")
     return np.memmap(path, dtype=dtype, mode="r")
-
-
-def _read_header(path: Path) -> dict[str, Any]:
-    header = read_json(path, format=FORMAT, types=HEADER_TYPES)
-    if header["dtype"] not in DTYPES or header["tokens"] < 1:
-        raise ValueError(
-            f"{path}: {header['tokens']} tokens of {header['dtype']!r} cannot be"
-        )
-    return header
 
 
 def _paths(path: str | Path) -> tuple[Path, Path]:

@@ -3,19 +3,76 @@
 B batch · L length of the longest text
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 
-class CharacterVocabulary:
-    """Give each character an id; 0, 1 and 2 are padding, start and end.
+class Vocabulary(ABC):
+    """Text to ids and back; 0, 1 and 2 are padding, start and end."""
+
+    pad_id = 0
+    bos_id = 1
+    eos_id = 2
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Count the ids, those three included."""
+
+    @abstractmethod
+    def encode(self, text: str, *, bos: bool = False, eos: bool = False) -> list[int]:
+        """Turn text into ids, with the start and the end token if asked for.
+
+        Raises:
+            ValueError: a character is unknown.
+        """
+
+    @abstractmethod
+    def decode(self, ids: Iterable[int]) -> str:
+        """Turn ids into text, up to the first end token, without padding and start.
+
+        Raises:
+            ValueError: an id is outside the vocabulary.
+        """
+
+    def encode_batch(
+        self, texts: Sequence[str], *, bos: bool = False, eos: bool = False
+    ) -> Tensor:
+        """Encode texts and fill the shorter ones up with padding: int64 (B, L).
+
+        Raises:
+            ValueError: there is no text, or a character is unknown.
+        """
+        if not texts:
+            raise ValueError("texts must hold at least one text")
+        rows = [self.encode(text, bos=bos, eos=eos) for text in texts]
+        longest = max(map(len, rows))
+        padded = [row + [self.pad_id] * (longest - len(row)) for row in rows]
+        return torch.tensor(padded, dtype=torch.int64)  # (B, L)
+
+    def num_bytes(self, ids: Iterable[int]) -> int:
+        """Count the bytes that these ids have as text in UTF-8."""
+        return len(self.decode(ids).encode())
+
+    def _of_text(self, ids: Iterable[int]) -> Iterator[int]:
+        """Yield what `decode` shows, counted from the first that is not special."""
+        for i in ids:
+            if not 0 <= i < len(self):
+                raise ValueError(f"id ({i}) must be in [0, {len(self)})")
+            if i == self.eos_id:
+                return
+            if i > self.eos_id:
+                yield i - self.eos_id - 1
+
+
+class CharacterVocabulary(Vocabulary):
+    """Give each character an id, from 3 on.
 
     Args:
-        characters: the characters, each once; the first gets id 3.
+        characters: the characters, each once.
 
     Raises:
         TypeError: `characters` is not a str.
@@ -28,10 +85,6 @@ class CharacterVocabulary:
         >>> vocabulary.decode([1, 5, 3, 4, 2, 0, 0])
         'cab'
     """
-
-    pad_id = 0
-    bos_id = 1
-    eos_id = 2
 
     def __init__(self, characters: str) -> None:
         if not isinstance(characters, str):  # a list could not be saved
@@ -70,86 +123,6 @@ class CharacterVocabulary:
             ) from None
         return [self.bos_id] * bos + ids + [self.eos_id] * eos
 
-    def encode_batch(
-        self, texts: Sequence[str], *, bos: bool = False, eos: bool = False
-    ) -> Tensor:
-        """Encode texts and fill the shorter ones up with padding.
-
-        Returns:
-            int64 (B, L).
-
-        Raises:
-            ValueError: there is no text, or a character is not in the vocabulary.
-        """
-        return encode_padded(self, texts, bos=bos, eos=eos)
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Turn ids into text, up to the first end token, without padding and start.
-
-        Raises:
-            ValueError: an id is outside the vocabulary.
-        """
-        text = []
-        for i in ids:
-            if not 0 <= i < len(self):
-                raise ValueError(f"id ({i}) must be in [0, {len(self)})")
-            if i == self.eos_id:
-                break
-            if i > self.eos_id:
-                text.append(self.characters[i - 3])
-        return "".join(text)
-
-    def num_bytes(self, ids: Iterable[int]) -> int:
-        """Count the bytes that these ids have as text in UTF-8."""
-        return len(self.decode(ids).encode())
-
-
-class Vocabulary(Protocol):
-    """What every vocabulary can do, whatever its tokens are."""
-
-    @property
-    def pad_id(self) -> int:
-        """The id of padding: 0."""
-
-    @property
-    def bos_id(self) -> int:
-        """The id of the start token: 1."""
-
-    @property
-    def eos_id(self) -> int:
-        """The id of the end token: 2."""
-
-    def __len__(self) -> int: ...
-
-    def encode(self, text: str, *, bos: bool = False, eos: bool = False) -> list[int]:
-        """Turn text into ids, with the start and the end token if asked for."""
-
-    def encode_batch(
-        self, texts: Sequence[str], *, bos: bool = False, eos: bool = False
-    ) -> Tensor:
-        """Encode texts and fill the shorter ones up with padding."""
-
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into text, up to the first end token, without padding and start."""
-
-    def num_bytes(self, ids: Iterable[int]) -> int:
-        """Count the bytes that these ids have as text in UTF-8."""
-
-
-def encode_padded(
-    vocabulary: Vocabulary, texts: Sequence[str], *, bos: bool, eos: bool
-) -> Tensor:
-    """Encode texts with any vocabulary, and fill the shorter ones up with padding.
-
-    Returns:
-        int64 (B, L).
-
-    Raises:
-        ValueError: there is no text.
-    """
-    if not texts:
-        raise ValueError("texts must hold at least one text")
-    rows = [vocabulary.encode(text, bos=bos, eos=eos) for text in texts]
-    longest = max(map(len, rows))
-    padded = [row + [vocabulary.pad_id] * (longest - len(row)) for row in rows]
-    return torch.tensor(padded, dtype=torch.int64)  # (B, L)
+        return "".join(self.characters[i] for i in self._of_text(ids))

@@ -42,13 +42,8 @@ def text_batches(
         ValueError: a size is below 1, `seed` or `start` below 0, or the stream is not
             of one axis or has fewer than C + 1 tokens.
     """
-    check_positive(batch_size=batch_size, context=context)
-    check_at_least_0(seed=seed, start=start)
-    array = _as_array(stream, context + 1)
-    return (
-        TextBatch(_windows(array, batch_size, context + 1, _draws(seed, number)))
-        for number in itertools.count(start)
-    )
+    draws = _windows(stream, batch_size, context, context + 1, seed, start)
+    return (TextBatch(ids) for ids, _ in draws)
 
 
 def masked_batches(
@@ -85,44 +80,38 @@ def masked_batches(
     Raises:
         ValueError: as for `text_batches` and `mask_tokens`.
     """
-    check_positive(batch_size=batch_size, context=context)
-    check_at_least_0(seed=seed, start=start)
-    array = _as_array(stream, context)
+    draws = _windows(stream, batch_size, context, context, seed, start)
 
-    def batch(number: int) -> MaskedBatch:
-        draws = _draws(seed, number)
-        ids = _windows(array, batch_size, context, draws)
-        generator = torch.Generator().manual_seed(int(draws.integers(2**63)))
+    def batch(ids: Tensor, chance: "np.random.Generator") -> MaskedBatch:
         corrupted, asked = mask_tokens(
             ids,
             mask_id=mask_id,
             vocab_size=vocab_size,
             special_ids=special_ids,
-            generator=generator,
+            generator=torch.Generator().manual_seed(int(chance.integers(2**63))),
             probability=probability,
         )
         return MaskedBatch(corrupted, asked)
 
-    return map(batch, itertools.count(start))
-
-
-def _as_array(stream: Stream, needed: int) -> npt.NDArray[Any]:
-    array = stream.numpy() if isinstance(stream, Tensor) else stream
-    if array.ndim != 1 or len(array) < needed:
-        raise ValueError(
-            f"stream must be ids (N,) with N at least {needed}, not {array.shape}"
-        )
-    return array
-
-
-def _draws(seed: int, number: int) -> "np.random.Generator":
-    """Return a source of chance for one batch: no earlier batch need be drawn."""
-    return np.random.default_rng((seed, number))
+    return itertools.starmap(batch, draws)
 
 
 def _windows(
-    array: npt.NDArray[Any], rows: int, length: int, draws: "np.random.Generator"
-) -> Tensor:
-    places = draws.integers(len(array) - length + 1, size=rows).tolist()
-    windows = np.stack([array[place : place + length] for place in places])
-    return torch.from_numpy(windows.astype(np.int64))  # (B, length)
+    stream: Stream, rows: int, context: int, length: int, seed: int, start: int
+) -> Iterator[tuple[Tensor, "np.random.Generator"]]:
+    """Yield windows (B, length), each time with the source of chance that drew them."""
+    check_positive(batch_size=rows, context=context)
+    check_at_least_0(seed=seed, start=start)
+    array = stream.numpy() if isinstance(stream, Tensor) else stream
+    if array.ndim != 1 or len(array) < length:
+        raise ValueError(
+            f"stream must be ids (N,) with N at least {length}, not {array.shape}"
+        )
+
+    def windows(number: int) -> tuple[Tensor, "np.random.Generator"]:
+        chance = np.random.default_rng((seed, number))  # no earlier batch is needed
+        places = chance.integers(len(array) - length + 1, size=rows).tolist()
+        found = np.stack([array[place : place + length] for place in places])
+        return torch.from_numpy(found.astype(np.int64)), chance
+
+    return map(windows, itertools.count(start))

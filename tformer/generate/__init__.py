@@ -2,3 +2,7 @@
 
 Nothing here changes a model, and no model depends on it.
 """
+
+from tformer.checks import import_when_used
+
+import_when_used(__name__)

@@ -15,7 +15,6 @@ from tformer.generate.decode import check_finite, through_first
 from tformer.generate.evaluating import evaluating
 from tformer.generate.given import Options, check_given
 from tformer.models.causal_lm import CausalLM
-from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
 
 # A divisor beyond 2^±100 would take scores out of float32, which has 2^±126.
@@ -27,11 +26,8 @@ def length_divisor(length: int, length_penalty: float) -> float:
 
     Wu et al. 2016, section 7, equation 14 (arXiv:1609.08144). Every token makes the sum
     of log-probabilities smaller, so that without it (α = 0) the shorter text wins.
-    Hugging Face divides by |Y|^α instead, with α = 1 if not given.
-
-    Args:
-        length: tokens |Y| of the text, the end token included.
-        length_penalty: α; above 0 it favours longer texts.
+    Hugging Face divides by |Y|^α instead, with α = 1 if not given. |Y| counts the end
+    token; α above 0 favours longer texts.
     """
     return float(((5 + length) / 6) ** length_penalty)
 
@@ -44,7 +40,7 @@ class Beams(NamedTuple):
 
 
 def beam_search(
-    model: Transformer | GPT | CausalLM,
+    model: Transformer | CausalLM,
     given: Tensor,
     *,
     num_beams: int,
@@ -60,7 +56,7 @@ def beam_search(
     enough beams it is an exhaustive search. Vaswani et al. took K = 4 and α = 0.6.
 
     Args:
-        model: a trained Transformer, GPT or CausalLM.
+        model: a trained Transformer or CausalLM.
         given: the sources, ids (B, S); of the others the prompts, of one length.
         num_beams: K.
         length_penalty: α of `length_divisor`; 0 for none.
@@ -71,10 +67,8 @@ def beam_search(
         `Beams`: what follows the start token or the prompt, and its scores.
 
     Raises:
-        TypeError: a size or a token is not an int, or the mask is not boolean.
         ValueError: as in `greedy`; or the prompts differ in length, or every token
             ends, or `length_penalty` divides by more than float32 holds.
-        FloatingPointError: as in `greedy`.
     """
     check_positive(num_beams=num_beams)
     if not math.isfinite(length_penalty):

@@ -9,42 +9,19 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from tformer.nn.cache import ModelCache
+
 Score = Callable[[Tensor], Tensor]  # reads the newest ids (B, T): the next's (B, V)
 Choose = Callable[[Tensor], Tensor]  # logits (B, V) to ids (B,)
 
 
-class Cache(Protocol):
-    """What a model has read, kept for the next token."""
-
-    @property
-    def layers(self) -> Sequence[object]:
-        """The caches of the layers."""
-
-    @property
-    def length(self) -> int:
-        """How many tokens were read."""
-
-    @property
-    def nbytes(self) -> int:
-        """The memory in bytes."""
-
-    def reorder(self, rows: Tensor) -> None:
-        """Let row i go on from what was row rows[i]."""
-
-    def truncate(self, length: int) -> None:
-        """Forget all but the first tokens."""
-
-    def copy(self, max_len: int) -> "Cache":
-        """Make a cache of its own with the same tokens, and room for `max_len`."""
-
-
 class LanguageModel(Protocol):
-    """A model that scores what follows a text: GPT, CausalLM or one of your own."""
+    """A model that scores what follows a text: a CausalLM or one of your own."""
 
-    def __call__(self, ids: Tensor, *, cache: Cache, last_only: bool) -> Tensor:
+    def __call__(self, ids: Tensor, *, cache: ModelCache, last_only: bool) -> Tensor:
         """Score what follows new ids (B, T), or the last of them: (B, T or 1, V)."""
 
-    def new_cache(self, max_len: int) -> Cache:
+    def new_cache(self, max_len: int) -> ModelCache:
         """Make an empty cache for texts of so many tokens."""
 
 
@@ -62,12 +39,12 @@ class EncoderDecoder(Protocol):
         """Score what follows a target, with `memory_key_mask` and `cache`."""
 
 
-def continuing(model: LanguageModel, cache: Cache) -> Score:
+def continuing(model: LanguageModel, cache: ModelCache) -> Score:
     """Score what follows a text, of which only the newest ids are given each time."""
     return lambda newest: model(newest, cache=cache, last_only=True)[:, -1]
 
 
-def rereading(model: LanguageModel, cache: Cache, room: int, window: int) -> Score:
+def rereading(model: LanguageModel, cache: ModelCache, room: int, window: int) -> Score:
     """As `continuing`; where the room ends, read the newest `window` tokens anew."""
     text: Tensor | None = None
 
@@ -82,7 +59,10 @@ def rereading(model: LanguageModel, cache: Cache, room: int, window: int) -> Sco
 
 
 def translating(
-    model: EncoderDecoder, src: Tensor, cache: Cache, key_mask: Tensor | None = None
+    model: EncoderDecoder,
+    src: Tensor,
+    cache: ModelCache,
+    key_mask: Tensor | None = None,
 ) -> Score:
     """Encode a source, ids (B, S), once; score what follows the target so far.
 
@@ -173,12 +153,9 @@ def through_first(is_stop: Tensor) -> Tensor:
 
 
 def check_finite(largest: Sequence[Tensor]) -> None:
-    """Raise if a largest score, each (B,), is NaN or infinite: it chooses nothing.
+    """Raise a FloatingPointError if a largest score, each (B,), is NaN or infinite.
 
     Some tokens may be at -inf. Asked once, at the end: a GPU is waited for.
-
-    Raises:
-        FloatingPointError: so it was.
     """
     if largest and not torch.cat(list(largest)).isfinite().all():
         raise FloatingPointError(

@@ -3,34 +3,31 @@
 T new tokens · L tokens of a text · D d_model · V vocabulary
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from tformer.generate.given import Given
 from tformer.models.causal_lm import CausalLM
-from tformer.models.gpt import GPT
 from tformer.models.multi_token import MultiTokenHeads
-from tformer.nn.rolling import RollingCache
+from tformer.nn.cache import KeyValueCache
 
 
 class Reader:
     """A model, and what it has read of one text: the prompt but for its newest token.
 
     Args:
-        model: a trained GPT or CausalLM.
+        model: a trained CausalLM.
         given: the prompt, checked, and an empty cache.
         spare: how many tokens can be taken back at a time.
     """
 
-    def __init__(self, model: GPT | CausalLM, given: Given, spare: int) -> None:
+    def __init__(self, model: CausalLM, given: Given, spare: int) -> None:
         self.model, self.vocab_size = model, given.vocab_size
-        self.cache: Any = given.cache  # of this model: its states take no other
+        self.cache = given.cache  # of this model: its states take no other
         self.largest: list[Tensor] = []  # of the scores that were read
-        for layer in self.cache.layers:
-            if isinstance(layer, RollingCache):  # the others keep all tokens anyway
-                layer.spare = spare
+        for block in self.cache.blocks:
+            if isinstance(block.sequence, KeyValueCache):
+                block.sequence.spare = spare  # with a window it keeps so many more
         if given.prompts.shape[1] > 1:
             last = self.read(given.prompts[:, :-1], last_only=True)
             self.largest.append(last[:, -1].amax(dim=-1))
@@ -97,10 +94,10 @@ class HeadsDraft:
     """
 
     def __init__(self, heads: MultiTokenHeads, trunk: Trunk, ahead: int) -> None:
-        if heads.d_model != trunk.model.config.d_model:
+        if heads.d_model != trunk.model.d_model:
             raise ValueError(
                 f"the heads' d_model ({heads.d_model}) must be that of the model "
-                f"({trunk.model.config.d_model})"
+                f"({trunk.model.d_model})"
             )
         if ahead > len(heads.heads):
             raise ValueError(

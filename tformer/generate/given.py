@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from tformer.checks import check_positive
 from tformer.generate.decode import (
-    Cache,
     Choose,
     Score,
     continuing,
@@ -21,8 +20,8 @@ from tformer.generate.decode import (
 )
 from tformer.generate.evaluating import evaluating
 from tformer.models.causal_lm import CausalLM
-from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
+from tformer.nn.cache import ModelCache
 from tformer.nn.positions import LearnedPositionalEmbedding
 
 
@@ -34,19 +33,19 @@ class Prefix:
     and `sample` take a prefix, and each of their texts begins with a copy of its cache.
 
     Args:
-        model: a trained GPT or CausalLM; read again after its weights have changed.
+        model: a trained CausalLM; read again after its weights have changed.
         ids: what the texts begin with, (P,).
 
     Raises:
         ValueError: as the model's forward.
     """
 
-    def __init__(self, model: GPT | CausalLM, ids: Tensor) -> None:
+    def __init__(self, model: CausalLM, ids: Tensor) -> None:
         self.model = model
         ids = torch.as_tensor(ids, device=model.embedding.weight.device)
         if ids.ndim != 1 or not len(ids):
             raise ValueError(f"ids must be (P,), and not empty, not {tuple(ids.shape)}")
-        self._cache: Cache = model.new_cache(len(ids))
+        self._cache: ModelCache = model.new_cache(len(ids))
         with evaluating(model), torch.no_grad():
             continuing(model, self._cache)(ids[None])
 
@@ -60,7 +59,7 @@ class Prefix:
         """The memory that is kept, in bytes."""
         return self._cache.nbytes
 
-    def new_cache(self, rows: int, max_len: int) -> Cache:
+    def new_cache(self, rows: int, max_len: int) -> ModelCache:
         """Copy the cache for each of so many texts, with room for so many tokens."""
         cache = self._cache.copy(max_len)
         device = self.model.embedding.weight.device
@@ -94,7 +93,7 @@ class Given(NamedTuple):
     """What every way of decoding begins with, checked."""
 
     score: Score
-    cache: Cache  # where `score` keeps what it has read
+    cache: ModelCache  # where `score` keeps what it has read
     prompts: Tensor  # int64 (B, P); of a Transformer the start tokens
     lengths: list[int]  # of the prompts
     max_len: int
@@ -116,7 +115,7 @@ class Given(NamedTuple):
 
 
 def check_given(
-    model: Transformer | GPT | CausalLM,
+    model: Transformer | CausalLM,
     given: Tensor | Sequence[Sequence[int]],
     *,
     max_len: int,
@@ -126,16 +125,11 @@ def check_given(
     window: int | None = None,
     prefix: Prefix | None = None,
 ) -> Given:
-    """Check what is given to `greedy`, and its options.
-
-    Raises:
-        TypeError: a size or a token is not an int, or a mask not boolean.
-        ValueError: an argument is out of its range, or for the other model.
-    """
+    """Check what is given to `greedy`, and its options."""
     check_positive(max_len=max_len)
     # torch.compile puts another module around a model; its parts are asked here.
     model = getattr(model, "_orig_mod", model)
-    cache: Cache
+    cache: ModelCache
     if isinstance(model, Transformer):
         V = model.tgt_embedding.vocab_size
         _check_id("bos_id", bos_id, V)
@@ -151,7 +145,7 @@ def check_given(
         cache = model.new_cache(_room(model.tgt_positions, 1, max_len))
         score = translating(model, src, cache, src_key_mask)
     else:
-        V, most = model.config.vocab_size, model.config.max_len
+        V, most = model.vocab_size, model.max_len
         for name, value in (("bos_id", bos_id), ("src_key_mask", src_key_mask)):
             if value is not None:
                 raise ValueError(f"{name} is for a Transformer; a GPT has a prompt")
@@ -178,18 +172,16 @@ def check_given(
         else:
             room = min(read + max_len - 1, most)
         cache = prefix.new_cache(len(rows), room) if prefix else model.new_cache(room)
-        score = (
-            continuing(model, cache)
-            if window is None
-            else rereading(model, cache, room, window)
-        )
+        score = continuing(model, cache)
+        if window is not None:
+            score = rereading(model, cache, room, window)
 
     if eos_id is None:
         eos_id = []
     stops = list(eos_id) if isinstance(eos_id, Sequence) else [eos_id]
     for stop in stops:
         _check_id("eos_id", stop, V)
-    fill_id = model.config.pad_id
+    fill_id = model.pad_id
     if fill_id is None:
         fill_id = stops[0] if stops else 0
     return Given(score, cache, prompts, lengths, max_len, stops, fill_id, V)
@@ -203,19 +195,15 @@ def _check_id(name: str, token: int | None, vocab_size: int) -> None:
 
 
 def _room(positions: nn.Module | None, read: int, max_len: int) -> int:
-    """Return how many tokens are read: the last that is written is not.
-
-    Raises:
-        ValueError: learned positions end before.
-    """
+    """Return how many tokens are read, if positions do: the last is only written."""
     room = read + max_len - 1
     if not isinstance(positions, LearnedPositionalEmbedding):
         return room
     limit = positions.max_len
     if read > limit:
         raise ValueError(
-            f"given has a prompt of {read} tokens, but the model's "
-            f"learned positions ({limit}) end before: shorten it, or give a window"
+            f"given has a prompt of {read} tokens, but the model's learned positions "
+            f"({limit}) end before: shorten it, or give a window"
         )
     if room > limit:
         raise ValueError(

@@ -16,7 +16,6 @@ from tformer.generate.decode import likeliest
 from tformer.generate.evaluating import evaluating
 from tformer.generate.given import Options, check_given
 from tformer.models.causal_lm import CausalLM
-from tformer.models.gpt import GPT
 from tformer.models.transformer import Transformer
 
 
@@ -41,13 +40,8 @@ def top_k_filter(logits: Tensor, top_k: int) -> Tensor:
 
     arXiv:1805.04833, section 5.4. Of equal ones at the k-th place any may stay.
 
-    Args:
-        logits: (B, V).
-        top_k: k, in [1, V].
-
     Raises:
-        TypeError: `top_k` is not an int.
-        ValueError: it is not in [1, V].
+        ValueError: as `best_k`.
     """
     kept, ids = best_k(logits, top_k)
     return torch.full_like(logits, -math.inf).scatter(-1, ids, kept)
@@ -57,10 +51,7 @@ def top_p_filter(logits: Tensor, top_p: float) -> Tensor:
     """Keep the fewest tokens whose probabilities sum to p or more: the nucleus.
 
     Holtzman et al. 2020 (arXiv:1904.09751, section 3.1). The likeliest always stays.
-
-    Args:
-        logits: (B, V).
-        top_p: p, in (0, 1].
+    The logits are (B, V).
 
     Raises:
         ValueError: `top_p` is not in (0, 1].
@@ -82,11 +73,7 @@ def min_p_filter(logits: Tensor, min_p: float) -> Tensor:
     """Keep the tokens at least `min_p` times as probable as the likeliest.
 
     Nguyen et al. 2024 (arXiv:2407.01082). Where the model is sure, few stay; where it
-    is not, many do.
-
-    Args:
-        logits: (B, V).
-        min_p: in (0, 1].
+    is not, many do. The logits are (B, V).
 
     Raises:
         ValueError: `min_p` is not in (0, 1].
@@ -106,15 +93,7 @@ def next_logits(
     top_p: float | None = None,
     min_p: float | None = None,
 ) -> Tensor:
-    """Divide logits by the temperature, and filter them: the arguments of `sample`.
-
-    Args:
-        logits: (B, V).
-        temperature: above 0.
-        top_k: for `top_k_filter`; it comes first.
-        top_p: for `top_p_filter`.
-        min_p: for `min_p_filter`.
-    """
+    """Divide logits (B, V) by the temperature, and filter them, as `sample` does."""
     # No quotient overflows where the largest is 0, however small the temperature; and
     # none vanishes, however large it is: else all would be equal.
     logits = logits - logits.amax(-1, keepdim=True)  # (B, V)
@@ -144,7 +123,7 @@ def draw(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
 
 
 def greedy(
-    model: Transformer | GPT | CausalLM,
+    model: Transformer | CausalLM,
     given: Tensor | Sequence[Sequence[int]],
     **options: Unpack[Options],
 ) -> Tensor:
@@ -155,7 +134,7 @@ def greedy(
     that has ended is filled up with padding, and the loop ends with the last of them.
 
     Args:
-        model: a trained Transformer, GPT or CausalLM.
+        model: a trained Transformer or CausalLM.
         given: of a Transformer the sources, ids (B, S). Of the others the prompts, ids
             (B, P), or a list of them where they differ in length.
         options: `max_len`, and the other `Options`.
@@ -176,7 +155,7 @@ def greedy(
 
 
 def sample(
-    model: Transformer | GPT | CausalLM,
+    model: Transformer | CausalLM,
     given: Tensor | Sequence[Sequence[int]],
     *,
     temperature: float = 1.0,
@@ -192,8 +171,8 @@ def sample(
     sees what the one before it has left. Hugging Face has the same order.
 
     Args:
-        model: as in `greedy`.
-        given: as in `greedy`.
+        model: as in `greedy`, and so are `given` and what is returned.
+        given: the sources, or the prompts.
         temperature: above 0. Below 1 the likely become likelier; towards 0 it is
             greedy decoding.
         top_k: keep the k likeliest only.
@@ -203,13 +182,8 @@ def sample(
             same text, for the same batch on the same device.
         options: `max_len`, and the other `Options`.
 
-    Returns:
-        int64 (B, T), as `greedy`.
-
     Raises:
-        TypeError: as in `greedy`.
         ValueError: as in `greedy`; or the temperature or a filter is out of its range.
-        FloatingPointError: as in `greedy`.
     """
     if not 0 < temperature < math.inf:
         raise ValueError(

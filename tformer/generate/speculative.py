@@ -16,7 +16,6 @@ from tformer.generate.evaluating import evaluating
 from tformer.generate.given import Given, check_given
 from tformer.generate.sampling import draw, next_logits
 from tformer.models.causal_lm import CausalLM
-from tformer.models.gpt import GPT
 from tformer.models.multi_token import MultiTokenHeads
 
 
@@ -25,10 +24,7 @@ def acceptance(p: Tensor, q: Tensor) -> Tensor:
 
     Leviathan et al. 2023, section 2.3 (arXiv:2211.17192). A token is proposed with q
     and kept with this: together with min(q, p), never more often than p wants it.
-
-    Args:
-        p: the model's probabilities, (V,).
-        q: the draft's, (V,). Where q is 0 nothing is proposed.
+    Both are (V,): p the model's, q the draft's. Where q is 0 nothing is proposed.
     """
     return (p / q).clamp(max=1.0)
 
@@ -37,10 +33,6 @@ def after_rejection(p: Tensor, q: Tensor) -> Tensor:
     """Compute (p − q)₊ / Σ (p − q)₊, from which is drawn where a token was not kept.
 
     It holds what `acceptance` leaves of p: p − min(q, p).
-
-    Args:
-        p: the model's probabilities, (V,).
-        q: the draft's, (V,).
     """
     missing = (p - q).clamp(min=0)
     # Where p and q are equal but for rounding, nothing is missing.
@@ -57,8 +49,8 @@ class Speculation(NamedTuple):
 
 
 def speculative_sample(
-    model: GPT | CausalLM,
-    draft: GPT | CausalLM | MultiTokenHeads,
+    model: CausalLM,
+    draft: CausalLM | MultiTokenHeads,
     given: Tensor | Sequence[Sequence[int]],
     *,
     max_len: int,
@@ -79,24 +71,22 @@ def speculative_sample(
     very distribution of `sample`; with one seed it is not the same text.
 
     Args:
-        model: a trained GPT or CausalLM; its text is written.
+        model: a trained CausalLM; its text is written.
         draft: a faster one with the same vocabulary, or heads trained beside the model.
         given: one prompt, ids (1, P) or a list with one.
         max_len: write at most so many tokens, the end token included.
         ahead: K, how many tokens the draft proposes at a time; at most one a head.
         eos_id: the end token, or several; without one `max_len` tokens are written.
         temperature: as in `sample`, for both models; at 0 it is `greedy`.
-        top_k: as in `sample`, for both models.
-        top_p: the same.
-        min_p: the same.
+        top_k: as in `sample`, for both models, and so are the next two.
+        top_p: of the nucleus.
+        min_p: of the likeliest.
         generator: where the randomness comes from.
 
     Raises:
-        TypeError: a size or a token is not an int.
         ValueError: as in `sample`; or there are several prompts, the vocabularies
             differ, a model's cache cannot be cut back, or the heads are too few, or of
             another width than the model.
-        FloatingPointError: the model's scores are NaN or infinite.
     """
     check_positive(ahead=ahead)
     if not 0 <= temperature < float("inf"):
@@ -119,14 +109,8 @@ def speculative_sample(
             raise ValueError(f"given must be one prompt, not {len(asked.prompts)}")
         if isinstance(draft, MultiTokenHeads):
             trunk = Trunk(model, asked, ahead)
-            return speculate(
-                trunk,
-                HeadsDraft(draft, trunk, ahead),
-                asked,
-                ahead,
-                probabilities,
-                choose,
-            )
+            both = trunk, HeadsDraft(draft, trunk, ahead)
+            return speculate(*both, asked, ahead, probabilities, choose)
         proposes = check_given(draft, given, max_len=max_len)
         if asked.vocab_size != proposes.vocab_size:
             raise ValueError(

@@ -4,6 +4,7 @@ B batch · T of what is written
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from torch import Tensor
 
@@ -14,18 +15,10 @@ from tformer.models.transformer import Transformer
 
 
 def translate(
-    model: Transformer,
-    vocabulary: Vocabulary,
-    texts: Sequence[str],
-    *,
-    max_len: int,
-    batch_size: int = 500,
-    decode: Callable[..., Tensor] = greedy,
+    model: Transformer, vocabulary: Vocabulary, texts: Sequence[str], **options: Any
 ) -> list[str]:
     """Decode texts as `translate_to_ids`, from text to text."""
-    rows = translate_to_ids(
-        model, vocabulary, texts, max_len=max_len, batch_size=batch_size, decode=decode
-    )
+    rows = translate_to_ids(model, vocabulary, texts, **options)
     return [vocabulary.decode(row) for row in rows]
 
 

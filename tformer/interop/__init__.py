@@ -1,22 +1,23 @@
-"""Converters between torch's own modules and masks and ours.
+"""Converters between torch's own modules and masks and ours; Hugging Face's models.
 
 torch puts the batch first only if asked to (`batch_first=True`); ours always do,
 whatever the module was that they came from. Nothing is computed here, and no model of
 ours depends on it.
 """
 
-from tformer.interop.exporting import to_torch
-from tformer.interop.importing import from_torch
+from tformer.interop.huggingface import from_huggingface
 from tformer.interop.masks import (
     attn_mask_from_torch,
     attn_mask_to_torch,
     key_mask_from_torch,
     key_mask_to_torch,
 )
+from tformer.interop.torch_modules import from_torch, to_torch
 
 __all__ = [
     "attn_mask_from_torch",
     "attn_mask_to_torch",
+    "from_huggingface",
     "from_torch",
     "key_mask_from_torch",
     "key_mask_to_torch",

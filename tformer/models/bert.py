@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tformer.fast.dropout import Dropout
-from tformer.fast.linear import Linear, linear
 from tformer.models.config import check_model
 from tformer.nn.embedding import TokenEmbedding
-from tformer.nn.encoder import Encoder
+from tformer.nn.encoder import transformer_encoder
 from tformer.nn.feed_forward import ACTIVATIONS
 from tformer.nn.masks import check_key_mask
 from tformer.nn.norm import LayerNorm
@@ -100,8 +99,10 @@ class BERT(nn.Module):
         self.positions = LearnedPositionalEmbedding(c.max_len, c.d_model)
         self.segments = TokenEmbedding(c.num_segments, c.d_model, scale=False)
         self.norm = LayerNorm(c.d_model, c.eps, bias=c.bias)
-        self.dropout = Dropout(c.dropout)
-        self.stack = Encoder(
+        self.dropout = nn.Dropout(c.dropout) if c.dropout else nn.Identity()
+        self.vocab_size, self.d_model = c.vocab_size, c.d_model
+        self.max_len, self.pad_id = c.max_len, c.pad_id
+        self.encoder = transformer_encoder(
             c.d_model,
             c.num_heads,
             4 * c.d_model if c.d_ff is None else c.d_ff,
@@ -113,11 +114,11 @@ class BERT(nn.Module):
             eps=c.eps,
             bias=c.bias,
         )
-        self.head = Linear(c.d_model, c.d_model, bias=c.bias)
+        self.head = nn.Linear(c.d_model, c.d_model, bias=c.bias)
         self.head_norm = LayerNorm(c.d_model, c.eps, bias=c.bias)
         self.output = None
         if not c.tie_embeddings:
-            self.output = Linear(c.d_model, c.vocab_size, bias=False)
+            self.output = nn.Linear(c.d_model, c.vocab_size, bias=False)
         self.output_bias = nn.Parameter(torch.empty(c.vocab_size)) if c.bias else None
         self.reset_parameters()
 
@@ -153,7 +154,7 @@ class BERT(nn.Module):
         """
         key_mask = ids != self.config.pad_id if key_mask is None else key_mask
         x = self.embed(ids, segments)  # (B, S, D)
-        x = self.stack(x, check_key_mask(key_mask, *ids.shape[:2]))  # (B, S, D)
+        x = self.encoder(x, check_key_mask(key_mask, *ids.shape[:2]))  # (B, S, D)
         return self.logits(x)
 
     def embed(self, ids: Tensor, segments: Tensor | None = None) -> Tensor:
@@ -171,7 +172,7 @@ class BERT(nn.Module):
         return self.dropout(self.norm(x))
 
     def logits(self, x: Tensor) -> Tensor:
-        """Score every token for vectors of the stack: (..., D) to (..., V)."""
+        """Score every token for vectors of the encoder: (..., D) to (..., V)."""
         x = self.head_norm(ACTIVATIONS[self.config.activation](self.head(x)))
         matrix = (self.embedding if self.output is None else self.output).weight
-        return linear(x, matrix, self.output_bias)
+        return F.linear(x, matrix, self.output_bias)

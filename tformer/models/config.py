@@ -23,12 +23,7 @@ _FLAGS = ("norm_first", "bias", "tie_embeddings")
 
 
 def check_model(config: Any) -> None:
-    """Check the fields that the configurations of Transformer, GPT and BERT share.
-
-    Raises:
-        TypeError: a size or `pad_id` is not an int, or a flag not a bool.
-        ValueError: a value is out of its range.
-    """
+    """Check the fields that the configurations of Transformer and BERT share."""
     check_shared(config)
     check_divisible(d_model=config.d_model, num_heads=config.num_heads)
     if config.activation not in ACTIVATIONS:
@@ -39,12 +34,7 @@ def check_model(config: Any) -> None:
 
 
 def check_shared(config: Any) -> None:
-    """Check the fields that the configurations of all models share.
-
-    Raises:
-        TypeError: a size or `pad_id` is not an int, or a flag not a bool.
-        ValueError: a value is out of its range.
-    """
+    """Check the fields that the configurations of all models share."""
     for name, size in vars(config).items():
         if name in _SIZES or (name in _OPTIONAL_SIZES and size is not None):
             check_positive(**{name: size})
@@ -90,10 +80,6 @@ class TransformerConfig:
         tie_embeddings: make logits with the target's embedding matrix. With one
             vocabulary that matrix is the source's too, as in the paper.
         pad_id: the token that fills up short sources; None if there is none.
-
-    Raises:
-        TypeError: a size is not an int, or a flag not a bool.
-        ValueError: a value is out of its range.
     """
 
     vocab_size: int = 37_000

@@ -8,11 +8,9 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from tformer.checks import check_positive
-from tformer.fast.linear import Linear
 from tformer.models.causal_lm import CausalLM
-from tformer.models.gpt import GPT
-from tformer.nn.gated import GatedFeedForward
-from tformer.nn.rms_norm import RMSNorm
+from tformer.nn.feed_forward import GatedFeedForward
+from tformer.nn.norm import RMSNorm
 
 
 class MultiTokenHead(nn.Module):
@@ -30,7 +28,7 @@ class MultiTokenHead(nn.Module):
     def __init__(self, d_model: int, d_ff: int, *, see_token: bool = True) -> None:
         super().__init__()
         self.token_norm = RMSNorm(d_model) if see_token else None
-        self.proj = Linear((1 + see_token) * d_model, d_model, bias=False)  # M
+        self.proj = nn.Linear((1 + see_token) * d_model, d_model, bias=False)  # M
         self.feed_forward_norm = RMSNorm(d_model)
         self.feed_forward = GatedFeedForward(d_model, d_ff)
         self.norm = RMSNorm(d_model)
@@ -81,7 +79,7 @@ class MultiTokenHeads(nn.Module):
             for _ in range(num_ahead)
         )
 
-    def forward(self, trunk: GPT | CausalLM, ids: Tensor) -> list[Tensor]:
+    def forward(self, trunk: CausalLM, ids: Tensor) -> list[Tensor]:
         """Score with every head at every position at which its tokens are known.
 
         Args:
@@ -105,9 +103,7 @@ class MultiTokenHeads(nn.Module):
         return logits
 
 
-def multi_token_losses(
-    trunk: GPT | CausalLM, heads: MultiTokenHeads, ids: Tensor
-) -> Tensor:
+def multi_token_losses(trunk: CausalLM, heads: MultiTokenHeads, ids: Tensor) -> Tensor:
     """Compute the mean cross-entropy of each head; the trunk's own is not among them.
 
     Gloeckle et al. add all of them to the loss of the trunk; DeepSeek-V3 their mean,
@@ -129,7 +125,7 @@ def multi_token_losses(
     n, T = len(heads.heads), ids.shape[1]
     if n + 1 >= T:
         raise ValueError(f"ids ({T} tokens) must be longer than {n + 1}: {n} heads")
-    pad = -100 if trunk.config.pad_id is None else trunk.config.pad_id
+    pad = -100 if trunk.pad_id is None else trunk.pad_id
     losses = []
     for k, logits in enumerate(heads(trunk, ids), start=1):
         # The logits at position t are of token t + k + 1.

@@ -7,14 +7,12 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from tformer.fast.dropout import Dropout
-from tformer.fast.linear import Linear
 from tformer.models.config import TransformerConfig
-from tformer.nn.decoder import Decoder
+from tformer.nn.cache import ModelCache
+from tformer.nn.decoder import transformer_decoder
 from tformer.nn.embedding import TokenEmbedding
-from tformer.nn.encoder import Encoder
+from tformer.nn.encoder import transformer_encoder
 from tformer.nn.masks import check_key_mask
-from tformer.nn.model_cache import DecoderCache
 from tformer.nn.positions import (
     LearnedPositionalEmbedding,
     SinusoidalPositionalEncoding,
@@ -30,10 +28,12 @@ class Transformer(nn.Module):
         config: sizes and choices.
     """
 
+    tgt_embedding: TokenEmbedding
+
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         c = self.config = config
-        layer: dict[str, Any] = {
+        options: dict[str, Any] = {
             "dropout": c.dropout,
             "num_kv_heads": c.num_kv_heads,
             "activation": c.activation,
@@ -41,9 +41,9 @@ class Transformer(nn.Module):
             "eps": c.eps,
             "bias": c.bias,
         }
-        sizes = (c.d_model, c.num_heads, c.d_ff)
-        self.encoder = Encoder(*sizes, c.num_encoder_layers, **layer)
-        self.decoder = Decoder(*sizes, c.num_decoder_layers, **layer)
+        sizes = c.d_model, c.num_heads, c.d_ff
+        self.encoder = transformer_encoder(*sizes, c.num_encoder_layers, **options)
+        self.decoder = transformer_decoder(*sizes, c.num_decoder_layers, **options)
         # Glorot's uniform for the matrices, as in torch; the paper does not say.
         # Biases 0, gains 1; the embeddings draw their own.
         for name, parameter in self.named_parameters():
@@ -53,24 +53,30 @@ class Transformer(nn.Module):
                 nn.init.zeros_(parameter)
 
         self.src_embedding = TokenEmbedding(c.vocab_size, c.d_model)
-        # One vocabulary has one matrix, under two names.
-        shared = self.src_embedding.weight if c.tgt_vocab_size is None else None
         tgt_size = c.tgt_vocab_size or c.vocab_size
-        self.tgt_embedding = TokenEmbedding(tgt_size, c.d_model, weight=shared)
+        if c.tgt_vocab_size is not None:
+            self.tgt_embedding = TokenEmbedding(tgt_size, c.d_model)
+        else:  # one vocabulary has one matrix, and torch knows it by one name alone
+            object.__setattr__(self, "tgt_embedding", self.src_embedding)
         self.output = None
         if not c.tie_embeddings:  # drawn as torch draws: uniform within 1 / √D
-            self.output = Linear(c.d_model, self.tgt_embedding.vocab_size, bias=False)
+            self.output = nn.Linear(
+                c.d_model, self.tgt_embedding.vocab_size, bias=False
+            )
 
         self.src_positions = self._positions()
         # Sinusoids are alike on both sides; learned positions are each side's own.
         self.tgt_positions = self._positions()
-        self.dropout = Dropout(c.dropout)
+        self.dropout = nn.Dropout(c.dropout) if c.dropout else nn.Identity()
+        self.vocab_size, self.d_model = tgt_size, c.d_model
+        self.max_len, self.pad_id = c.max_len, c.pad_id
 
     def _positions(self) -> SinusoidalPositionalEncoding | LearnedPositionalEmbedding:
         c = self.config
         if c.positions == "learned":
             return LearnedPositionalEmbedding(c.max_len, c.d_model)
-        return SinusoidalPositionalEncoding(c.d_model, max_len=c.max_len)
+        # The table grows when a longer sequence comes, whatever a config promises.
+        return SinusoidalPositionalEncoding(c.d_model, max_len=min(c.max_len, 4096))
 
     def forward(
         self,
@@ -92,11 +98,6 @@ class Transformer(nn.Module):
 
         Returns:
             logits (B, T, V).
-
-        Raises:
-            TypeError: ids are not integers, or a mask is not boolean.
-            ValueError: an id is outside the vocabulary, shapes do not match, a sequence
-                is empty, or longer than learned positions reach.
         """
         if src.shape[:1] != tgt.shape[:1]:
             raise ValueError(
@@ -123,13 +124,21 @@ class Transformer(nn.Module):
             return src != self.config.pad_id
         return key_mask
 
-    def encode(self, src: Tensor, *, src_key_mask: Tensor | None = None) -> Tensor:
-        """Read the source once, before decoding: ids (B, S) to the memory (B, S, D)."""
+    def encode(
+        self, src: Tensor, *, src_key_mask: Tensor | None = None, pack: bool = False
+    ) -> Tensor:
+        """Read the source once, before decoding: ids (B, S) to the memory (B, S, D).
+
+        With `pack` padding is not computed: see `Encoder`.
+        """
         x = self.embed_source(src)  # (B, S, D)
-        mask = self.source_mask(src, src_key_mask)
-        if mask is not None:
-            mask = check_key_mask(mask, *src.shape, name="src_key_mask")
-        return self.encoder(x, mask)
+        key_mask = self.source_mask(src, src_key_mask)
+        if key_mask is None:
+            return self.encoder(x)
+        attn_mask = check_key_mask(key_mask, *src.shape, name="src_key_mask")
+        if pack:
+            return self.encoder(x, key_mask=key_mask)
+        return self.encoder(x, attn_mask)
 
     def decode(
         self,
@@ -138,7 +147,7 @@ class Transformer(nn.Module):
         *,
         tgt_key_mask: Tensor | None = None,
         memory_key_mask: Tensor | None = None,
-        cache: DecoderCache | None = None,
+        cache: ModelCache | None = None,
     ) -> Tensor:
         """Score what follows tgt, ids (B, T), given the memory (B, S, D): (B, T, V).
 
@@ -159,10 +168,10 @@ class Transformer(nn.Module):
         )  # (B, T, D)
         return self.logits(x)
 
-    def new_cache(self, max_len: int) -> DecoderCache:
+    def new_cache(self, max_len: int) -> ModelCache:
         """Make an empty cache for targets of so many tokens."""
-        return DecoderCache(self.config.num_decoder_layers, max_len)
+        return self.decoder.new_cache(max_len)
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token of the target's vocabulary: (B, T, D) to (B, T, V)."""
-        return self.tgt_embedding.logits(x) if self.output is None else self.output(x)
+        return self.output(x) if self.output else self.tgt_embedding.logits(x)

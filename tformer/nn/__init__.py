@@ -1,5 +1,8 @@
 """The book's parts, one concept each: what a chapter teaches.
 
-Nothing here trains, reads a file, or knows a whole model; what is fast and not obvious
-lives in `tformer.fast`.
+Nothing here trains, reads a file, or knows a whole model.
 """
+
+from tformer.checks import import_when_used
+
+import_when_used(__name__)

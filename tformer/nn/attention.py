@@ -5,19 +5,24 @@ Dv width of a value
 """
 
 import math
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.compiler import is_compiling
+from torch.utils.checkpoint import checkpoint
 
-from tformer.fast.attention import fused_attention
-from tformer.fast.precision import in_float32
-from tformer.nn.attention_checks import check_scores, check_values
-from tformer.nn.masks import causal_mask, combine_masks
+from tformer.checks import check_probability
+from tformer.nn.masks import causal_mask
+
+Mask = Tensor | None
+Pieces = Iterable[tuple[slice, slice]]  # some queries, and the keys that they may see
+QUERIES_AT_A_TIME = 256  # where each has a mask of its own: a kernel makes floats of it
 
 
-@in_float32
 def attention_weights(
     query: Tensor,
     key: Tensor,
@@ -25,6 +30,8 @@ def attention_weights(
     *,
     bias: Tensor | None = None,
     is_causal: bool = False,
+    window: int | None = None,
+    sinks: Tensor | None = None,
     scale: float | None = None,
     softcap: float | None = None,
 ) -> Tensor:
@@ -32,52 +39,45 @@ def attention_weights(
 
     Args:
         query: (B, H, T, Dh).
-        key: (B, G, S, Dh); G divides H, and query head h reads key head h // (H / G):
-            grouped-query attention (arXiv:2305.13245).
-        attn_mask: bool, True = may attend; (T, S), or four axes that broadcast to
-            (B, H, T, S).
+        key: (B, G, S, Dh); query head h reads key head h // (H / G) (arXiv:2305.13245).
+        attn_mask: bool (T, S) or broadcasting to (B, H, T, S), True = may attend.
         bias: float, of such a shape, added to the scaled scores.
-        is_causal: hide later keys. With T != S the last query lines up with the last
-            key; torch's own flag lines up the first ones.
+        is_causal: hide later keys; the last query lines up with the last key.
+        window: with `is_causal`, how many keys a query sees, itself included.
+        sinks: (H,), one more logit in each softmax, without a value (arXiv:2508.10925).
         scale: factor of the scores; 1 / √Dh if not given.
-        softcap: c > 0, which bounds each scaled score: c · tanh(score / c)
-            (Gemma 2, arXiv:2408.00118); before the bias is added.
+        softcap: c bounds each scaled score: c · tanh(score / c) (arXiv:2408.00118).
 
     Returns:
-        (B, H, T, S); rows sum to 1, or are 0 where a query may attend to nothing.
-        float32 for queries in half precision.
-
-    Raises:
-        TypeError: the mask is not boolean, the bias not floating; dtypes differ.
-        ValueError: shapes do not match, or a number is out of its range.
+        (B, H, T, S), float32 or wider. Rows sum to 1, with sinks to less, or are 0
+        where a query may attend to nothing.
     """
-    check_scores(query, key, attn_mask, bias, scale, softcap)
-    T, S, Dh = query.shape[2], key.shape[2], query.shape[3]
+    masks = {"attn_mask": attn_mask, "bias": bias}
+    numbers = {"window": window, "scale": scale, "softcap": softcap}
+    check_scores(query, key, key, is_causal=is_causal, masks=masks, **numbers)
+    (H, T, Dh), (G, S) = query.shape[1:], key.shape[1:3]
     scale = 1 / math.sqrt(Dh) if scale is None else scale
-    key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1)  # (B, H, S, Dh)
-    scores = (query * scale) @ key.transpose(-2, -1)  # (B, H, T, S)
+    wide = torch.promote_types(query.dtype, torch.float32)  # 16 bits are for storage
+    with torch.autocast(query.device.type, enabled=False):
+        key = key.to(wide).repeat_interleave(H // G, dim=1)  # (B, H, S, Dh)
+        scores = (query.to(wide) * scale) @ key.mT  # (B, H, T, S)
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
     if bias is not None:
-        scores = scores + bias.to(scores.dtype)
-    if is_causal:
-        attn_mask = combine_masks(attn_mask, causal_mask(T, S, device=query.device))
+        scores = scores + bias
     if attn_mask is not None:
         scores = scores.masked_fill(~attn_mask, -math.inf)
-
-    if attn_mask is None and bias is None:
-        return torch.softmax(scores, dim=-1)  # (B, H, T, S)
+    if is_causal:
+        seen = causal_mask(T, S, window=window, device=query.device)  # (T, S)
+        scores = scores.masked_fill(~seen, -math.inf)
     # softmax of a row of -inf is 0/0: such a row goes through it as zeros.
     dead = scores.amax(dim=-1, keepdim=True) == -math.inf  # (B, H, T, 1)
-    weights = torch.softmax(scores.masked_fill(dead, 0.0), dim=-1)
-    return weights.masked_fill(dead, 0.0)  # (B, H, T, S)
-
-
-@in_float32
-def mix_values(weights: Tensor, value: Tensor, dropout_p: float = 0.0) -> Tensor:
-    """Average values (B, G, S, Dv) by weights (B, H, T, S): (B, H, T, Dv)."""
-    value = value.repeat_interleave(weights.shape[1] // value.shape[1], dim=1)
-    return F.dropout(weights, dropout_p) @ value.to(weights.dtype)  # (B, H, T, Dv)
+    scores = scores.masked_fill(dead, 0.0)
+    weights = torch.softmax(scores, dim=-1).masked_fill(dead, 0.0)
+    if sinks is not None:  # what a sink takes, all others lack
+        total = scores.logsumexp(dim=-1, keepdim=True)  # (B, H, T, 1)
+        weights = weights * torch.sigmoid(total - sinks[:, None, None])
+    return weights  # (B, H, T, S)
 
 
 def scaled_dot_product_attention(
@@ -88,6 +88,8 @@ def scaled_dot_product_attention(
     *,
     bias: Tensor | None = None,
     is_causal: bool = False,
+    window: int | None = None,
+    sinks: Tensor | None = None,
     scale: float | None = None,
     softcap: float | None = None,
     dropout_p: float = 0.0,
@@ -95,19 +97,116 @@ def scaled_dot_product_attention(
     """Attend: Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V.
 
     Vaswani et al. 2017, section 3.2.1, equation 1 (arXiv:1706.03762). `value` is
-    (B, G, S, Dv); `dropout_p` the probability in [0, 1) of dropping a weight, where the
-    rest grow by 1 / (1 - p): a function does not know of `eval()`, pass 0.0 there. All
-    else, and what is raised, is as in `attention_weights`.
-
-    Returns:
-        (B, H, T, Dv); zeros where a query may attend to nothing.
+    (B, G, S, Dv), `dropout_p` the probability of dropping a weight: pass 0.0 in
+    `eval()`. All else is as in `attention_weights`, which torch's kernel need not hold.
+    Returns (B, H, T, Dv), zeros where a query may attend to nothing.
     """
-    check_scores(query, key, attn_mask, bias, scale, softcap)
-    check_values(key, value, dropout_p)
-    options: dict[str, Any] = {"bias": bias, "is_causal": is_causal, "scale": scale}
-    if softcap is None:  # torch's kernel does the same, and need not hold the weights
-        return fused_attention(
-            query, key, value, attn_mask, **options, dropout_p=dropout_p
+    masks = {"attn_mask": attn_mask, "bias": bias}
+    numbers = {"window": window, "scale": scale, "softcap": softcap}
+    check_scores(query, key, value, is_causal=is_causal, masks=masks, **numbers)
+    check_probability(dropout_p=dropout_p)
+    (H, T, Dh), (G, S) = query.shape[1:], key.shape[1:3]
+    Dv = value.shape[3]
+    if window is None and T == 1:
+        is_causal = False  # a single query is the newest: it sees every key
+    given = [x for x in masks.values() if x is not None]
+    formula = sinks is not None or softcap is not None  # torch's kernel has neither
+    by_flag = is_causal and window is None and T == S and not (formula or given)
+    options: dict[str, Any] = {"is_causal": is_causal, "sinks": sinks, **numbers}
+    own = formula or is_causal or any(x.shape[-2] > 1 for x in given)
+    # A compiler fuses the masks, and a program for any T must not ask how large it is.
+    if own and not by_flag and not is_compiling() and T > QUERIES_AT_A_TIME:
+        attend: Callable[..., Tensor] = scaled_dot_product_attention
+        if torch.is_grad_enabled() and torch.func.debug_unwrap(query) is query:
+            # Computed again for the backward pass: no mask is kept for it.
+            attend = partial(checkpoint, attend, use_reentrant=False)
+        attend = partial(attend, dropout_p=dropout_p, **options)
+        pieces, blind = [], max(0, T - S) if is_causal else 0  # before any key
+        for begin in range(blind, T, QUERIES_AT_A_TIME):
+            end = min(begin + QUERIES_AT_A_TIME, T)
+            oldest = 0 if window is None else max(0, begin + S - T - window + 1)
+            newest = end + S - T if is_causal else S
+            pieces.append((slice(begin, end), slice(oldest, newest)))
+        output = attend_in_pieces(attend, pieces, query, key, value, **masks)
+        return F.pad(output, (0, 0, blind, 0))  # (B, H, T, Dv)
+
+    if formula:
+        weights = attention_weights(query, key, attn_mask, bias=bias, **options)
+        value = value.to(weights.dtype).repeat_interleave(H // G, dim=1)
+        return (F.dropout(weights, dropout_p) @ value).to(query.dtype)  # (B, H, T, Dv)
+    if is_causal and not by_flag:
+        seen = causal_mask(T, S, window=window, device=query.device)
+        attn_mask = seen if attn_mask is None else attn_mask & seen
+    if bias is not None:
+        bias = bias.to(torch.promote_types(query.dtype, torch.float32))
+        attn_mask = bias if attn_mask is None else bias.where(attn_mask, -math.inf)
+    dead = None
+    if query.device.type != "cpu":  # other kernels lack what the CPU's has
+        if G < H:
+            key, value = (x.repeat_interleave(H // G, dim=1) for x in (key, value))
+        if attn_mask is not None:
+            allowed = attn_mask if bias is None else attn_mask > -math.inf
+            dead = ~allowed.any(dim=-1, keepdim=True)
+            attn_mask = attn_mask.masked_fill(dead, 1)
+            attn_mask = attn_mask if bias is None else attn_mask.to(query.dtype)
+    scale = 1 / math.sqrt(Dh) if scale is None else scale
+    if Dh < Dv and T > 1:  # one width, or torch makes all (T, S): zeros change nothing
+        query, key = (F.pad(x, (0, Dv - Dh)) for x in (query, key))
+    elif Dh > Dv and T > 1:
+        value = F.pad(value, (0, Dh - Dv))
+    few = key.shape[1] < H
+    output = F.scaled_dot_product_attention(
+        query, key, value, attn_mask, dropout_p, by_flag, scale=scale, enable_gqa=few
+    )
+    output = output if Dh <= Dv else output[..., :Dv]  # (B, H, T, Dv)
+    return output if dead is None else output.masked_fill(dead, 0.0)
+
+
+def attend_in_pieces(
+    attend: Callable[..., Tensor], pieces: Pieces, *inputs: Tensor, **masks: Mask
+) -> Tensor:
+    """Attend from some queries at a time; returns the outputs side by side."""
+    query, key, value = inputs
+    T, S, outputs = query.shape[2], key.shape[2], []
+    for rows, keys in pieces:
+        own = {
+            name: x if x is None else x.expand(*x.shape[:-2], T, S)[..., rows, keys]
+            for name, x in masks.items()
+        }
+        q, k, v = query[:, :, rows], key[:, :, keys], value[:, :, keys]
+        outputs.append(attend(q, k, v, **own))
+    return torch.cat(outputs, dim=2)  # (B, H, T, Dv)
+
+
+def check_scores(
+    *inputs: Tensor, is_causal: bool, masks: dict[str, Mask], **numbers: float | None
+) -> None:
+    """Raise unless shapes, dtypes and numbers make an attention."""
+    q, k, v = (tuple(x.shape) for x in inputs)
+    fits = len(q) == len(k) == len(v) == 4 and 0 not in q + v
+    if not fits or q[0] != k[0] or q[3] != k[3] or k[:3] != v[:3] or q[1] % k[1]:
+        raise ValueError(
+            "query (B, H, T, Dh), key (B, G, S, Dh) and value (B, G, S, Dv) must fit, "
+            f"G divide H, and none be empty: {q}, {k}, {v}"
         )
-    weights = attention_weights(query, key, attn_mask, **options, softcap=softcap)
-    return mix_values(weights, value, dropout_p).to(query.dtype)  # (B, H, T, Dv)
+    dtypes = ", ".join(str(x.dtype) for x in inputs)
+    if len({x.dtype for x in inputs}) > 1 or not inputs[0].is_floating_point():
+        raise TypeError(f"query, key, value must have one floating dtype: {dtypes}")
+    full = (*q[:3], k[2])
+    for name, x in masks.items():
+        if x is None:
+            continue
+        if x.dtype != torch.bool if name == "attn_mask" else not x.is_floating_point():
+            raise TypeError(f"{name} is {x.dtype}: attn_mask is bool, bias floating")
+        # Two axes are (T, S): a mask (B, S) might broadcast by luck.
+        sizes = zip(x.shape, full, strict=False)
+        four = x.ndim == 4 and all(n in (m, 1) for n, m in sizes)
+        if not four and x.shape != full[2:]:
+            rule = f"must be (T, S), or broadcast with four axes to {full}"
+            raise ValueError(f"{name} {(*x.shape,)} {rule}")
+    window = numbers["window"]
+    if window is not None and not is_causal:
+        raise ValueError(f"window ({window}) is of the past: it needs is_causal")
+    for name, number in numbers.items():
+        if number is not None and not 0 < number < math.inf:
+            raise ValueError(f"{name} ({number}) must be above 0 and finite")

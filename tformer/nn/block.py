@@ -1,77 +1,194 @@
-"""A block of a language model: attention and feed-forward, each added to its input.
+"""A block: attention and a feed-forward network, each added to its input.
 
-B batch · T length · D d_model
+B batch · T length · S length of the memory · D d_model
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
 
 from tformer.checks import check_probability
-from tformer.fast.dropout import Dropout
+from tformer.nn.cache import BlockCache, cache_of
+from tformer.nn.feed_forward import FeedForward
+from tformer.nn.heads import MultiHeadAttention
+from tformer.nn.norm import LayerNorm
 
-PLACEMENTS = ("pre", "sandwich", "post")
+PLACEMENTS = ("post", "pre", "sandwich", "output")
 
 
 class Block(nn.Module):
-    """Add attention, then a feed-forward network, to what comes in.
+    """Layer of an encoder, of a decoder, of a language model: they are one.
 
-    For each of the two, f: "pre" computes x + f(norm(x)) (Xiong et al. 2020,
+    Vaswani et al. 2017, section 3.1 and figure 1. For each sub-layer f, "post" computes
+    norm(x + f(x)), as the paper; "pre" x + f(norm(x)) (Xiong et al. 2020,
     arXiv:2002.04745); "sandwich" x + norm₂(f(norm(x))) (Ding et al. 2021,
-    arXiv:2105.13290, and Gemma 2); "post", as in the paper, norm(x + f(x)).
+    arXiv:2105.13290, and Gemma 2); "output" x + norm(f(x)) (OLMo 2, arXiv:2501.00656).
 
     Args:
-        attention: maps (B, T, D) to (B, T, D), and takes a `cache`; has
-            `new_cache(max_len)`. Such as `SelfAttention`.
-        feed_forward: maps (B, T, D) to (B, T, D): `FeedForward`, `GatedFeedForward`.
-        norm: makes a norm of width D; it is called twice, for "sandwich" four times.
-        placement: "pre", "sandwich" or "post".
-        dropout: probability in [0, 1): of what is added.
-
-    Raises:
-        ValueError: `placement` is unknown, or `dropout` is outside [0, 1).
+        attention: maps (B, T, D) to (B, T, D), such as `MultiHeadAttention`.
+        feed_forward: maps (B, T, D) to (B, T, D), such as `FeedForward`.
+        norm: makes a norm of width D, for each sub-layer; for "sandwich" two.
+        cross_attention: attends to a memory, with "post" or "pre"; None without one.
+        placement: of the norms.
+        dropout: probability in [0, 1): of what is added (the paper's).
     """
 
     def __init__(
         self,
-        attention: Any,
+        attention: nn.Module,
         feed_forward: nn.Module,
         norm: Callable[[], nn.Module],
         *,
+        cross_attention: MultiHeadAttention | None = None,
         placement: str = "pre",
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         check_probability(dropout=dropout)
-        if placement not in PLACEMENTS:
-            raise ValueError(
-                f"placement ({placement!r}) must be one of {', '.join(PLACEMENTS)}"
-            )
+        known = PLACEMENTS if cross_attention is None else PLACEMENTS[:2]
+        if placement not in known:
+            raise ValueError(f"placement ({placement!r}) must be one of {known}")
         self.placement = placement
-        self.attention = attention
-        self.feed_forward = feed_forward
-        self.attention_norm = norm()
-        self.feed_forward_norm = norm()
+        self.attention, self.attention_norm = attention, norm()
+        self.cross_attention = cross_attention
+        if cross_attention is not None:
+            self.cross_attention_norm = norm()
+        self.feed_forward, self.feed_forward_norm = feed_forward, norm()
         if placement == "sandwich":
-            self.attention_norm2 = norm()
-            self.feed_forward_norm2 = norm()
-        self.dropout = Dropout(dropout)
+            self.attention_norm2, self.feed_forward_norm2 = norm(), norm()
+        self.dropout = nn.Dropout(dropout) if dropout else None
 
-    def forward(self, x: Tensor, *, cache: Any = None) -> Tensor:
-        """Map x (B, T, D) to (B, T, D); `cache` is the attention's."""
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor | None = None,
+        attn_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        *,
+        is_causal: bool = False,
+        cache: BlockCache | None = None,
+        **options: Any,
+    ) -> Tensor:
+        """Map x (B, T, D) to (B, T, D).
+
+        Args:
+            x: (B, T, D).
+            memory: (B, S, D), which cross-attention reads. It may have fewer rows than
+                x: beams of one source follow each other.
+            attn_mask: bool (T, T) or broadcasting to (B, H, T, T), True = may attend.
+                With a cache it covers all keys, old and new.
+            memory_mask: bool, of such a shape to (B, H, T, S).
+            is_causal: hide later positions.
+            cache: what came before x, and the memory's keys and values.
+            options: further ones of the attention's forward.
+        """
+        if (memory is None) != (self.cross_attention is None):
+            raise ValueError("memory must be given with cross-attention, and only then")
+        drop, attend = self.drop, self.attention
+        old = None if cache is None else cache.sequence
+        options |= {"is_causal": is_causal, "cache": old}
+        if attn_mask is not None:
+            options["attn_mask"] = attn_mask
+        if self.placement == "pre":
+            x = x + drop(attend(self.attention_norm(x), **options))
+            if memory is not None:
+                y = self.cross_attention_norm(x)
+                x = x + drop(self.read(memory, y, memory_mask, cache))
+            return x + drop(self.feed_forward(self.feed_forward_norm(x)))
         if self.placement == "post":
-            y = self.attention(x, cache=cache)
-            x = self.attention_norm(x + self.dropout(y))
-            y = self.feed_forward(x)
-            return self.feed_forward_norm(x + self.dropout(y))  # (B, T, D)
+            x = self.attention_norm(x + drop(attend(x, **options)))
+            if memory is not None:
+                y = self.read(memory, x, memory_mask, cache)
+                x = self.cross_attention_norm(x + drop(y))
+            return self.feed_forward_norm(x + drop(self.feed_forward(x)))
+        if self.placement == "sandwich":
+            y = attend(self.attention_norm(x), **options)
+            x = x + drop(self.attention_norm2(y))
+            y = self.feed_forward(self.feed_forward_norm(x))
+            return x + drop(self.feed_forward_norm2(y))
+        x = x + drop(self.attention_norm(attend(x, **options)))
+        return x + drop(self.feed_forward_norm(self.feed_forward(x)))
 
-        sandwich = self.placement == "sandwich"
-        y = self.attention(self.attention_norm(x), cache=cache)
-        x = x + self.dropout(self.attention_norm2(y) if sandwich else y)
-        y = self.feed_forward(self.feed_forward_norm(x))
-        return x + self.dropout(self.feed_forward_norm2(y) if sandwich else y)
+    def drop(self, y: Tensor) -> Tensor:
+        """Drop some of what a sub-layer brings, in training."""
+        return y if self.dropout is None else self.dropout(y)
 
-    def new_cache(self, max_len: int) -> Any:
-        """Make the attention's cache, empty, for texts of so many tokens."""
-        return self.attention.new_cache(max_len)
+    def new_cache(self, max_len: int) -> BlockCache:
+        """Make an empty cache for sequences of so many tokens."""
+        return BlockCache(cache_of(self.attention, max_len))
+
+    def read(
+        self, memory: Tensor, x: Tensor, mask: Tensor | None, cache: BlockCache | None
+    ) -> Tensor:
+        """Attend from x to the memory: beams of one source are further queries."""
+        rows, sources = x.shape[0], memory.shape[0]  # `len` would fix an exported batch
+        if self.cross_attention is None or not sources or rows % sources:
+            raise ValueError(f"x has {rows} rows, not a multiple of memory's {sources}")
+        if cache is not None and cache.of_memory is None:
+            cache.memory = memory
+            cache.of_memory = self.cross_attention.project(memory, memory)
+        if cache is not None and cache.memory is not memory:
+            raise ValueError("the cache holds keys and values of another memory")
+        beams = x.reshape(sources, -1, x.shape[2])
+        kept = None if cache is None else cache.of_memory
+        y = self.cross_attention(beams, memory, None, mask, keys_values=kept)
+        return y.reshape(x.shape)
+
+
+def transformer_block(
+    d_model: int,
+    num_heads: int,
+    d_ff: int,
+    *,
+    cross_attention: bool = False,
+    dropout: float = 0.0,
+    ff_dropout: float | None = None,
+    num_kv_heads: int | None = None,
+    activation: str = "relu",
+    norm_first: bool = False,
+    eps: float = 1e-5,
+    bias: bool = True,
+) -> Block:
+    """Build a layer of the paper's encoder, or with cross-attention of its decoder.
+
+    Vaswani et al. 2017, section 3.1, with the choices of `nn.TransformerEncoderLayer`.
+
+    Args:
+        d_model: width D.
+        num_heads: heads H; divides D.
+        d_ff: inner width F of the feed-forward network.
+        cross_attention: attend to a memory too.
+        dropout: probability in [0, 1): of each sub-layer's output (the paper's), of the
+            attention weights and inside the feed-forward network (torch's too).
+        ff_dropout: inside the feed-forward network; `dropout` if not given.
+        num_kv_heads: key/value heads; divides H. H if not given.
+        activation: "relu", "gelu", "gelu_tanh" or "relu2".
+        norm_first: pre-norm instead of the paper's post-norm.
+        eps: added to the variance in the norms.
+        bias: give linear layers and norms a bias.
+    """
+    attention = partial(
+        MultiHeadAttention,
+        d_model,
+        num_heads,
+        num_kv_heads=num_kv_heads,
+        bias=bias,
+        dropout=dropout,
+    )
+    own, of_memory = attention(), attention() if cross_attention else None
+    return Block(
+        own,
+        FeedForward(
+            d_model,
+            d_ff,
+            activation=activation,
+            dropout=dropout if ff_dropout is None else ff_dropout,
+            bias=bias,
+        ),
+        partial(LayerNorm, d_model, eps, bias=bias),
+        cross_attention=of_memory,
+        placement="pre" if norm_first else "post",
+        dropout=dropout,
+    )

@@ -1,195 +1,227 @@
 """The KV cache: keys and values of the tokens so far, kept while a model writes.
 
-B batch · G key/value heads · T new tokens · L tokens so far · Dh head_dim
+B batch · G key/value heads · T new tokens · L tokens so far · Dh head_dim · W window
 """
 
+from collections.abc import Iterable
+from typing import Protocol, runtime_checkable
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tformer.checks import check_at_least_0, check_positive
 
+KeysValues = tuple[Tensor, Tensor]  # each (B, G, L, Dh)
 
-class KeyValueCache:
-    """Keys and values of one attention, in memory that is taken once.
 
-    The memory is taken when the first key comes, for `max_len` tokens of its shape,
-    dtype and device. A new token is written in place after those before it: nothing is
-    concatenated, and nothing is copied. The cache is for writing, not for training: an
-    in-place change would spoil the gradients.
+class Cache(Protocol):
+    """What attention and decoding ask of a cache of one attention."""
 
-    Args:
-        max_len: how many tokens there is room for; as many as come first if None.
-
-    Raises:
-        TypeError: `max_len` is not an int.
-        ValueError: `max_len` is below 1.
-    """
-
-    def __init__(self, max_len: int | None = None) -> None:
-        if max_len is not None:
-            check_positive(max_len=max_len)
-        self.max_len = max_len
-        self.length = 0
-        # What the newest keys and values were projected from.
-        self._sources: list[_Source] = []
-        self._storage: Tensor | None = None  # (2, B, G, max_len, Dh)
+    @property
+    def length(self) -> int:
+        """How many tokens so far: the position of the next one."""
 
     @property
     def nbytes(self) -> int:
-        """The memory in bytes, 2 · B · G · max_len · Dh · bytes of a number."""
-        x = self._storage
-        return 0 if x is None else x.numel() * x.element_size()
+        """The memory in bytes."""
+
+    def append(self, key: Tensor, value: Tensor) -> KeysValues:
+        """Keep T new ones (B, G, T, Dh); return all that the newest may see."""
+
+    def reorder(self, rows: Tensor) -> None:
+        """Let row i go on from what was row rows[i], as a beam search needs."""
+
+    def truncate(self, length: int) -> None:
+        """Forget all but the first tokens; the next is written after these."""
+
+    def copy(self, max_len: int) -> "Cache":
+        """Make a cache of its own with the same tokens, and room for `max_len`."""
+
+
+@runtime_checkable
+class HasCache(Protocol):
+    """An attention with a cache of its own kind, such as `LinearAttention`."""
+
+    def new_cache(self, max_len: int) -> Cache:
+        """Make an empty cache for sequences of so many tokens."""
+
+
+class KeyValueCache:
+    """Keys and values, in memory that is taken once; with a window those still seen.
+
+    It is taken when the first key comes. A new token is written in place after those
+    before it. With a window W a query sees W keys, its own among them: of the past the
+    next one needs W - 1. The memory is then 2W, and where there is no room, the newest
+    W - 1 move to the beginning: one copy in about W tokens. The cache is for writing,
+    not for training: an in-place change would spoil the gradients.
+
+    Args:
+        max_len: how many tokens there is room for.
+        window: of the attention; all keys are kept if None.
+        spare: with a window so many older tokens stay, for `truncate` to go back.
+    """
+
+    def __init__(
+        self, max_len: int, *, window: int | None = None, spare: int = 0
+    ) -> None:
+        check_positive(max_len=max_len, window=1 if window is None else window)
+        check_at_least_0(spare=spare)
+        self.max_len, self.window, self.spare = max_len, window, spare
+        self.length = 0
+        self.end = 0  # where the next key goes
+        self.keys = self.values = torch.empty(0)  # (B, G, room, Dh)
 
     @property
-    def keys_values(self) -> tuple[Tensor, Tensor]:
-        """The keys and the values so far, each (B, G, L, Dh): views, not copies."""
-        if self._storage is None:
-            raise ValueError("the cache is empty: no key has come yet")
-        so_far = self._storage[:, :, :, : self.length]  # (2, B, G, L, Dh)
-        return so_far[0], so_far[1]
+    def nbytes(self) -> int:
+        """The memory in bytes, 2 · B · G · room · Dh · bytes of a number."""
+        return self.keys.nbytes + self.values.nbytes
 
-    def append(
-        self,
-        key: Tensor,
-        value: Tensor,
-        *,
-        sources: tuple[Tensor, ...] = (),
-    ) -> tuple[Tensor, Tensor]:
-        """Write T new keys and values after the others; return all, as `keys_values`.
+    def append(self, key: Tensor, value: Tensor) -> KeysValues:
+        """Write T new keys and values after the others.
 
         Args:
             key: (B, G, T, Dh).
-            value: (B, G, T, Dh).
-            sources: what the two were projected from, for `read`.
+            value: (B, G, T, Dv).
 
-        Raises:
-            TypeError: they have another dtype than the cache.
-            ValueError: they have another B, G or Dh, there is no room left, or they
-                want a gradient.
+        Returns:
+            all so far; with a window up to W - 1 before the new, and these: of which a
+            query may see too many, which attention's `window` hides.
         """
-        B, G, T, Dh = key.shape
-        check_new(key, value, self._storage)
-        if self._storage is None:
-            self.max_len = T if self.max_len is None else self.max_len
-            self._storage = key.new_empty(2, B, G, self.max_len, Dh)
-        room = self._storage.shape[3]
-        if self.length + T > room:
-            raise ValueError(
-                f"the cache is full: it has room for max_len = {room} tokens, "
-                f"holds {self.length}, and {T} more came"
+        T, W = key.shape[2], self.window
+        if self.length == 0:
+            room = self.max_len if W is None else min(self.max_len, 2 * W + self.spare)
+            self.keys, self.values = (
+                x.new_empty(*x.shape[:2], room, x.shape[3]) for x in (key, value)
             )
-        new = self._storage[:, :, :, self.length : self.length + T]  # a view
-        new[0], new[1] = key, value
+        check_new(key, value, self)
+        begin = 0 if W is None else max(0, self.end - (W - 1))  # the oldest still seen
+        end = self.end + T
+        if end > self.keys.shape[2]:  # the newest move to the beginning
+            kept = slice(max(0, begin - self.spare), self.end)
+            begin, end = begin - kept.start, end - kept.start
+            keys = torch.cat((self.keys[:, :, kept], key), dim=2)
+            values = torch.cat((self.values[:, :, kept], value), dim=2)
+            self.end = min(end, (W or 0) - 1 + self.spare)
+            self.keys[:, :, : self.end] = keys[:, :, end - self.end :]
+            self.values[:, :, : self.end] = values[:, :, end - self.end :]
+        else:
+            keys, values = self.keys, self.values
+            keys[:, :, self.end : end] = key
+            values[:, :, self.end : end] = value
+            self.end = end
         self.length += T
-        self._sources = [_Source(x) for x in sources]
-        return self.keys_values
-
-    def read(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what was projected before from `key` and `value`, such as a memory.
-
-        Raises:
-            ValueError: what the cache holds was projected from others.
-        """
-        for i, (name, x) in enumerate((("key", key), ("value", value))):
-            if not self._sources or not self._sources[i].is_still(x):
-                raise ValueError(
-                    f"the cache holds the {name}s of another `{name}` than this"
-                )
-        self._sources = [_Source(key), _Source(value)]
-        return self.keys_values
+        return keys[:, :, begin:end], values[:, :, begin:end]
 
     def reorder(self, rows: Tensor) -> None:
-        """Let row i go on from what was row rows[i], as a beam search needs.
-
-        Args:
-            rows: int64, each in [0, B). Another number of rows than B is allowed too,
-                and costs a new allocation.
-        """
-        if self._storage is None:
-            return
-        so_far = self._storage[:, :, :, : self.length]
-        chosen = so_far.index_select(1, rows)  # (2, rows, G, L, Dh), a copy
-        _, B, G, room, Dh = self._storage.shape
-        if len(rows) != B:
-            self._storage = self._storage.new_empty(2, len(rows), G, room, Dh)
-        self._storage[:, :, :, : self.length] = chosen
+        """Let row i go on from what was row rows[i], of as many rows as are named."""
+        if self.length:
+            self.keys, self.values = self.keys[rows], self.values[rows]
 
     def truncate(self, length: int) -> None:
-        """Forget all but the first tokens; the next is written after these.
-
-        Args:
-            length: how many are kept, in [0, L].
-
-        Raises:
-            TypeError: `length` is not an int.
-            ValueError: it is below 0, or the cache holds fewer tokens.
-        """
-        check_truncation(length, self.length)
-        self.length = length
-        self._sources = []  # what is left was not projected from the whole of them
+        """Forget all but the first tokens; the next is written after these."""
+        check_at_least_0(length=length)
+        end = self.end - (self.length - length)
+        if length > self.length:
+            raise ValueError(f"length ({length}) must be at most {self.length}")
+        if end < (length if self.window is None else min(length, self.window - 1)):
+            raise ValueError(
+                f"length ({length}) is too short: of {self.length} tokens the oldest "
+                f"are gone, and only spare = {self.spare} can be forgotten"
+            )
+        self.length, self.end = length, end
 
     def copy(self, max_len: int) -> "KeyValueCache":
-        """Make a cache of its own with the same tokens, and room for `max_len`.
-
-        Raises:
-            TypeError: `max_len` is not an int.
-            ValueError: it is below 1, or below the number of tokens.
-        """
-        other = KeyValueCache(max_len)
-        if self._storage is not None:
-            other.append(*self.keys_values)
+        """Make a cache of its own with the same tokens, and room for `max_len`."""
+        if max_len < self.length:
+            raise ValueError(f"max_len ({max_len}) must be at least {self.length}")
+        other = KeyValueCache(max_len, window=self.window, spare=self.spare)
+        if self.length:
+            held = slice(0, self.end)
+            other.append(self.keys[:, :, held], self.values[:, :, held])
+            other.length = self.length
         return other
 
 
-def check_new(key: Tensor, value: Tensor, storage: Tensor | None) -> None:
-    """Raise unless new keys and values can be written into the memory of a cache.
+class BlockCache:
+    """The caches of a block: of the sequence, and of the memory that it reads.
 
-    Args:
-        key: (B, G, T, Dh), with any T.
-        value: the same.
-        storage: (2, B, G, room, Dh), or None if nothing has been written yet.
-
-    Raises:
-        TypeError: they have another dtype than the cache.
-        ValueError: they have another B, G or Dh, or want a gradient.
+    Keys and values of the memory are projected once, at the first call. The memory must
+    not be changed meanwhile.
     """
+
+    def __init__(self, sequence: Cache) -> None:
+        self.sequence = sequence
+        self.memory: Tensor | None = None
+        self.of_memory: KeysValues | None = None
+
+    def copy(self, max_len: int) -> "BlockCache":
+        """Make a cache of its own with the same tokens; the memory is shared."""
+        other = BlockCache(self.sequence.copy(max_len))
+        other.memory, other.of_memory = self.memory, self.of_memory
+        return other
+
+
+class ModelCache:
+    """The caches of all blocks of a model, which `model.new_cache(max_len)` makes."""
+
+    def __init__(self, blocks: Iterable[BlockCache]) -> None:
+        self.blocks = list(blocks)
+
+    @property
+    def length(self) -> int:
+        """How many tokens the model has seen: the position of the next one."""
+        return self.blocks[0].sequence.length
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of all blocks, in bytes."""
+        of_memory = [x for each in self.blocks for x in each.of_memory or ()]
+        held = sum(each.sequence.nbytes for each in self.blocks)
+        return held + sum(x.nbytes for x in of_memory)
+
+    def reorder(self, rows: Tensor) -> None:
+        """Let row i go on from row rows[i]. Only rows of one source change places."""
+        for block in self.blocks:
+            block.sequence.reorder(rows)
+
+    def truncate(self, length: int) -> None:
+        """Forget all but the first tokens of the sequence, in every block."""
+        for block in self.blocks:
+            block.sequence.truncate(length)
+
+    def copy(self, max_len: int) -> "ModelCache":
+        """Make a cache of its own with the same tokens, and room for `max_len`."""
+        return ModelCache(block.copy(max_len) for block in self.blocks)
+
+
+def cache_of(attention: nn.Module, max_len: int) -> Cache:
+    """Make the empty cache of an attention: of its own kind, if it has `new_cache`."""
+    if isinstance(attention, HasCache):
+        return attention.new_cache(max_len)
+    return KeyValueCache(max_len, window=getattr(attention, "window", None))
+
+
+def check_new(key: Tensor, value: Tensor, cache: KeyValueCache) -> None:
+    """Raise unless new keys and values can be written into the memory of a cache."""
     if key.requires_grad or value.requires_grad:
         raise ValueError("a cache holds no gradients: use it under torch.no_grad()")
-    held = key if storage is None else storage
-    B, G, Dh, T = *held.shape[-4:-2], held.shape[-1], key.shape[2]
-    for name, x in (("key", key), ("value", value)):
-        if x.shape != (B, G, T, Dh):
+    for name, x, held in (("key", key, cache.keys), ("value", value, cache.values)):
+        if x.shape[:2] != held.shape[:2] or x.shape[3:] != held.shape[3:]:
+            B, G, _, Dh = held.shape
             raise ValueError(
-                f"{name} must be (B, G, T, Dh) = ({B}, {G}, {T}, {Dh}) as in the "
-                f"cache, not {tuple(x.shape)}"
+                f"{name} must be (B, G, T, Dh) = ({B}, {G}, T, {Dh}) as in the cache, "
+                f"not {tuple(x.shape)}"
             )
         if x.dtype != held.dtype:
             raise TypeError(f"{name} is {x.dtype} but the cache holds {held.dtype}")
-
-
-def check_truncation(length: int, held: int) -> None:
-    """Raise unless a cache that holds so many tokens can be cut to this length."""
-    check_at_least_0(length=length)
-    if length > held:
+    if key.shape[:3] != value.shape[:3]:
         raise ValueError(
-            f"length ({length}) must be at most {held}: so many tokens are held"
+            "key and value must be of the same rows, heads and tokens: key is "
+            f"{tuple(key.shape)}, value is {tuple(value.shape)}"
         )
-
-
-class _Source:
-    """What keys or values were projected from, as it was then."""
-
-    def __init__(self, x: Tensor) -> None:
-        self._x, self._changes = x, _changes(x)
-
-    def is_still(self, x: Tensor) -> bool:
-        """Say whether x is the same, or holds the same numbers."""
-        now = _changes(self._x)
-        changed = None not in (now, self._changes) and now != self._changes
-        return not changed and (x is self._x or torch.equal(x, self._x))
-
-
-def _changes(x: Tensor) -> int | None:
-    """Count how often x was changed in place; None where torch does not count."""
-    uncounted = torch.compiler.is_compiling() or x.is_inference()
-    return None if uncounted else x._version
+    room, T = cache.max_len, key.shape[2]
+    if cache.length + T > room:
+        raise ValueError(
+            f"the cache is full: it has room for max_len = {room} tokens, holds "
+            f"{cache.length}, and {T} more came"
+        )

@@ -10,8 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tformer.checks import check_divisible, check_positive
-from tformer.nn.attention_checks import check_sequences
+from tformer.checks import check_divisible, check_positive, check_sequences
 from tformer.nn.heads import merge_heads, split_heads
 from tformer.nn.linear_attention import (
     StateCache,
@@ -21,7 +20,7 @@ from tformer.nn.linear_attention import (
     decay_matrix,
     wide,
 )
-from tformer.nn.rms_norm import RMSNorm
+from tformer.nn.norm import RMSNorm
 
 
 def delta_rule_recurrent(
@@ -172,8 +171,11 @@ class GatedDeltaRule(nn.Module):
         self.step_bias = nn.Parameter(step.expm1().log())  # softplus gives the step
         self.norm = RMSNorm(d_model // num_heads)
 
-    def forward(self, x: Tensor, *, cache: StateCache | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, *, is_causal: bool = True, cache: StateCache | None = None
+    ) -> Tensor:
         """Map x (B, T, D) to (B, T, D); with a cache, x is what is new."""
+        del is_causal  # it sees the past only, whatever is asked
         check_sequences(self.d_model, x=x)
         q = unit_length(split_heads(self.q_proj(x), self.num_heads))  # (B, H, T, Dh)
         k = unit_length(split_heads(self.k_proj(x), self.num_heads))

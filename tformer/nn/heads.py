@@ -3,13 +3,21 @@
 B batch · T queries · S keys · D d_model · H heads · G key/value heads · Dh head_dim
 """
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 
-from tformer.checks import check_divisible, check_positive, check_probability
-from tformer.fast.linear import Linear
-from tformer.nn.attention import scaled_dot_product_attention
-from tformer.nn.attention_checks import check_sequences
-from tformer.nn.cache import KeyValueCache
+from tformer.checks import (
+    check_divisible,
+    check_positive,
+    check_probability,
+    check_sequences,
+)
+from tformer.nn.attention import attention_weights, scaled_dot_product_attention
+from tformer.nn.cache import Cache, KeysValues
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
@@ -32,22 +40,26 @@ class MultiHeadAttention(nn.Module):
 
     Vaswani et al. 2017, section 3.2.2 (arXiv:1706.03762). With fewer key/value heads
     than heads it is grouped-query attention (Ainslie et al. 2023, arXiv:2305.13245);
-    with one, multi-query attention (arXiv:1911.02150).
+    with one, multi-query attention (arXiv:1911.02150). Further parts are handed in.
 
     Args:
         d_model: width D of input and output.
-        num_heads: heads H; divides D.
+        num_heads: heads H.
         num_kv_heads: key/value heads G; divides H. H if not given.
+        head_dim: width Dh of a head; D / H if not given.
         bias: give the four projections a bias. The paper has none, torch does.
         dropout: probability in [0, 1) of dropping an attention weight in training.
-
-    Raises:
-        ValueError: H does not divide D, G does not divide H, a size is below 1, or
-            `dropout` is outside [0, 1).
+        q_norm: maps queries (B, H, T, Dh) to the same, such as `RMSNorm(Dh)`.
+        k_norm: the same for keys (arXiv:2010.04245).
+        rotary: rotates queries and keys from position `start` on.
+        relative: makes from T and S the bias of the scores, such as `ALiBi`.
+        gate: maps the input (B, T, D) to (B, T, H · Dh), whose sigmoid multiplies what
+            the heads bring (arXiv:2505.06708).
+        sinks: (H,), a parameter: further logits.
+        scoring: window, scale, softcap, as `scaled_dot_product_attention` has them.
     """
 
-    # `record_weights` puts another function in its place, which keeps the weights.
-    attend = staticmethod(scaled_dot_product_attention)
+    recorders: tuple[Callable[[Tensor], None], ...] = ()  # of `record_weights`
 
     def __init__(
         self,
@@ -55,27 +67,46 @@ class MultiHeadAttention(nn.Module):
         num_heads: int,
         *,
         num_kv_heads: int | None = None,
+        head_dim: int | None = None,
         bias: bool = True,
         dropout: float = 0.0,
+        q_norm: nn.Module | None = None,
+        k_norm: nn.Module | None = None,
+        rotary: nn.Module | None = None,
+        relative: nn.Module | None = None,
+        gate: nn.Module | None = None,
+        sinks: nn.Parameter | None = None,
+        **scoring: Any,
     ) -> None:
         super().__init__()
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
         check_positive(d_model=d_model, num_heads=num_heads, num_kv_heads=num_kv_heads)
-        check_divisible(d_model=d_model, num_heads=num_heads)
         check_divisible(num_heads=num_heads, num_kv_heads=num_kv_heads)
+        if head_dim is None:
+            check_divisible(d_model=d_model, num_heads=num_heads)
+            head_dim = d_model // num_heads
+        check_positive(head_dim=head_dim)
         check_probability(dropout=dropout)
         self.d_model = d_model
         self.num_heads = num_heads
         self.num_kv_heads = num_kv_heads
-        self.head_dim = d_model // num_heads
+        self.head_dim = head_dim
         self.dropout = dropout
 
-        kv_width = num_kv_heads * self.head_dim  # G · Dh
-        self.q_proj = Linear(d_model, d_model, bias=bias)
-        self.k_proj = Linear(d_model, kv_width, bias=bias)
-        self.v_proj = Linear(d_model, kv_width, bias=bias)
-        self.out_proj = Linear(d_model, d_model, bias=bias)
+        kv_width = num_kv_heads * head_dim  # G · Dh
+        self.q_proj = nn.Linear(d_model, num_heads * head_dim, bias=bias)
+        self.k_proj = nn.Linear(d_model, kv_width, bias=bias)
+        self.v_proj = nn.Linear(d_model, kv_width, bias=bias)
+        self.out_proj = nn.Linear(num_heads * head_dim, d_model, bias=bias)
+        self.q_norm, self.k_norm = q_norm, k_norm
+        self.rotary, self.relative, self.gate = rotary, relative, gate
+        self.sinks, self.scoring = sinks, scoring
         self.reset_parameters()
+
+    @property
+    def window(self) -> int | None:
+        """How many keys a query sees; all if None."""
+        return self.scoring.get("window")
 
     def reset_parameters(self) -> None:
         """Draw new weights by Glorot's uniform, variance 2 / (in + out); biases 0."""
@@ -91,9 +122,10 @@ class MultiHeadAttention(nn.Module):
         value: Tensor | None = None,
         attn_mask: Tensor | None = None,
         *,
-        bias: Tensor | None = None,
         is_causal: bool = False,
-        cache: KeyValueCache | None = None,
+        cache: Cache | None = None,
+        keys_values: KeysValues | None = None,
+        around: Callable[..., Tensor] | None = None,
     ) -> Tensor:
         """Attend from `query` to `key`; to itself if no key is given.
 
@@ -101,40 +133,53 @@ class MultiHeadAttention(nn.Module):
             query: (B, T, D).
             key: (B, S, D); `query` if not given (self-attention).
             value: (B, S, D); `key` if not given.
-            attn_mask: bool, (T, S) or broadcastable with four axes to (B, H, T, S),
-                True = may attend.
-            bias: float, of such a shape, added to the scores.
-            is_causal: hide later keys; the last query lines up with the last key.
-            cache: keys and values so far. In self-attention `query` is what is new, and
-                S counts all the cache holds. With a `key` the first call fills the
-                cache, and later ones read it: key and value must be the same again.
+            attn_mask: as `scaled_dot_product_attention` has it, and `is_causal` too.
+            is_causal: hide later keys.
+            cache: of self-attention: `query` is what is new, S counts all so far.
+            keys_values: of `project`, in place of key and value.
+            around: called with `scaled_dot_product_attention` and its arguments, in its
+                place, such as `attend_to_segments`.
 
         Returns:
             (B, T, D). `record_weights` keeps the weights.
-
-        Raises:
-            TypeError: the mask is not boolean, or the bias not floating.
-            ValueError: shapes do not match, `value` comes without `key`, or the cache
-                was filled from others.
         """
-        if key is None and value is not None:
-            raise ValueError("value is given without key")
-        is_cross = key is not None
-        key = query if key is None else key
-        value = key if value is None else value
-        check_sequences(self.d_model, query=query, key=key, value=value)
-
+        if (value if key is None else cache) is not None:
+            raise ValueError("value needs key, and a cache is for self-attention alone")
+        check_sequences(self.d_model, query=query)
+        start = 0 if cache is None else cache.length
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
-        if cache is not None and is_cross and cache.length > 0:
-            k, v = cache.read(key, value)  # (B, G, S, Dh)
-        else:
-            k = split_heads(self.k_proj(key), self.num_kv_heads)  # (B, G, S, Dh)
-            v = split_heads(self.v_proj(value), self.num_kv_heads)  # (B, G, S, Dh)
-            if cache is not None:
-                # S is now the whole past. Only cross-attention will ask for the source.
-                k, v = cache.append(k, v, sources=(key, value) if is_cross else ())
+        q = q if self.q_norm is None else self.q_norm(q)
+        q = q if self.rotary is None else self.rotary(q, start=start)
+        if keys_values is None:
+            key = query if key is None else key
+            keys_values = self.project(key, key if value is None else value, start)
+        if cache is not None:
+            keys_values = cache.append(*keys_values)  # S is now the whole past
+        k, v = keys_values  # (B, G, S, Dh)
+        bias = None
+        if self.relative is not None:
+            bias = self.relative(q.shape[2], k.shape[2])
+        scoring = {"bias": bias, "sinks": self.sinks, **self.scoring}
+        scoring["is_causal"] = is_causal
+        if self.recorders and around is not None:
+            raise ValueError("around makes no weights that can be recorded")
+        if self.recorders:
+            weights = attention_weights(q, k, attn_mask, **scoring)  # (B, H, T, S)
+            for keep in self.recorders:
+                keep(weights)
+        attend: Callable[..., Tensor] = scaled_dot_product_attention
+        attend = attend if around is None else partial(around, attend)
         dropout_p = self.dropout if self.training else 0.0
-        heads = self.attend(
-            q, k, v, attn_mask, bias=bias, is_causal=is_causal, dropout_p=dropout_p
-        )  # (B, H, T, Dh)
-        return self.out_proj(merge_heads(heads))  # (B, T, D)
+        heads = attend(q, k, v, attn_mask, dropout_p=dropout_p, **scoring)
+        merged = merge_heads(heads)  # (B, T, H · Dh)
+        if self.gate is not None:
+            merged = merged * torch.sigmoid(self.gate(query))
+        return self.out_proj(merged)  # (B, T, D)
+
+    def project(self, key: Tensor, value: Tensor, start: int = 0) -> KeysValues:
+        """Make keys and values (B, G, S, Dh) of `key` and `value`, both (B, S, D)."""
+        check_sequences(self.d_model, key=key, value=value)
+        k = split_heads(self.k_proj(key), self.num_kv_heads)
+        k = k if self.k_norm is None else self.k_norm(k)
+        k = k if self.rotary is None else self.rotary(k, start=start)
+        return k, split_heads(self.v_proj(value), self.num_kv_heads)

@@ -4,16 +4,16 @@ B batch · T new tokens · S tokens so far · D d_model · H heads · R kv_rank 
 Dh head_dim · Dr rotary_dim · Dv value_dim
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
-from tformer.checks import check_positive, check_probability
-from tformer.fast.linear import Linear
-from tformer.nn.attention import scaled_dot_product_attention
-from tformer.nn.attention_checks import check_sequences
+from tformer.checks import check_positive, check_probability, check_sequences
+from tformer.nn.attention import attention_weights, scaled_dot_product_attention
+from tformer.nn.cache import Cache
 from tformer.nn.heads import merge_heads, split_heads
-from tformer.nn.latent_cache import LatentCache
-from tformer.nn.rms_norm import RMSNorm
+from tformer.nn.norm import RMSNorm
 from tformer.nn.rotary import RotaryEmbedding
 
 
@@ -21,7 +21,7 @@ class LatentAttention(nn.Module):
     """Attend to keys and values that are made of a short vector, the latent.
 
     DeepSeek-V2, section 2.1 (arXiv:2405.04434); also in DeepSeek-V3 and Kimi K2. For a
-    token x the cache keeps c = RMS(W_c x), R numbers, and one turned key r, Dr numbers,
+    token x the cache keeps c = RMS(W_c x), R numbers, and a rotated key r, Dr numbers,
     which all heads share. Head h has the key (W_k,h c, r) and the value W_v,h c.
 
     The two forms compute the same. *Naive*: make the keys and values of all heads.
@@ -32,8 +32,8 @@ class LatentAttention(nn.Module):
         d_model: width D of input and output.
         num_heads: heads H.
         kv_rank: width R of the latent.
-        head_dim: width Dh of the part of queries and keys that is not turned.
-        rotary: turns the other part; its width is Dr.
+        head_dim: width Dh of the part of queries and keys that is not rotated.
+        rotary: rotates the other part; its width is Dr.
         value_dim: width Dv of a value; Dh if not given.
         q_rank: make queries, too, of a latent of this width; of x itself if None.
         eps: in the norms of the latents.
@@ -46,8 +46,7 @@ class LatentAttention(nn.Module):
         ValueError: a size is below 1, or `dropout` is outside [0, 1).
     """
 
-    # `record_weights` puts another function in its place, which keeps the weights.
-    attend = staticmethod(scaled_dot_product_attention)
+    recorders: tuple[Callable[[Tensor], None], ...] = ()  # of `record_weights`
 
     def __init__(
         self,
@@ -84,20 +83,29 @@ class LatentAttention(nn.Module):
         self.q_down = self.q_norm = None
         if q_rank is not None:
             check_positive(q_rank=q_rank)
-            self.q_down = Linear(d_model, q_rank, bias=False)
+            self.q_down = nn.Linear(d_model, q_rank, bias=False)
             self.q_norm = RMSNorm(q_rank, eps)
-        self.q_proj = Linear(q_rank or d_model, num_heads * width, bias=False)
-        self.kv_down = Linear(d_model, kv_rank + self.rotary_dim, bias=False)
+        self.q_proj = nn.Linear(q_rank or d_model, num_heads * width, bias=False)
+        self.kv_down = nn.Linear(d_model, kv_rank + self.rotary_dim, bias=False)
         self.kv_norm = RMSNorm(kv_rank, eps)
-        self.kv_up = Linear(kv_rank, num_heads * (head_dim + value_dim), bias=False)
-        self.out_proj = Linear(num_heads * value_dim, d_model, bias=False)
+        self.kv_up = nn.Linear(kv_rank, num_heads * (head_dim + value_dim), bias=False)
+        self.out_proj = nn.Linear(num_heads * value_dim, d_model, bias=False)
 
-    def forward(self, x: Tensor, *, cache: LatentCache | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None = None,
+        *,
+        is_causal: bool = True,
+        cache: Cache | None = None,
+    ) -> Tensor:
         """Attend from each position of x to itself and to what came before.
 
         Args:
             x: (B, T, D).
-            cache: of `new_cache`; x is then only what is new, and S counts all the
+            attn_mask: bool, broadcastable to (B, H, T, S), True = may attend.
+            is_causal: hide later positions.
+            cache: of the latents; x is then only what is new, and S counts all the
                 tokens so far.
 
         Returns:
@@ -106,20 +114,20 @@ class LatentAttention(nn.Module):
         check_sequences(self.d_model, x=x)
         start = 0 if cache is None else cache.length
         query = self.queries(x, start)  # (B, H, T, Dh + Dr)
-        kept = self.to_keep(x, start)  # (B, T, R + Dr)
+        latent, shared = self.to_keep(x, start)  # (B, 1, T, R), (B, 1, T, Dr)
         if cache is not None:
-            kept = cache.append(kept)  # (B, S, R + Dr)
+            latent, shared = cache.append(latent, shared)  # (B, 1, S, …)
         absorbed = self.absorbed
         if absorbed is None:
-            T, S = x.shape[1], kept.shape[1]
+            T, S = x.shape[1], latent.shape[2]
             fewest = self.multiplications(T, S, absorbed=False)
             absorbed = self.multiplications(T, S, absorbed=True) < fewest
         form = self.absorbed_form if absorbed else self.naive_form
-        heads = form(query, kept)  # (B, H, T, Dv)
+        heads = form(query, latent, shared, attn_mask, is_causal)  # (B, H, T, Dv)
         return self.out_proj(merge_heads(heads))  # (B, T, D)
 
     def queries(self, x: Tensor, start: int) -> Tensor:
-        """Make the queries of x (B, T, D), the second part turned.
+        """Make the queries of x (B, T, D), the second part rotated.
 
         Returns:
             (B, H, T, Dh + Dr).
@@ -127,63 +135,88 @@ class LatentAttention(nn.Module):
         if self.q_down is not None and self.q_norm is not None:
             x = self.q_norm(self.q_down(x))  # (B, T, q_rank)
         query = split_heads(self.q_proj(x), self.num_heads)  # (B, H, T, Dh + Dr)
-        plain, turned = query[..., : self.head_dim], query[..., self.head_dim :]
-        return torch.cat((plain, self.rotary(turned, start=start)), dim=-1)
+        own, rotated = query[..., : self.head_dim], query[..., self.head_dim :]
+        return torch.cat((own, self.rotary(rotated, start=start)), dim=-1)
 
-    def to_keep(self, x: Tensor, start: int) -> Tensor:
-        """Make of x (B, T, D) what a cache keeps: the latents and one turned key.
+    def to_keep(self, x: Tensor, start: int) -> tuple[Tensor, Tensor]:
+        """Make of x (B, T, D) what a cache keeps: the latents and one rotated key.
 
         Returns:
-            (B, T, R + Dr).
+            (B, 1, T, R) and (B, 1, T, Dr).
         """
-        both = self.kv_down(x)  # (B, T, R + Dr)
+        both = self.kv_down(x)[:, None]  # (B, 1, T, R + Dr)
         latent, key = both[..., : self.kv_rank], both[..., self.kv_rank :]
-        turned = self.rotary(key[:, None], start=start)[:, 0]  # (B, T, Dr)
-        return torch.cat((self.kv_norm(latent), turned), dim=-1)
+        return self.kv_norm(latent), self.rotary(key, start=start)
 
-    def naive_form(self, query: Tensor, kept: Tensor) -> Tensor:
+    def naive_form(
+        self,
+        query: Tensor,
+        latent: Tensor,
+        shared: Tensor,
+        attn_mask: Tensor | None = None,
+        is_causal: bool = True,
+    ) -> Tensor:
         """Make a key and a value of each latent for each head, and attend to them.
 
         Args:
             query: (B, H, T, Dh + Dr).
-            kept: (B, S, R + Dr).
+            latent: (B, 1, S, R).
+            shared: (B, 1, S, Dr), the rotated key.
+            attn_mask: as in `forward`.
+            is_causal: as in `forward`.
 
         Returns:
             (B, H, T, Dv).
         """
-        latent, turned = kept[..., : self.kv_rank], kept[..., self.kv_rank :]
-        both = split_heads(self.kv_up(latent), self.num_heads)  # (B, H, S, Dh + Dv)
-        plain, value = both[..., : self.head_dim], both[..., self.head_dim :]
-        turned = turned[:, None].expand(-1, self.num_heads, -1, -1)  # (B, H, S, Dr)
-        return self.attended(query, torch.cat((plain, turned), dim=-1), value)
+        both = split_heads(self.kv_up(latent[:, 0]), self.num_heads)  # (B, H, S, Dh+Dv)
+        own, value = both[..., : self.head_dim], both[..., self.head_dim :]
+        shared = shared.expand(-1, self.num_heads, -1, -1)  # (B, H, S, Dr)
+        key = torch.cat((own, shared), dim=-1)  # (B, H, S, Dh + Dr)
+        return self.attended(query, key, value, attn_mask, is_causal)
 
-    def absorbed_form(self, query: Tensor, kept: Tensor) -> Tensor:
+    def absorbed_form(
+        self,
+        query: Tensor,
+        latent: Tensor,
+        shared: Tensor,
+        attn_mask: Tensor | None = None,
+        is_causal: bool = True,
+    ) -> Tensor:
         """Attend to the latents themselves: multi-query attention, one head of keys.
 
-        Args:
-            query: (B, H, T, Dh + Dr).
-            kept: (B, S, R + Dr): the key; its first R numbers are the value.
-
-        Returns:
-            (B, H, T, Dv).
+        Arguments and result are as of `naive_form`.
         """
         by_head = self.kv_up.weight.view(self.num_heads, -1, self.kv_rank)
         to_key = by_head[:, : self.head_dim]  # (H, Dh, R)
         to_value = by_head[:, self.head_dim :]  # (H, Dv, R)
-        plain, turned = query[..., : self.head_dim], query[..., self.head_dim :]
-        query = torch.cat((plain @ to_key, turned), dim=-1)  # (B, H, T, R + Dr)
-        key = kept[:, None]  # (B, 1, S, R + Dr)
-        mixed = self.attended(query, key, key[..., : self.kv_rank])  # (B, H, T, R)
+        own, rotated = query[..., : self.head_dim], query[..., self.head_dim :]
+        query = torch.cat((own @ to_key, rotated), dim=-1)  # (B, H, T, R + Dr)
+        key = torch.cat((latent, shared), dim=-1)  # (B, 1, S, R + Dr)
+        mixed = self.attended(query, key, latent, attn_mask, is_causal)  # (B, H, T, R)
         return mixed @ to_value.transpose(1, 2)
 
-    def attended(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """Attend with this module's scale and dropout; the past only."""
-        return self.attend(
+    def attended(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor | None,
+        is_causal: bool,
+    ) -> Tensor:
+        """Attend with the scale of the naive form's width, whatever the width here."""
+        if self.recorders:
+            weights = attention_weights(
+                query, key, attn_mask, is_causal=is_causal, scale=self.scale
+            )
+            for keep in self.recorders:
+                keep(weights)
+        return scaled_dot_product_attention(
             query,
             key,
             value,
-            is_causal=True,  # the last query lines up with the last key
-            scale=self.scale,  # of the naive form's width, whatever the width here
+            attn_mask,
+            is_causal=is_causal,
+            scale=self.scale,
             dropout_p=self.dropout if self.training else 0.0,
         )
 
@@ -201,7 +234,3 @@ class LatentAttention(nn.Module):
         else:
             each = so_far * R * (Dh + Dv) + new * so_far * (Dh + Dr + Dv)
         return self.num_heads * each
-
-    def new_cache(self, max_len: int) -> LatentCache:
-        """Make an empty cache for texts of so many tokens."""
-        return LatentCache(max_len)

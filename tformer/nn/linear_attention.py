@@ -11,9 +11,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tformer.checks import check_divisible, check_positive
-from tformer.nn.attention_checks import check_sequences
-from tformer.nn.cache import check_truncation
+from tformer.checks import (
+    check_at_least_0,
+    check_divisible,
+    check_positive,
+    check_sequences,
+)
 from tformer.nn.heads import merge_heads, split_heads
 
 
@@ -178,8 +181,11 @@ class LinearAttention(nn.Module):
         self.v_proj = nn.Linear(d_model, d_model, bias=bias)
         self.out_proj = nn.Linear(d_model, d_model, bias=bias)
 
-    def forward(self, x: Tensor, *, cache: "StateCache | None" = None) -> Tensor:
+    def forward(
+        self, x: Tensor, *, is_causal: bool = True, cache: "StateCache | None" = None
+    ) -> Tensor:
         """Map x (B, T, D) to (B, T, D); with a cache, x is what is new."""
+        del is_causal  # it sees the past only, whatever is asked
         check_sequences(self.d_model, x=x)
         q = feature_map(split_heads(self.q_proj(x), self.num_heads))  # (B, H, T, Dh)
         k = feature_map(split_heads(self.k_proj(x), self.num_heads))
@@ -227,8 +233,8 @@ class StateCache:
             TypeError: `length` is not an int.
             ValueError: it is not the number of tokens so far.
         """
-        check_truncation(length, self.length)
-        if length < self.length:
+        check_at_least_0(length=length)
+        if length != self.length:
             raise ValueError(
                 f"a state of {self.length} tokens cannot be cut back to {length}: it "
                 "is a sum, in which no token can be told apart"

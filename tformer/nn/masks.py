@@ -17,63 +17,19 @@ def causal_mask(
     query_len: int,
     key_len: int | None = None,
     *,
+    window: int | None = None,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """Let query i see key j where j <= i + (S - T): itself and what came before.
+    """Let query i see key j where p - window < j <= p, with p = i + S - T: bool (T, S).
 
-    Vaswani et al. 2017, section 3.2.3 (arXiv:1706.03762). With T != S the *last* query
-    lines up with the last key, as in decoding with a cache, where the keys are the
-    whole past and the queries its newest part. torch's `is_causal` lines up the first.
-
-    Args:
-        query_len: number of queries T.
-        key_len: number of keys S; T if not given.
-        device: where to make the mask.
-
-    Returns:
-        bool (T, S), True where the query may attend to the key.
-
-    Raises:
-        ValueError: a length is below 1.
-
-    Example:
-        >>> causal_mask(2, 3).int().tolist()
-        [[1, 1, 0], [1, 1, 1]]
+    Vaswani et al. 2017, section 3.2.3 (arXiv:1706.03762); the window is that of
+    Mistral 7B (arXiv:2310.06825, section 2). S is T if not given. Else the *last* query
+    lines up with the last key, as in decoding with a cache. torch's lines up the first.
     """
-    key_len = query_len if key_len is None else key_len
-    check_positive(query_len=query_len, key_len=key_len)
-    everything = torch.ones(query_len, key_len, dtype=torch.bool, device=device)
-    return everything.tril(key_len - query_len)  # (T, S)
-
-
-def sliding_window_mask(
-    query_len: int,
-    window: int,
-    key_len: int | None = None,
-    *,
-    device: torch.device | str | None = None,
-) -> Tensor:
-    """Let a query see the `window` newest keys of its past, itself included.
-
-    Beltagy et al. 2020, section 3.1 (arXiv:2004.05150), in the causal form of
-    Mistral 7B (arXiv:2310.06825, section 2). The last query lines up with the last key.
-
-    Args:
-        query_len: number of queries T.
-        window: how many keys a query sees at most; 1 is itself alone.
-        key_len: number of keys S; T if not given.
-        device: where to make the mask.
-
-    Returns:
-        bool (T, S), True where the query may attend to the key.
-
-    Raises:
-        ValueError: a length or the window is below 1.
-    """
-    check_positive(window=window)
-    causal = causal_mask(query_len, key_len, device=device)  # (T, S)
-    too_old = causal.tril(causal.shape[1] - query_len - window)
-    return causal & ~too_old  # (T, S)
+    T, S = query_len, query_len if key_len is None else key_len
+    check_positive(query_len=T, key_len=S, window=1 if window is None else window)
+    seen = torch.ones(T, S, dtype=torch.bool, device=device).tril(S - T)
+    return seen if window is None else seen.triu(S - T - window + 1)
 
 
 def length_mask(lengths: Tensor, max_len: int | None = None) -> Tensor:
@@ -85,11 +41,6 @@ def length_mask(lengths: Tensor, max_len: int | None = None) -> Tensor:
 
     Returns:
         bool (B, 1, 1, S), True at real tokens, False at padding: an `attn_mask`.
-
-    Raises:
-        TypeError: `lengths` does not hold integers.
-        ValueError: `lengths` is not (B,), a length is below 0 or above `max_len`, or
-            all are 0 and no `max_len` is given.
     """
     whole = not (lengths.is_floating_point() or lengths.is_complex())
     if not whole or lengths.dtype == torch.bool:
@@ -117,10 +68,6 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
 
     Returns:
         bool, the broadcast shape; None if every mask is None.
-
-    Raises:
-        TypeError: a mask is not boolean.
-        ValueError: the shapes do not broadcast.
     """
     combined: Tensor | None = None
     for mask in (m for m in masks if m is not None):
@@ -128,16 +75,10 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
             raise TypeError(
                 f"a mask must be torch.bool (True = may attend), not {mask.dtype}"
             )
-        if combined is None:
-            combined = mask
-            continue
         try:
-            combined = combined & mask
-        except RuntimeError:
-            raise ValueError(
-                f"masks of shapes {tuple(combined.shape)} and {tuple(mask.shape)} "
-                "do not broadcast"
-            ) from None
+            combined = mask if combined is None else combined & mask
+        except RuntimeError as error:
+            raise ValueError(f"masks do not broadcast: {error}") from None
     return combined
 
 
@@ -148,10 +89,6 @@ def check_key_mask(
 
     Returns:
         bool (B, 1, 1, S), which broadcasts over heads and queries.
-
-    Raises:
-        TypeError: it is not boolean.
-        ValueError: it is not (B, S).
     """
     if key_mask.dtype != torch.bool:
         raise TypeError(

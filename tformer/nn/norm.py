@@ -1,6 +1,6 @@
-"""Layer normalisation: each token's vector gets mean 0 and variance 1.
+"""Norms: each token's vector is brought to one length.
 
-B batch · T length · D d_model
+D d_model, or the width of a head
 """
 
 import math
@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tformer.checks import check_positive
+from tformer.checks import check_positive, check_width
 
 
 def layer_norm(
@@ -42,37 +42,105 @@ def layer_norm(
 class LayerNorm(nn.Module):
     """Layer normalisation with a learned gain and bias, of the width `d_model`.
 
+    torch's kernel computes what `layer_norm` does, in one pass over the memory.
+
     Args:
         d_model: width D.
         eps: added to the variance.
         bias: learn a bias too.
-        fused: use torch's kernel, which does the work of `layer_norm` in one pass over
-            the memory. The numbers are the same; False runs the formula.
+    """
 
-    Raises:
-        ValueError: `d_model` is below 1, or `eps` is not above 0 and finite.
+    def __init__(self, d_model: int, eps: float = 1e-5, *, bias: bool = True) -> None:
+        super().__init__()
+        check_positive(d_model=d_model)
+        if not 0 < eps < math.inf:
+            raise ValueError(f"eps ({eps}) must be above 0 and finite")
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise x (..., D) over its last axis; returns (..., D)."""
+        weight = self.weight
+        check_width(len(weight), x)
+        return F.layer_norm(x, weight.shape, weight, self.bias, self.eps)
+
+
+def rms_norm(
+    x: Tensor, gain: Tensor, eps: float = 1e-6, *, cast_first: bool = False
+) -> Tensor:
+    """Compute x / √(mean(x²) + ε) · gain over the last axis.
+
+    Zhang and Sennrich 2019, equation 4 (arXiv:1910.07467). Layer normalisation without
+    the mean and without a bias.
+
+    Args:
+        x: (..., D).
+        gain: (D,).
+        eps: added to the mean square, so that a vector of zeros does not divide by 0.
+        cast_first: of half precision. False: multiply by the gain in float32, then
+            round, as torch, Gemma and gpt-oss do; True: round, then multiply in half
+            precision, as Llama's code does, which rounds a second time.
+
+    Returns:
+        (..., D), in the dtype of x.
+    """
+    # Half precision is for storage: the square of 256 overflows float16.
+    dtype = x.dtype
+    wide = torch.promote_types(dtype, torch.float32)
+    x = x.to(wide)
+    mean_square = x.square().mean(dim=-1, keepdim=True)  # (..., 1)
+    normalised = x * torch.rsqrt(mean_square + eps)  # (..., D)
+    if cast_first:
+        return normalised.to(dtype) * gain.to(dtype)
+    return (normalised * gain.to(wide)).to(dtype)
+
+
+class RMSNorm(nn.Module):
+    """RMS normalisation with a learned gain, of the width `d_model`.
+
+    Args:
+        d_model: width D.
+        eps: added to the mean square.
+        plus_one: learn w, which begins at 0, and multiply by 1 + w, as Gemma does, so
+            that weight decay draws the gain towards 1. Else multiply by w, which begins
+            at 1.
+        cast_first: as in `rms_norm`.
     """
 
     def __init__(
-        self, d_model: int, eps: float = 1e-5, *, bias: bool = True, fused: bool = True
+        self,
+        d_model: int,
+        eps: float = 1e-6,
+        *,
+        plus_one: bool = False,
+        cast_first: bool = False,
     ) -> None:
         super().__init__()
         check_positive(d_model=d_model)
         if not 0 < eps < math.inf:
             raise ValueError(f"eps ({eps}) must be above 0 and finite")
         self.eps = eps
-        self.fused = fused
-        self.weight = nn.Parameter(torch.ones(d_model))
-        self.bias = nn.Parameter(torch.zeros(d_model)) if bias else None
+        self.plus_one = plus_one
+        self.cast_first = cast_first
+        begin = torch.zeros if plus_one else torch.ones
+        self.weight = nn.Parameter(begin(d_model))
+
+    def extra_repr(self) -> str:
+        """What `print(model)` says of it."""
+        return f"{len(self.weight)}, eps={self.eps}, plus_one={self.plus_one}"
+
+    def gain(self) -> Tensor:
+        """Return what is multiplied by, (D,): w, or 1 + w in float32 or wider.
+
+        In bfloat16 the step from 1 to the next number is 1/128: 1 + w would lose most
+        of a small w.
+        """
+        if not self.plus_one:
+            return self.weight
+        return 1 + self.weight.to(torch.promote_types(self.weight.dtype, torch.float32))
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise x (..., D) over its last axis; returns (..., D)."""
-        weight, bias = self.weight, self.bias
-        if x.shape[-1:] != weight.shape:
-            raise ValueError(
-                f"x has width {x.shape[-1]} but d_model is {len(weight)}: "
-                f"x is {tuple(x.shape)}"
-            )
-        if self.fused:
-            return F.layer_norm(x, weight.shape, weight, bias, self.eps)
-        return layer_norm(x, weight, bias, self.eps)
+        check_width(len(self.weight), x)
+        return rms_norm(x, self.gain(), self.eps, cast_first=self.cast_first)

@@ -9,13 +9,7 @@ from torch import Tensor, nn
 from tformer.checks import check_positive
 
 
-def sinusoidal_positions(
-    length: int,
-    d_model: int,
-    *,
-    start: int = 0,
-    device: torch.device | str | None = None,
-) -> Tensor:
+def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     """Compute sin(p / 10000^(2i/D)) in column 2i, and the cosine in column 2i + 1.
 
     Vaswani et al. 2017, section 3.5. The wavelengths grow from 2π to 10000 · 2π.
@@ -23,26 +17,19 @@ def sinusoidal_positions(
     Args:
         length: number of positions.
         d_model: width D; even, as each sine has its cosine.
-        start: the first position.
-        device: where to put the table; the CPU if not given.
 
     Returns:
         float64 (length, D). In float32 the angle of position 10,000 is off by 1/1000.
-
-    Raises:
-        ValueError: `d_model` is odd, a size is below 1, or `start` is below 0.
     """
     check_positive(length=length, d_model=d_model)
     if d_model % 2:
         raise ValueError(f"d_model ({d_model}) must be even: a cosine for each sine")
-    if start < 0:
-        raise ValueError(f"start ({start}) must be at least 0")
     # On the CPU whatever the default device is: others may lack float64.
-    position = torch.arange(start, start + length, dtype=torch.float64, device="cpu")
+    position = torch.arange(length, dtype=torch.float64, device="cpu")
     exponent = torch.arange(0, d_model, 2, dtype=torch.float64, device="cpu") / d_model
     angle = position[:, None] / 10000.0**exponent  # (length, D/2)
     waves = torch.stack((angle.sin(), angle.cos()), dim=-1)  # (length, D/2, 2)
-    return waves.flatten(1).to(device)  # (length, D)
+    return waves.flatten(1)  # (length, D)
 
 
 class SinusoidalPositionalEncoding(nn.Module):
@@ -53,36 +40,32 @@ class SinusoidalPositionalEncoding(nn.Module):
     Args:
         d_model: width D; even.
         max_len: positions to compute beforehand.
-
-    Raises:
-        ValueError: `d_model` is odd, or a size is below 1.
     """
-
-    table: Tensor
 
     def __init__(self, d_model: int, *, max_len: int = 512) -> None:
         super().__init__()
-        check_positive(max_len=max_len)
+        check_positive(d_model=d_model, max_len=max_len)
+        if d_model % 2:
+            raise ValueError(
+                f"d_model ({d_model}) must be even: a cosine for each sine"
+            )
         self.d_model = d_model
-        table = sinusoidal_positions(max_len, d_model).float()
-        table = table.to(torch.get_default_device())
-        self.register_buffer("table", table, persistent=False)
-
-    def reset_parameters(self) -> None:
-        """Compute the table anew, as a module from the meta device needs it."""
-        self.table.copy_(sinusoidal_positions(len(self.table), self.d_model))
+        self.max_len = max_len
+        # No buffer: `model.bfloat16()` would round it, and no file need hold it.
+        self._table = torch.empty(0, d_model, device="cpu")
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
         check_start(x, self.d_model, start)
         end = start + x.shape[1]
-        table = self.table  # as it is now: another thread may put one in its place
         if torch.compiler.is_exporting():  # the graph makes it, for any length
-            table = sinusoidal_positions(end, self.d_model).to(table)
-        elif end > len(table):
-            longer = sinusoidal_positions(max(end, 2 * len(table)), self.d_model)
-            table = self.table = longer.float().to(table)
-        return x + table[start:end].to(x.dtype)
+            return x + sinusoidal_positions(end, self.d_model)[start:].to(x)
+        table = self._table  # as it is now: another thread may put one in its place
+        if end > len(table) or (table.dtype, table.device) != (x.dtype, x.device):
+            rows = max(end, self.max_len, len(table))
+            rows = 2 * rows if end > self.max_len else rows
+            table = self._table = sinusoidal_positions(rows, self.d_model).to(x)
+        return x + table[start:end]
 
 
 class LearnedPositionalEmbedding(nn.Module):
@@ -94,9 +77,6 @@ class LearnedPositionalEmbedding(nn.Module):
     Args:
         max_len: number of positions.
         d_model: width D.
-
-    Raises:
-        ValueError: a size is below 1.
     """
 
     def __init__(self, max_len: int, d_model: int) -> None:

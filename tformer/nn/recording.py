@@ -3,26 +3,29 @@
 B batch · H heads · T queries · S keys
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from threading import Lock, get_ident
 from typing import Any
 
 from torch import Tensor, nn
+from torch.compiler import is_compiling
 
-from tformer.nn.attention import attention_weights, mix_values
-from tformer.nn.attention_checks import check_values
+Keep = Callable[[Tensor], None]
+LOCK = Lock()  # two threads may begin and end at once
 
 
 class RecordedWeights(Mapping[nn.Module, Tensor]):
-    """The weights (B, H, T, S) of each attention: `weights[model.layers[0].self_attn]`.
+    """The weights (B, H, T, S) of each attention: `weights[model.blocks[0].attention]`.
 
-    A name serves as well: `weights["layers.0.self_attn"]`. Of an attention that ran
+    A name serves as well: `weights["blocks.0.attention"]`. Of an attention that ran
     several times it holds the weights of the last; one that did not run is missing.
     """
 
     def __init__(self, attentions: dict[str, nn.Module]) -> None:
         self._modules = attentions
+        self._thread = get_ident()
         self._kept: dict[nn.Module, Tensor] = {}
 
     def __getitem__(self, key: nn.Module | str) -> Tensor:
@@ -42,64 +45,57 @@ class RecordedWeights(Mapping[nn.Module, Tensor]):
     def __len__(self) -> int:
         return len(self._kept)
 
+    def keep(self, attention: nn.Module, weights: Tensor) -> None:
+        """Keep the weights of an attention in place of those before."""
+        if is_compiling() or get_ident() == self._thread:
+            self._kept[attention] = weights
+
     def by_name(self) -> dict[str, Tensor]:
-        """Return {"encoder.layers.0.self_attn": weights, …}, in the model's order."""
+        """Return {"encoder.blocks.0.attention": weights, …}, in the model's order."""
         modules = self._modules.items()
         return {name: self._kept[each] for name, each in modules if each in self._kept}
+
+
+class Recorders(tuple[Keep, ...]):
+    """Who keeps the weights of an attention while it is recorded: a copy is not."""
+
+    def __deepcopy__(self, _: object) -> tuple[Keep, ...]:
+        return ()
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return tuple, ()
 
 
 @contextmanager
 def record_weights(model: nn.Module) -> Iterator[RecordedWeights]:
     """Keep the weights of every attention of a model while the block runs.
 
-    Attention is computed by the formula meanwhile, as torch's kernel returns no
-    weights. They are what `attention_weights` returns: before dropout, and with
-    gradients where these are on.
+    torch's kernel returns no weights: each attention computes them by the formula
+    meanwhile, beside the kernel. They are what `attention_weights` returns: before
+    dropout, and with gradients where these are on. What a model computes stays. Only
+    what this thread runs is kept: others may run the same model.
 
     Args:
-        model: a `MultiHeadAttention` or `SelfAttention`, or whatever holds some: each
-            module whose class has `attend`.
+        model: a `MultiHeadAttention` or `LatentAttention`, or whatever holds some: each
+            module whose class has `recorders`.
 
     Yields:
         `RecordedWeights`, filled by each forward: by module, or by its name.
     """
-    attentions: dict[str, nn.Module] = {
+    attentions: dict[str, Any] = {
         # torch.compile puts what it compiles below a name of its own
         name.replace("_orig_mod.", ""): module
         for name, module in model.named_modules(remove_duplicate=False)
-        if hasattr(type(module), "attend")
+        if hasattr(type(module), "recorders")
     }
     weights = RecordedWeights(attentions)
-    before: dict[Any, Any] = {
-        each: vars(each).get("attend") for each in attentions.values()
-    }
-    for each, outer in before.items():
-        keeps = [partial(weights._kept.__setitem__, each)]
-        if outer is not None:  # a block around this one keeps them too
-            keeps += outer.args[0]
-        each.attend = partial(_attend_and_keep, keeps)
+    keepers = {each: partial(weights.keep, each) for each in attentions.values()}
+    with LOCK:
+        for each, keep in keepers.items():
+            each.recorders = Recorders((*each.recorders, keep))
     try:
         yield weights
     finally:
-        for each, outer in before.items():
-            del each.attend
-            if outer is not None:
-                each.attend = outer
-
-
-def _attend_and_keep(
-    keeps: Iterable[Callable[[Tensor], None]],
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    *,
-    dropout_p: float = 0.0,
-    **options: Any,
-) -> Tensor:
-    """Do what `scaled_dot_product_attention` does, and hand the weights to `keeps`."""
-    weights = attention_weights(query, key, attn_mask, **options)  # (B, H, T, S)
-    check_values(key, value, dropout_p)
-    for keep in keeps:
-        keep(weights)
-    return mix_values(weights, value, dropout_p).to(query.dtype)
+        with LOCK:
+            for each, keep in keepers.items():  # a block around this one keeps its own
+                each.recorders = Recorders(x for x in each.recorders if x is not keep)

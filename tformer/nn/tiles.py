@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from tformer.checks import check_positive
-from tformer.nn.attention_checks import check_scores, check_values
+from tformer.nn.attention import check_scores
 
 
 class Tiling(NamedTuple):
@@ -261,8 +261,9 @@ def tiled_attention(
         TypeError: the mask is not boolean, the bias not floating; dtypes differ.
         ValueError: shapes do not match, or a number is out of its range.
     """
-    check_scores(query, key, attn_mask, bias, scale, softcap)
-    check_values(key, value, 0.0)
+    masks = {"attn_mask": attn_mask, "bias": bias}
+    numbers = {"window": None, "scale": scale, "softcap": softcap}
+    check_scores(query, key, value, is_causal=is_causal, masks=masks, **numbers)
     check_positive(query_tile=query_tile, key_tile=key_tile)
     (B, H, T, Dh), G = query.shape, key.shape[1]
     scale = 1 / math.sqrt(Dh) if scale is None else scale

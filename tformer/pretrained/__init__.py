@@ -1,7 +1,7 @@
 """Trained models that come with the package, and the command that trains them again.
 
-`python -m tformer.pretrained` is that command. Weights and their manifests live here;
-no code of a model does.
+`python -m tformer.pretrained` is that command. A model is a folder of config.json and
+model.safetensors; no code of a model lives here.
 """
 
 from importlib.resources import as_file, files
@@ -33,14 +33,10 @@ def load_pretrained(name: str) -> Checkpoint:
     if name not in (names := pretrained_names()):
         raise ValueError(f"name ({name!r}) must be one of {', '.join(names)}")
     with as_file(files(__name__)) as path:
-        return load_checkpoint(path / f"{name}.safetensors", dtype=torch.float32)
+        return load_checkpoint(path / name, dtype=torch.float32)
 
 
 def pretrained_names() -> list[str]:
     """List the trained models of the package."""
-    names = (file.name for file in files(__name__).iterdir())
-    return sorted(
-        name.removesuffix(".safetensors")
-        for name in names
-        if name.endswith(".safetensors")
-    )
+    found = files(__name__).iterdir()
+    return sorted(x.name for x in found if x.joinpath("config.json").is_file())

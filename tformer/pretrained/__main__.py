@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from tformer.runs.batches import RunData, task_data
+from tformer.runs.batches import RunData
+from tformer.runs.data import task_data
 from tformer.runs.evaluation import test_scores
 from tformer.runs.folder import RunError, read_kept_json
 from tformer.runs.metrics import read_metrics
@@ -31,10 +32,10 @@ def keep(run: Path, folder: Path) -> dict[str, Any]:
 
     Args:
         run: the folder of the run.
-        folder: where to write, such as that of this package.
+        folder: in which its folder is made, such as that of this package.
 
     Returns:
-        The manifest: the model's config and vocabulary; of the run its settings, its
+        The manifest: the model's vocabulary; of the run its settings, its
         result and what it measured on the way; of what is stored how good it is; and
         the commands that make it again.
 
@@ -57,7 +58,7 @@ def keep(run: Path, folder: Path) -> dict[str, Any]:
         "repeat": commands(trained.settings),
     }
     return save_checkpoint(
-        folder / f"{name_of(trained.settings)}.safetensors",
+        folder / name_of(trained.settings),
         trained.model.to(STORED),
         vocabulary=trained.vocabulary,
         facts=facts,
@@ -141,7 +142,7 @@ def main() -> None:
         sys.exit(f"error: {error}")
     stored = manifest["stored"]
     sys.stdout.write(
-        f"{manifest['weights']}: exact match {100 * stored['test_exact_match']:.2f} %, "
+        f"{options.run}: exact match {100 * stored['test_exact_match']:.2f} %, "
         f"{100 * stored['test_token_accuracy']:.2f} % of the tokens\n"
     )
 

@@ -1,4 +1,4 @@
-"""A block in NumPy: attention and a feed-forward network, each added to its input.
+"""A block in NumPy, attention and a feed-forward network, and stacks of blocks.
 
 B batch · T length · S length of the memory · D d_model
 """
@@ -31,7 +31,7 @@ class Block:
     attention_norm: Part
     feed_forward_norm: Part
     cross_attention: Part | None = None  # of x and the memory (B, S, D)
-    cross_norm: Part = unchanged
+    cross_attention_norm: Part = unchanged
     attention_norm2: Part = unchanged  # of a sandwich
     feed_forward_norm2: Part = unchanged  # of a sandwich
     placement: str = "pre"
@@ -45,7 +45,7 @@ class Block:
         *,
         is_causal: bool = False,
     ) -> np.ndarray:
-        """Part x (B, T, D) to (B, T, D).
+        """Map x (B, T, D) to (B, T, D).
 
         Args:
             x: (B, T, D).
@@ -68,7 +68,9 @@ class Block:
         if self.cross_attention is not None:
             read = self.cross_attention
             x = self.add(
-                x, lambda x: read(x, memory, attn_mask=memory_mask), self.cross_norm
+                x,
+                lambda x: read(x, memory, attn_mask=memory_mask),
+                self.cross_attention_norm,
             )
         return self.add(
             x, self.feed_forward, self.feed_forward_norm, self.feed_forward_norm2
@@ -85,3 +87,41 @@ class Block:
         if self.placement == "output":
             return x + norm(f(x))
         raise ValueError(f"placement ({self.placement!r}) is unknown")
+
+
+@dataclass(eq=False)
+class Encoder:
+    """A stack of blocks in which every token sees every other."""
+
+    blocks: list[Block]
+    norm: Part | None = None  # of the end
+
+    def __call__(
+        self, x: np.ndarray, attn_mask: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Encode x (B, S, D) by every block in turn; returns (B, S, D)."""
+        for block in self.blocks:
+            x = block(x, attn_mask=attn_mask)  # (B, S, D)
+        return x if self.norm is None else self.norm(x)
+
+
+@dataclass(eq=False)
+class Decoder:
+    """A stack of blocks, each of which attends to the same encoder output."""
+
+    blocks: list[Block]
+    norm: Part | None = None  # of the end
+
+    def __call__(
+        self,
+        x: np.ndarray,
+        memory: np.ndarray | None = None,
+        attn_mask: np.ndarray | None = None,
+        memory_mask: np.ndarray | None = None,
+        *,
+        is_causal: bool = False,
+    ) -> np.ndarray:
+        """Decode x (B, T, D) by every block in turn; the arguments are the block's."""
+        for block in self.blocks:
+            x = block(x, memory, attn_mask, memory_mask, is_causal=is_causal)
+        return x if self.norm is None else self.norm(x)

@@ -1,11 +1,10 @@
-"""A language model of today in NumPy: embedding, blocks, a last norm, logits.
+"""A language model in NumPy: embedding, blocks, a last norm, logits.
 
 B batch · T length · D d_model · V vocabulary
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -25,10 +24,11 @@ class CausalLM:
 
     embedding: TokenEmbedding  # makes logits too, without `output`
     blocks: list[Block]
-    config: Any  # has `logit_scale` and c, `parts.logit_cap`
     positions: Map | None = None  # added to the tokens
     norm: Map | None = None  # the last
     output: Linear | None = None
+    logit_scale: float = 1.0
+    logit_cap: float | None = None  # c
 
     def __call__(self, ids: np.ndarray) -> np.ndarray:
         """Score the next token at every position: ids (B, T) to logits (B, T, V)."""
@@ -38,5 +38,5 @@ class CausalLM:
             x = block(x, is_causal=True)  # (B, T, D)
         x = x if self.norm is None else self.norm(x)
         logits = self.embedding.logits(x) if self.output is None else self.output(x)
-        logits, c = self.config.logit_scale * logits, self.config.parts.logit_cap
+        logits, c = self.logit_scale * logits, self.logit_cap
         return logits if c is None else c * np.tanh(logits / c)

@@ -5,7 +5,8 @@ Dh head_dim
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -51,10 +52,8 @@ class MultiHeadAttention:
     rotary: Map | None = None  # rotates queries and keys (B, H, T, Dh)
     relative: Callable[[int, int], np.ndarray] | None = None  # T, S to a bias
     gate: Map | None = None  # W^G, from D to H · Dh: heads · sigmoid(x W^G)
-    sinks: np.ndarray | None = None  # (H,); as in `attention_weights`, the others too
-    window: int | None = None
-    softcap: float | None = None
-    scale: float | None = None
+    sinks: np.ndarray | None = None  # (H,); as in `attention_weights`
+    scoring: dict[str, Any] = field(default_factory=dict)  # window, scale, softcap
 
     # `record_weights` puts another function in its place, which keeps the weights.
     attend = staticmethod(scaled_dot_product_attention)
@@ -71,7 +70,6 @@ class MultiHeadAttention:
         value: np.ndarray | None = None,
         attn_mask: np.ndarray | None = None,
         *,
-        bias: np.ndarray | None = None,
         is_causal: bool = False,
     ) -> np.ndarray:
         """Attend from `query` to `key`; to itself if no key is given.
@@ -82,14 +80,13 @@ class MultiHeadAttention:
             value: (B, S, D); `key` if not given.
             attn_mask: bool, True = may attend: (T, S), or four axes that broadcast to
                 (B, H, T, S), as from `length_mask`.
-            bias: float, of such a shape, added to the scores.
             is_causal: hide later keys; the last query lines up with the last key.
 
         Returns:
             (B, T, D).
 
         Raises:
-            TypeError: the mask is not boolean, or the bias not floating.
+            TypeError: the mask is not boolean.
             ValueError: shapes do not match, or `value` comes without `key`.
         """
         if key is None and value is not None:
@@ -105,10 +102,8 @@ class MultiHeadAttention:
         k = k if self.k_norm is None else self.k_norm(k)
         if self.rotary is not None:
             q, k = self.rotary(q), self.rotary(k)
-        if self.relative is not None:
-            by_distance = self.relative(q.shape[2], k.shape[2])  # (1, H, T, S)
-            bias = by_distance if bias is None else bias + by_distance
-
+        T, S = q.shape[2], k.shape[2]
+        bias = None if self.relative is None else self.relative(T, S)  # (1, H, T, S)
         heads = self.attend(
             q,
             k,
@@ -116,10 +111,8 @@ class MultiHeadAttention:
             attn_mask,
             bias=bias,
             is_causal=is_causal,
-            window=self.window,
             sinks=self.sinks,
-            scale=self.scale,
-            softcap=self.softcap,
+            **self.scoring,
         )  # (B, H, T, Dh)
         merged = merge_heads(heads)  # (B, T, H · Dh)
         if self.gate is not None:

@@ -64,6 +64,8 @@ def _converted(value: Any) -> Any:
         if str(tensor.dtype) == "torch.bfloat16":
             tensor = tensor.float()
         return tensor.numpy().copy()  # which training the module leaves as it is
+    if isinstance(value, dict):
+        return {name: _converted(each) for name, each in value.items()}
     if callable(value):
         raise TypeError(f"{value!r} has no twin in tformer.reference")
     return value

@@ -42,13 +42,6 @@ def causal_mask(
     return seen
 
 
-def sliding_window_mask(
-    query_len: int, window: int, key_len: int | None = None
-) -> np.ndarray:
-    """Let a query see the `window` newest keys of its past, itself included: (T, S)."""
-    return causal_mask(query_len, key_len, window=window)
-
-
 def length_mask(lengths: np.ndarray, max_len: int | None = None) -> np.ndarray:
     """Hide padding: every query of row b sees key j where j < lengths[b].
 

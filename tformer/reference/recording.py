@@ -16,8 +16,8 @@ from tformer.reference.attention import attention_weights, mix_values
 class RecordedWeights(dict[Any, np.ndarray]):
     """The weights (B, H, T, S) of each attention that ran, as they were the last time.
 
-    `weights[model.encoder.layers[0].self_attn]`, or by its name in the model:
-    `weights["encoder.layers.0.self_attn"]`.
+    `weights[model.encoder.blocks[0].attention]`, or by its name in the model:
+    `weights["encoder.blocks.0.attention"]`.
     """
 
     def __init__(self, attentions: dict[str, Any]) -> None:
@@ -28,7 +28,7 @@ class RecordedWeights(dict[Any, np.ndarray]):
         return self[self.attentions[name]]
 
     def by_name(self) -> dict[str, np.ndarray]:
-        """Return {"encoder.layers.0.self_attn": weights, …}, in the model's order."""
+        """Return {"encoder.blocks.0.attention": weights, …}, in the model's order."""
         return {
             name: self[each] for name, each in self.attentions.items() if each in self
         }

@@ -5,13 +5,11 @@ B batch · S length of the source · T length of the target · D d_model · V vo
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from tformer.reference.decoder import Decoder
+from tformer.reference.block import Decoder, Encoder
 from tformer.reference.embedding import TokenEmbedding
-from tformer.reference.encoder import Encoder
 from tformer.reference.linear import Linear
 from tformer.reference.masks import check_key_mask
 
@@ -54,8 +52,8 @@ class Transformer:
     tgt_embedding: TokenEmbedding  # makes logits too, without `output`
     src_positions: Callable[[np.ndarray], np.ndarray]
     tgt_positions: Callable[[np.ndarray], np.ndarray]
-    config: Any  # its `pad_id` is that of padding, or None
     output: Linear | None = None
+    pad_id: int | None = None  # the token of padding
 
     def __call__(
         self,
@@ -95,8 +93,8 @@ class Transformer:
         self, src: np.ndarray, key_mask: np.ndarray | None = None
     ) -> np.ndarray | None:
         """Return `key_mask`, or if None the ids (B, S) that are not padding."""
-        if key_mask is None and self.config.pad_id is not None:
-            return src != self.config.pad_id
+        if key_mask is None and self.pad_id is not None:
+            return src != self.pad_id
         return key_mask
 
     def encode(

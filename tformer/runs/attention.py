@@ -1,30 +1,32 @@
-"""The attention of a trained model on a text, as a drawing."""
+"""Drawings: the attention of a trained model on a text, and the curves of a run."""
 
+import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from tformer.checks import require
-from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
+from tformer.data.vocabulary import Vocabulary
 from tformer.drawing import attention_map, save_figure
 from tformer.generate.evaluating import evaluating
 from tformer.generate.translate import translate
 from tformer.models.transformer import Transformer
 from tformer.nn.recording import record_weights
-from tformer.runs.folder import RunError
-
-if TYPE_CHECKING:
-    from tformer.runs.trained import Trained
-
+from tformer.runs.batches import RunData
+from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.metrics import read_metrics
+from tformer.runs.settings import RunSettings
+from tformer.runs.trained import Trained
 
 KINDS = ("cross", "encoder", "decoder")
 MOST_TOKENS = 100  # more cannot be read in a drawing
 
 
 def attention_of(
-    trained: "Trained",
+    trained: Trained,
     text: str,
     *,
     kind: str | None = None,
@@ -47,18 +49,16 @@ def attention_of(
     """
     model, vocabulary = trained.model, trained.vocabulary
     translates = isinstance(model, Transformer)
-    if kind is not None and (not translates or kind not in KINDS):
-        allowed = (
-            f"one of {', '.join(KINDS)}" if translates else "left out for this model"
-        )
-        raise RunError(f"kind ({kind!r}) must be {allowed}")
+    if kind is not None and not translates:
+        raise RunError(f"kind ({kind!r}) must be left out for this model")
+    if kind is not None and kind not in KINDS:
+        raise RunError(f"kind ({kind!r}) must be one of {', '.join(KINDS)}")
     if target is not None and not translates:
         raise RunError("target is for a model that translates")
     if not text:
         raise RunError("the text is empty")
-    limit = MOST_TOKENS
-    if not translates or model.config.positions == "learned":
-        limit = min(limit, model.config.max_len)
+    learned = not translates or model.config.positions == "learned"
+    limit = min(MOST_TOKENS, model.max_len) if learned else MOST_TOKENS
     try:
         source = vocabulary.encode(text, eos=translates)
         _check_length("text", source, limit)
@@ -76,20 +76,15 @@ def attention_of(
         model(ids, so_far) if translates else model(ids)
     kept = weights.by_name()
     if not translates:
-        return tuple(w[0] for w in kept.values()), read, [*_sinks(kept, read), *read]
+        return tuple(w[0] for w in kept.values()), read, read
     kind = kind or "cross"
     side = "encoder" if kind == "encoder" else "decoder"
-    part = "cross_attn" if kind == "cross" else "self_attn"
+    part = ".cross_attention" if kind == "cross" else ".attention"
     wanted = [w for n, w in kept.items() if n.startswith(side) and n.endswith(part)]
     rows, columns = (read if kind == "encoder" else wrote), read
     if kind == "decoder":
         columns = wrote
     return tuple(w[0] for w in wanted), rows, columns
-
-
-def _sinks(kept: dict[str, Tensor], read: list[str]) -> list[str]:
-    """Name the column before all tokens, where a model has one."""
-    return ["⟨sink⟩"] * (next(iter(kept.values())).shape[-1] - len(read))
 
 
 def _check_length(name: str, ids: list[int], limit: int) -> None:
@@ -101,12 +96,7 @@ def labels(vocabulary: Vocabulary, ids: list[int]) -> list[str]:
     """Name each token, so that it can be told apart in a drawing."""
     special = {vocabulary.bos_id: "⟨start⟩", vocabulary.eos_id: "⟨end⟩"}
     named = {"\n": "⏎", "\t": "⇥"}
-    piece: Any = (
-        (lambda i: vocabulary.decode([i]))
-        if isinstance(vocabulary, CharacterVocabulary)
-        else vocabulary.piece  # type: ignore[attr-defined]
-    )
-    texts = [special.get(i) or piece(i) for i in ids]
+    texts = [special.get(i) or vocabulary.decode([i]) for i in ids]
     return [named.get(text, text) for text in texts]
 
 
@@ -114,7 +104,7 @@ FORMATS = (".svg", ".png", ".pdf")
 
 
 def draw_attention(
-    trained: "Trained",
+    trained: Trained,
     text: str,
     out: Path,
     *,
@@ -128,9 +118,9 @@ def draw_attention(
     Args:
         trained: the model.
         text: what it reads.
-        out: the file, .svg, .png or .pdf.
         kind: as `attention_of` takes it.
         target: as `attention_of` takes it.
+        out: the file, .svg, .png or .pdf.
         layer: only this one; the first is 1.
         head: only this one; the first is 1.
 
@@ -168,3 +158,56 @@ def _choose(name: str, wanted: int | None, count: int) -> list[int]:
     if not 1 <= wanted <= count:
         raise RunError(f"{name} ({wanted}) must be in [1, {count}]")
     return [wanted - 1]
+
+
+def draw_curves(folder: RunFolder) -> None:
+    """Draw loss.svg and learning_rate.svg from the metrics of a run."""
+    lines = read_metrics(folder.metrics)
+    steps = [line for line in lines if "loss" in line]
+    looks = [line for line in lines if "validation_loss" in line]
+    for name in ("loss", "learning_rate"):
+        figure = require("matplotlib.figure").Figure(
+            figsize=(7, 4), layout="constrained"
+        )
+        ax = figure.add_subplot()
+        at = [line["step"] for line in steps]
+        ax.plot(at, [line[name] for line in steps], lw=0.8, label="training")
+        ax.set(xlabel="step", ylabel=name.replace("_", " "))
+        if name == "loss":
+            at = [line["step"] for line in looks]
+            told = [line["validation_loss"] for line in looks]
+            ax.plot(at, told, lw=2, label="validation")
+            ax.set(ylabel="loss, nats a token", yscale="log")
+            ax.legend()
+        save_figure(figure, folder.path / f"{name}.svg")
+
+
+def draw_result(
+    folder: RunFolder, data: RunData, model: Any, settings: RunSettings
+) -> None:
+    """Draw the curves, and attention.svg: of a test source, or the first words."""
+    vocabulary = data.vocabulary
+    if data.test_pairs:
+        text = data.test_pairs[0][0]
+    else:
+        start = data.test[0].inputs[0][0, : min(24, settings.max_len)]
+        text = vocabulary.decode(i for i in start.tolist() if i < len(vocabulary))
+    trained = Trained(settings.task, model, vocabulary, {}, settings)
+
+    def attention() -> None:
+        try:
+            draw_attention(trained, text, folder.path / "attention.svg")
+        except RunError as error:
+            if isinstance(error.__cause__, OSError):  # and not too long a text
+                raise
+
+    draw_if_possible(lambda: draw_curves(folder))
+    draw_if_possible(attention)
+
+
+def draw_if_possible(draw: Callable[[], object]) -> None:
+    """Draw, and warn if that fails: no drawing is worth a trained model."""
+    try:
+        draw()
+    except Exception as error:  # noqa: BLE001  # whatever it is
+        warnings.warn(f"a drawing was left out: {error}", stacklevel=1)

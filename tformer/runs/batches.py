@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from tformer.data.batches import Batch, PairBatch, TextBatch, batches_of_pairs
+from tformer.data.batch import Batch, PairBatch, TextBatch
+from tformer.data.batches import batches_of_pairs
 from tformer.data.vocabulary import Vocabulary
 from tformer.data.windows import masked_batches
-from tformer.runs.folder import RunError
 from tformer.runs.settings import RunSettings
-from tformer.tasks import TASKS
 
 Pairs = Sequence[tuple[str, str]]
 WINDOWS_IN_A_BATCH = 64
@@ -37,29 +36,6 @@ class RunData:
     check: Callable[[bool], object] = lambda _: None
 
 
-def task_data(settings: RunSettings) -> RunData:
-    """Draw pairs of a task.
-
-    Raises:
-        RunError: `max_len` is below the length of the task's texts.
-    """
-    s, task = settings, TASKS[settings.task]
-    longest = max(task.max_source_len, task.max_target_len) + 1  # and the end token
-    if s.max_len < longest:
-        raise RunError(
-            f"max_len ({s.max_len}) must be at least {longest} for {s.task}: so many "
-            "tokens has its longest text"
-        )
-    drawn = {
-        "train": task.pairs("train", s.examples, s.seed),
-        # The same for all seeds, so that runs can be compared.
-        "validation": task.pairs("validation", s.evaluate_examples, 0),
-        "test": task.pairs("test", s.test_examples, 0),
-    }
-    length = task.max_target_len + 1
-    return pairs_data(s, task.vocabulary(), drawn, max_target_len=length)
-
-
 def pairs_data(
     settings: RunSettings,
     vocabulary: Vocabulary,
@@ -68,15 +44,7 @@ def pairs_data(
     max_target_len: int,
     digest: str = "",
 ) -> RunData:
-    """Make the data of a run from pairs.
-
-    Args:
-        settings: of the run.
-        vocabulary: of both sides.
-        splits: the pairs to train, to validate and to test with.
-        max_target_len: tokens of a target, the end token included.
-        digest: of the files, if they are somebody's own.
-    """
+    """Make the data of a run from pairs: those of the splits, in this vocabulary."""
     s = settings
     return RunData(
         vocabulary=vocabulary,

@@ -22,8 +22,7 @@ from tformer.files import (
 )
 from tformer.runs.folder import RunError
 from tformer.training.distributed import unwrap
-from tformer.training.finite import not_finite
-from tformer.training.processes import from_all, num_processes, process_rank
+from tformer.training.processes import from_all, not_finite, num_processes, process_rank
 from tformer.training.shards import (
     full_state,
     load_full_state,
@@ -66,7 +65,7 @@ def save_state(
             a whole checkpoint would be removed to make room.
         RunError: it cannot be written, because the disk is full. Older ones are whole.
     """
-    if name := not_finite(unwrap(model)):
+    if name := not_finite(unwrap(model).named_parameters()):
         raise FloatingPointError(
             f"after step {step}: the parameter {name} is not finite, and no checkpoint "
             "is made of it. A lower learning rate or a longer warm-up may help"

@@ -1,31 +1,36 @@
 """The data of a run: drawn from a task, or read from somebody's own files."""
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tformer.data.bpe import BytePairVocabulary
 from tformer.data.pairs import SPLITS, Pair, check_pairs, read_pairs, split_pairs
+from tformer.data.saved_vocabulary import (
+    vocabulary_digest,
+    vocabulary_from_json,
+    vocabulary_to_json,
+)
 from tformer.data.text_files import read_pieces, split_by_position
 from tformer.data.token_stream import open_token_stream, write_token_stream
+from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
 from tformer.data.windows import masked_batches, text_batches
-from tformer.files import sha256_of, unchanged
+from tformer.files import sha256_of, unchanged, write_json
 from tformer.runs.batches import (
     RunData,
     hidden_windows,
     hiding,
     pairs_data,
-    task_data,
     windows_in_order,
 )
-from tformer.runs.folder import RunError, read_own_json
+from tformer.runs.folder import RunError, in_words, read_own_json
+from tformer.runs.rules import OWN_FILES
 from tformer.runs.settings import RunSettings
-from tformer.runs.vocabulary import (
-    digest_of,
-    keep_vocabulary,
-    kept_vocabulary,
-    make_vocabulary,
-)
+from tformer.tasks import TASKS
 from tformer.training.processes import process_rank, wait_for_all
+
+KEPT = "data/vocabulary.json"  # of own files, in the folder of the run
 
 
 def run_data(settings: RunSettings, folder: Path) -> RunData:
@@ -33,19 +38,41 @@ def run_data(settings: RunSettings, folder: Path) -> RunData:
 
     Args:
         settings: of the run.
-        folder: of the run, where what is made of large files is kept.
-
-    Returns:
-        The data.
+        folder: of the run, where what is made of own files is kept.
 
     Raises:
-        RunError: a file is missing, faulty, or has changed since the run began.
+        RunError: a file is missing, faulty, or has changed since the run began or
+            while it was read; a text is longer than `max_len`; or there are too few.
     """
-    if settings.task == "text":
-        return text_data(settings, folder)
-    if settings.task == "pairs":
-        return own_pairs_data(settings, folder)
-    return task_data(settings)
+    if settings.task not in OWN_FILES:
+        return task_data(settings)
+    read = text_data if settings.task == "text" else own_pairs_data
+    try:
+        return read(settings, folder)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.strerror and error.filename is None:
+            why = f"{folder} cannot be written to: {error.strerror}"  # a full disk
+            raise RunError(why) from error
+        raise RunError(in_words(error)) from error
+
+
+def task_data(settings: RunSettings) -> RunData:
+    """Draw pairs of a task."""
+    s, task = settings, TASKS[settings.task]
+    longest = max(task.max_source_len, task.max_target_len) + 1  # and the end token
+    if s.max_len < longest:
+        raise RunError(
+            f"max_len ({s.max_len}) must be at least {longest} for {s.task}: so many "
+            "tokens has its longest text"
+        )
+    drawn = {
+        "train": task.pairs("train", s.examples, s.seed),
+        # The same for all seeds, so that runs can be compared.
+        "validation": task.pairs("validation", s.evaluate_examples, 0),
+        "test": task.pairs("test", s.test_examples, 0),
+    }
+    length = task.max_target_len + 1
+    return pairs_data(s, task.vocabulary(), drawn, max_target_len=length)
 
 
 def text_data(settings: RunSettings, folder: Path) -> RunData:
@@ -55,42 +82,27 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
     may be larger than memory, and is no longer needed once the run has begun. The ids
     are held to their hash when a run goes on and when it ends; at each checkpoint the
     time of the last change is looked at.
-
-    Args:
-        settings: of the run.
-        folder: where `data/` is kept.
-
-    Returns:
-        The data.
-
-    Raises:
-        RunError: the file is missing, no text, or too short.
     """
     s, tokens = settings, folder / "data/tokens.bin"
     header = tokens.with_name("tokens.bin.json")
-    try:
-        if process_rank() == 0 and header.exists():
-            # A resumed run reads them all once, to see that none was changed.
-            open_token_stream(tokens, verify=True)
-        elif process_rank() == 0:
-            whole = s.vocabulary == "characters"  # all must be known
-            pieces = read_pieces(s.files[0]) if whole else _beginning(s.files[0])
-            vocabulary = make_vocabulary(s, pieces)
-            keep_vocabulary(vocabulary, folder)
-            write_token_stream(s.files[0], tokens, vocabulary)
-        wait_for_all()
-        seen = tokens.stat()
-        vocabulary = kept_vocabulary(folder)
-        digest = read_own_json(header, sha256=str)["sha256"]
-        train, rest = split_by_position(open_token_stream(tokens, vocabulary))
-        if min(len(train), len(rest)) <= s.max_len:
-            raise RunError(
-                f"{s.files[0]} has {len(train) + len(rest)} tokens: too few for "
-                f"windows of {s.max_len} in its last tenth; a smaller max_len may do"
-            )
-    except (OSError, ValueError) as error:
-        raise RunError(_said(error, folder)) from error
-    digest = digest_of(vocabulary, digest)
+    if process_rank() == 0 and header.exists():
+        # A resumed run reads them all once, to see that none was changed.
+        open_token_stream(tokens, verify=True)
+    elif process_rank() == 0:
+        whole = s.vocabulary == "characters"  # all must be known
+        pieces = read_pieces(s.files[0]) if whole else _beginning(s.files[0])
+        vocabulary = make_vocabulary(s, pieces)
+        keep_vocabulary(vocabulary, folder)
+        write_token_stream(s.files[0], tokens, vocabulary)
+    wait_for_all()
+    seen = tokens.stat()
+    vocabulary = kept_vocabulary(folder)
+    train, rest = split_by_position(open_token_stream(tokens, vocabulary))
+    if min(len(train), len(rest)) <= s.max_len:
+        raise RunError(
+            f"{s.files[0]} has {len(train) + len(rest)} tokens: too few for "
+            f"windows of {s.max_len} in its last tenth; a smaller max_len may do"
+        )
 
     def check(whole: bool) -> None:
         try:
@@ -101,10 +113,13 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
         except (OSError, ValueError) as error:
             raise RunError(str(error)) from error
 
-    common: dict[str, Any] = {"vocabulary": vocabulary, "digest": digest}
-    common["check"] = check
     sizes: dict[str, Any] = {"batch_size": s.batch_size, "context": s.max_len}
     sizes |= {"seed": s.seed}
+    common: dict[str, Any] = {
+        "vocabulary": vocabulary,
+        "digest": digest_of(vocabulary, read_own_json(header, sha256=str)["sha256"]),
+        "check": check,
+    }
     if s.model == "bert":
         return RunData(
             vocab_size=len(vocabulary) + 1,
@@ -129,7 +144,8 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
 
 def _beginning(file: str, fraction: float = 0.9) -> Iterator[str]:
     """Read what is trained on: pieces of words are not learned from the test."""
-    left = int(fraction * Path(file).stat().st_size)
+    # Of the text as it is read: line ends of two bytes, which count once, are gone.
+    left = int(fraction * sum(len(piece.encode()) for piece in read_pieces(file)))
     for piece in read_pieces(file):
         data = piece.encode()
         yield data[:left].decode(errors="ignore")
@@ -139,46 +155,31 @@ def _beginning(file: str, fraction: float = 0.9) -> Iterator[str]:
 
 
 def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
-    """Read two parallel files, or two of each split.
+    """Read two parallel files, or two of each split, all once and into memory.
 
     Of two files a hash of each source says in which split it is. Of six the splits are
-    what the files say. All are read once, into memory: what is done to them later
-    changes nothing in this process.
-
-    Args:
-        settings: of the run.
-        folder: where `data/` is kept.
-
-    Returns:
-        The data.
-
-    Raises:
-        RunError: a file is missing, faulty, or has changed since the run began or
-            while it was read; a line is too long for the model; or there are too few.
+    what the files say.
     """
     s = settings
-    try:
-        digests = [sha256_of(file) for file in s.files]
-        parts = [
-            (names, read_pairs(*names))
-            for names in zip(s.files[::2], s.files[1::2], strict=True)
-        ]
-        splits = _splits(parts)
-        if process_rank() == 0 and not (folder / "data/vocabulary.json").exists():
-            texts = (f"{text}\n" for pair in splits["train"] for text in pair)
-            if s.vocabulary == "characters":  # all must be known
-                texts = (text for _, pairs in parts for pair in pairs for text in pair)
-            keep_vocabulary(make_vocabulary(s, texts), folder, files=s.files)
-        wait_for_all()
-        vocabulary = kept_vocabulary(folder, files=s.files)
-        for (source_path, target_path), pairs in parts:
-            names = {"source_path": source_path, "target_path": target_path}
-            check_pairs(vocabulary, pairs, max_len=s.max_len, **names)
-        for file, digest in zip(s.files, digests, strict=True):
-            if sha256_of(file) != digest:
-                raise RunError(f"{file} has changed while it was read")
-    except (OSError, ValueError) as error:
-        raise RunError(_said(error, folder)) from error
+    digests = [sha256_of(file) for file in s.files]
+    parts = [
+        (names, read_pairs(*names))
+        for names in zip(s.files[::2], s.files[1::2], strict=True)
+    ]
+    splits = _splits(parts)
+    if process_rank() == 0 and not (folder / KEPT).exists():
+        texts = (f"{text}\n" for pair in splits["train"] for text in pair)
+        if s.vocabulary == "characters":  # all must be known
+            texts = (text for _, pairs in parts for pair in pairs for text in pair)
+        keep_vocabulary(make_vocabulary(s, texts), folder, files=s.files)
+    wait_for_all()
+    vocabulary = kept_vocabulary(folder, files=s.files)
+    for (source_path, target_path), pairs in parts:
+        names = {"source_path": source_path, "target_path": target_path}
+        check_pairs(vocabulary, pairs, max_len=s.max_len, **names)
+    for file, digest in zip(s.files, digests, strict=True):
+        if sha256_of(file) != digest:
+            raise RunError(f"{file} has changed while it was read")
     validation = splits["validation"][: s.evaluate_examples]
     test = splits["test"][: s.test_examples]
     drawn = {"train": splits["train"], "validation": validation, "test": test}
@@ -202,10 +203,45 @@ def _splits(
     return splits
 
 
-def _said(error: OSError | ValueError, folder: Path) -> str:
-    """Say what went wrong; of a full disk the system says no place."""
-    if isinstance(error, OSError) and error.strerror:
-        if error.filename is None:
-            return f"{folder} cannot be written to: {error.strerror}"
-        return f"{error.filename}: {error.strerror[:1].lower()}{error.strerror[1:]}"
-    return str(error)
+def run_vocabulary(settings: RunSettings, folder: Path) -> tuple[Vocabulary, int]:
+    """Read the vocabulary of a run that has begun, and how many tokens its model has.
+
+    Raises:
+        RunError: it is missing, or damaged.
+    """
+    own = settings.task in OWN_FILES
+    vocabulary = kept_vocabulary(folder) if own else TASKS[settings.task].vocabulary()
+    return vocabulary, len(vocabulary) + (settings.model == "bert")
+
+
+def digest_of(vocabulary: Vocabulary, *digests: str) -> str:
+    """Make one hash of those of the files and that of the vocabulary."""
+    parts = " ".join((vocabulary_digest(vocabulary), *digests))
+    return hashlib.sha256(parts.encode()).hexdigest()
+
+
+def make_vocabulary(settings: RunSettings, texts: Iterable[str]) -> Vocabulary:
+    """Make the vocabulary that a run asks for, from what it learns from."""
+    if settings.vocabulary == "bpe":
+        return BytePairVocabulary.train(texts, vocab_size=settings.vocab_size)
+    return CharacterVocabulary.of(texts)
+
+
+def keep_vocabulary(
+    vocabulary: Vocabulary, folder: Path, *, files: Sequence[str] = ()
+) -> None:
+    """Write the vocabulary down, and what the files were like when it was made."""
+    path = folder / KEPT
+    path.parent.mkdir(exist_ok=True)
+    digests = {file: sha256_of(file) for file in files}
+    saved = vocabulary_to_json(vocabulary)
+    write_json(path, {"vocabulary": saved, "sha256_of_files": digests})
+
+
+def kept_vocabulary(folder: Path, *, files: Sequence[str] = ()) -> Vocabulary:
+    """Read the vocabulary, and hold files to what they were when it was made."""
+    values = read_own_json(folder / KEPT, vocabulary=dict, sha256_of_files=dict)
+    for file in files:  # which may lie elsewhere now
+        if sha256_of(file) not in values["sha256_of_files"].values():
+            raise RunError(f"{file} has changed since the run in {folder} began")
+    return vocabulary_from_json(values["vocabulary"])

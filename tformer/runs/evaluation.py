@@ -17,11 +17,11 @@ from tformer.nn.experts import active_parameters
 from tformer.runs.batches import RunData
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.training.evaluation import bits_per_byte, exact_match, mean_loss
-from tformer.training.finite import not_finite
 from tformer.training.loop import batch_loss
-from tformer.training.processes import num_processes
+from tformer.training.processes import not_finite, num_processes
 
 FOLDER = "evaluations"
+ADVICE = "A lower learning rate or a longer warm-up may help"
 PATIENCE = 60.0  # seconds to wait for others that write there; each takes a moment
 
 
@@ -35,10 +35,7 @@ def validation_scores(
     """
     loss = mean_loss(model, (batch.to(device) for batch in data.validation)).loss
     if not math.isfinite(loss):
-        raise FloatingPointError(
-            f"the validation loss is {loss}. A lower learning rate or a longer warm-up "
-            "may help"
-        )
+        raise FloatingPointError(f"the validation loss is {loss}. {ADVICE}")
     return {"validation_loss": loss, **_matches("validation", model, data)}
 
 
@@ -47,16 +44,13 @@ def check_useful(model: Any, data: RunData, device: torch.device) -> None:
 
     Weights can be finite and so large that what is computed from them is not: one
     batch shows it. Weights that are not finite are left to `save_state`.
-
-    Raises:
-        FloatingPointError: it is not.
     """
     with evaluating(model), torch.no_grad():
         loss = batch_loss(model, data.validation[0].to(device)).item()
-    if not math.isfinite(loss) and not_finite(model) is None:
+    if not math.isfinite(loss) and not not_finite(model.named_parameters()):
         raise FloatingPointError(
             f"the loss of the validation's first batch is {loss}, and no checkpoint is "
-            "made. A lower learning rate or a longer warm-up may help"
+            f"made. {ADVICE}"
         )
 
 
@@ -145,12 +139,6 @@ def save_evaluation(
         result: numbers by name.
         mistakes: some wrong answers: source, target, and what was written.
         device: on which it was computed.
-
-    Returns:
-        The file.
-
-    Raises:
-        RunError: it cannot be written, or the folder of evaluations is a link.
     """
     check_name(name)
     folder.check_own(FOLDER)
@@ -167,10 +155,6 @@ def save_evaluation(
 
 
 def saved_evaluations(folder: RunFolder) -> dict[str, dict[str, Any]]:
-    """Read the evaluations of a run, by name.
-
-    Raises:
-        RunError: a file is damaged or changed.
-    """
+    """Read the evaluations of a run, by name."""
     files = sorted((folder.path / FOLDER).glob("*.json"))
     return {file.stem: read_kept_json(file, asked=dict, result=dict) for file in files}

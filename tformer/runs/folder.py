@@ -12,8 +12,8 @@ from tformer.files import (
     SEAL,
     beside,
     check_sealed,
+    make_folders,
     read_json,
-    wait_for_disk,
     write_json,
 )
 from tformer.runs.settings import RunSettings
@@ -29,7 +29,7 @@ class RunFolder:
     config.json          what was asked
     metrics.jsonl        a line for each step and each evaluation, as they come
     checkpoints/step-…   from which the run can go on
-    model.safetensors    the trained model, and model.json
+    model/               the trained model: config.json, model.safetensors
     result.json          what came of it: scores, times, machine
     loss.svg …           drawings
     lock                 held by the process that writes here
@@ -47,7 +47,8 @@ class RunFolder:
         self.config = self.path / "config.json"
         self.metrics = self.path / "metrics.jsonl"
         self.checkpoints = self.path / "checkpoints"
-        self.model = self.path / "model.safetensors"
+        self.model = self.path / "model"
+        self.old_model = self.path / "model.safetensors"  # of version 0.1
         self.result = self.path / "result.json"
         self._lock_path = self.path / "lock"
         self._lock: Any = None  # while it is held
@@ -60,16 +61,12 @@ class RunFolder:
 
         Of several processes that begin at the same moment one gets the folder. The
         others change nothing in it.
-
-        Raises:
-            RunError: the folder holds something already, another process begins a run
-                there, it cannot be made, or its name is not UTF-8.
         """
         folder = cls(path)
         folder._check_name()
         try:
             folder._check_free()
-            made = _make_folders(folder.path)
+            made = make_folders(folder.path)
             folder.lock()
             # From here on no other process writes, and what is here is ours.
             folder._check_free()
@@ -130,13 +127,15 @@ class RunFolder:
                     folder.rmdir()
         self.unlock()
 
+    def saved_model(self) -> Path | None:
+        """Find the trained model, as `load_checkpoint` takes it, if there is one."""
+        if (self.model / "model.safetensors").exists():
+            return self.model
+        return self.old_model if self.old_model.exists() else None
+
     @classmethod
     def open(cls, path: str | Path) -> "RunFolder":
-        """Find the run that is in a folder.
-
-        Raises:
-            RunError: there is none, or the folder's name is not UTF-8.
-        """
+        """Find the run that is in a folder."""
         folder = cls(path)
         if not folder.config.is_file():
             raise RunError(f"{path} has no run in it: config.json is missing")
@@ -144,11 +143,7 @@ class RunFolder:
         return folder
 
     def settings(self) -> RunSettings:
-        """Read what was asked.
-
-        Raises:
-            RunError: config.json was changed by hand, and not well.
-        """
+        """Read what was asked."""
         try:
             return RunSettings.from_json(read_own_json(self.config))
         except (TypeError, KeyError, ValueError) as error:
@@ -168,16 +163,13 @@ class RunFolder:
     def lock(self, patience: float = 0.0) -> None:
         """Keep other processes from writing here; if we do so already, do nothing.
 
-        Args:
-            patience: so many seconds to wait for another process.
-
         Raises:
-            RunError: another process writes here; or a part of the folder is a link,
-                through which we should write somewhere else.
+            RunError: another process writes here for `patience` seconds; or a part of
+                the folder is a link, through which we should write somewhere else.
         """
         if self._lock is not None:
             return
-        self.check_own("lock", "checkpoints", "data")
+        self.check_own("lock", "checkpoints", "data", "model")
         filelock = require("filelock")
         lock = filelock.FileLock(self._lock_path, thread_local=False)
         try:
@@ -210,9 +202,6 @@ class RunFolder:
 
         Else a folder that is moved would be made again where it was, and the run would
         lie in two halves. A move after this look is found by the next one.
-
-        Raises:
-            RunError: it was moved or removed, or its lock was.
         """
         if self._lock is not None and _identity(self._lock_path) != self._locked_file:
             raise RunError(
@@ -222,18 +211,11 @@ class RunFolder:
             )
 
 
-def _make_folders(path: Path) -> list[Path]:
-    """Make a folder and those that it lies in; return the new ones, innermost first.
-
-    Raises:
-        OSError: one cannot be made, or `path` is a file.
-    """
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    path.mkdir(parents=True, exist_ok=True)  # which raises if it is a file
-    for folder in missing:
-        with suppress(PermissionError):  # to read a folder is another right
-            wait_for_disk(folder.parent)
-    return missing
+def in_words(error: Exception) -> str:
+    """Say what went wrong: of a file its name first, and no number of the system."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror[:1].lower()}{error.strerror[1:]}"
+    return str(error)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -246,25 +228,15 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def read_own_json(path: Path, **types: type) -> dict[str, Any]:
-    """Read an object that a run has written, and that holds values of these types.
-
-    Raises:
-        RunError: the file is missing, truncated, or holds something else.
-    """
+    """Read an object that a run has written, and that holds values of these types."""
     try:
         return read_json(path, types=types)
-    except OSError as error:
-        raise RunError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise RunError(str(error)) from error
+    except (OSError, ValueError) as error:
+        raise RunError(in_words(error)) from error
 
 
 def read_kept_json(path: Path, **types: type) -> dict[str, Any]:
-    """Read numbers that a run keeps, without their seal, which older versions lack.
-
-    Raises:
-        RunError: as `read_own_json`; or the file was changed.
-    """
+    """Read numbers that a run keeps, without their seal, which older versions lack."""
     values = read_own_json(path, **types)
     if SEAL in values:
         try:

@@ -28,10 +28,6 @@ def read_metrics(path: str | Path) -> list[dict[str, Any]]:
     """Read the lines, without a last one that a kill has torn, or damaged ones.
 
     Of damaged ones a warning says how many there are.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        OSError: it cannot be read.
     """
     return [values for _, values in _read_lines(Path(path))]
 
@@ -70,9 +66,6 @@ class Metrics:
         start: the step from which the run goes on: lines of later steps, which a kill
             has made void, are taken out, since they will be written again.
         main: False in all processes but one, which then write nothing.
-
-    Raises:
-        OSError: the file cannot be written.
     """
 
     def __init__(self, path: Path, start: int, *, main: bool = True) -> None:

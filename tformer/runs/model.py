@@ -7,15 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tformer.models.bert import BERTConfig
-from tformer.models.by_name import Model, make_model
+from tformer.models.bert import BERT, BERTConfig
+from tformer.models.building import Model
 from tformer.models.config import TransformerConfig
-from tformer.models.gpt import GPTConfig
+from tformer.models.families import custom
 from tformer.models.transformer import Transformer
 from tformer.nn.heads import MultiHeadAttention
-from tformer.runs.parts import build
-from tformer.runs.presets import PARTED
-from tformer.runs.settings import ABLATIONS, RunSettings
+from tformer.runs.rules import ABLATIONS
+from tformer.runs.settings import RunSettings
 from tformer.training.muon import muon
 from tformer.training.optimizer import adamw
 from tformer.training.schedule import cosine_schedule, inverse_sqrt_schedule
@@ -30,37 +29,39 @@ def build_model(settings: RunSettings, *, vocab_size: int, pad_id: int) -> Model
         pad_id: the padding token.
 
     Returns:
-        The model, without the parts that the run does without.
+        The model, with all its parts: see `ablate`.
 
     Raises:
         ValueError: sizes do not fit together, such as heads that do not divide.
     """
     torch.manual_seed(settings.seed)
     sizes = settings.sizes(vocab_size=vocab_size, pad_id=pad_id)
-    if settings.model == PARTED:
-        return build(sizes)
+    if settings.model == "bert":
+        return BERT(BERTConfig(**sizes))
     if settings.model != "transformer":
-        return make_model(
-            {"gpt": GPTConfig, "bert": BERTConfig}[settings.model](**sizes)
-        )
+        return custom.build(sizes)
     layers = sizes.pop("num_layers")
     sizes |= {"num_encoder_layers": layers, "num_decoder_layers": layers}
     config = TransformerConfig(norm_first=settings.norm_first, **sizes)
-    model = Transformer(config)
-    for part in settings.without:
-        ablate(model, part)
-    return model
+    return Transformer(config)
 
 
-def ablate(model: Transformer, part: str) -> None:
-    """Take a part out of a model, by hooks: its code and its weights stay as they are.
+def ablate(model: nn.Module, *parts: str) -> None:
+    """Take parts out of a model, by hooks: its code and its weights stay as they are.
 
     "mask": the decoder sees the target's future. "scale": the scores are not divided by
     √d_k. "positions": nothing is added to the embeddings.
 
     Raises:
-        ValueError: the part is unknown.
+        ValueError: a part is unknown, or the model no Transformer.
     """
+    for part in parts:
+        if part not in ABLATIONS or not isinstance(model, Transformer):
+            raise ValueError(f"part ({part!r}) must be one of {', '.join(ABLATIONS)}")
+        _ablate(model, part)
+
+
+def _ablate(model: Transformer, part: str) -> None:
     if part == "mask":
         model.decoder.register_forward_pre_hook(_see_future, with_kwargs=True)
     elif part == "scale":
@@ -68,11 +69,9 @@ def ablate(model: Transformer, part: str) -> None:
             if isinstance(module, MultiHeadAttention):
                 root = module.head_dim**0.5
                 module.q_proj.register_forward_hook(lambda _, __, q, r=root: q * r)
-    elif part == "positions":
+    else:
         for positions in (model.src_positions, model.tgt_positions):
             positions.register_forward_hook(_as_it_came)
-    else:
-        raise ValueError(f"part ({part!r}) must be one of {', '.join(ABLATIONS)}")
 
 
 def _see_future(

@@ -2,15 +2,20 @@
 
 import dataclasses
 import random
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import torch
 from torch import nn
 
-from tformer.data.batches import Batch
+from tformer.data.batch import Batch
 from tformer.files import finite_or_null, sealed, write_json
+from tformer.runs.attention import draw_curves, draw_if_possible, draw_result
 from tformer.runs.batches import RunData
 from tformer.runs.checkpoints import (
     clean_up,
@@ -20,7 +25,6 @@ from tformer.runs.checkpoints import (
     saved_states,
 )
 from tformer.runs.data import run_data
-from tformer.runs.drawings import draw_curves, draw_if_possible, draw_result
 from tformer.runs.evaluation import (
     check_useful,
     describe_machine,
@@ -30,15 +34,53 @@ from tformer.runs.evaluation import (
 )
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.metrics import Metrics
-from tformer.runs.model import build_model, build_optimizer, build_schedule
-from tformer.runs.resume import check_unchanged
-from tformer.runs.signals import Stopped, stop_signals
+from tformer.runs.model import ablate, build_model, build_optimizer, build_schedule
+from tformer.runs.trained import check_unchanged
 from tformer.training.checkpoint import save_checkpoint
 from tformer.training.distributed import distribute, settle, unwrap
 from tformer.training.loop import StepReport, train
 from tformer.training.precision import Precision
 from tformer.training.processes import process_rank, sum_over_processes, wait_for_all
 from tformer.training.shards import full_state
+
+
+class Stopped(Exception):
+    """The run was asked to stop, and has saved all."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(f"stopped after step {step}")
+        self.step = step
+
+
+GRACE = 1.0  # seconds in which one signal more is the same wish, as a double press
+
+
+@contextmanager
+def stop_signals(stop: Callable[[], object]) -> Iterator[None]:
+    """Call `stop` at SIGINT (Ctrl-C) or SIGTERM, instead of dying; a later one kills.
+
+    It is called between two instructions of Python, and must only take a note.
+    """
+    asked: list[float] = []
+
+    def note(kind: int, _: FrameType | None) -> None:
+        if not asked:
+            stop()
+        elif time.monotonic() > asked[0] + GRACE:
+            for each, handler in before.items():  # it does what it always does
+                signal.signal(each, handler)
+            signal.raise_signal(kind)
+        asked.append(time.monotonic())
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # only it may
+        for kind in (signal.SIGINT, signal.SIGTERM):
+            before[kind] = signal.signal(kind, note)
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
 
 
 class Run:
@@ -102,6 +144,7 @@ class Run:
         check_unchanged(self.folder, self.settings)
         self.data: RunData = run_data(self.settings, self.folder.path)
         model = self._new_model().to(self.device)
+        ablate(model, *self.settings.without)
         self.model: nn.Module = distribute(model, self.strategy)
         if self.settings.compile:
             # Windows of a text have one shape; pairs have many, others after a kill.
@@ -137,10 +180,11 @@ class Run:
             start = self._restore()
             s = self.settings
             # A run that is done needs its checkpoints no more.
-            done = start == s.steps or (not start and self.folder.model.exists())
+            has_model = self.folder.saved_model() is not None
+            done = start == s.steps or (not start and has_model)
             if done and (result := self._result()) is not None:
                 return result
-            if not start and self.folder.model.exists():
+            if not start and has_model:
                 raise RunError(
                     f"{self.folder.path} has a model, and no checkpoint to go on from: "
                     "it is not trained anew in its place. Begin another run"
@@ -168,7 +212,7 @@ class Run:
 
     def _result(self) -> dict[str, Any] | None:
         """Read what came of it, if that is there already, and not of a shorter run."""
-        if not (self.folder.result.exists() and self.folder.model.exists()):
+        if not (self.folder.result.exists() and self.folder.saved_model()):
             return None
         result = read_kept_json(self.folder.result)
         return result if result.get("steps") == self.settings.steps else None
@@ -265,12 +309,17 @@ class Run:
                 for name, parameter in model.named_parameters():
                     parameter.copy_(trained[f"model.{name}"])
             self.folder.check_in_place()
+            self.folder.check_own("model")
             save_checkpoint(
                 self.folder.model,
                 model,
                 vocabulary=self.data.vocabulary,
                 facts={"settings": dataclasses.asdict(self.settings)},
             )
+            old = self.folder.old_model  # of fewer steps
+            for file in (old, old.with_suffix(".json")):
+                file.unlink(missing_ok=True)
+            ablate(model, *self.settings.without)
             draw_result(self.folder, self.data, model.eval(), self.settings)
             write_json(self.folder.result, sealed(finite_or_null(result)))
             self.folder.check_in_place()  # a move since the last look is seen here

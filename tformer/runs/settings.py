@@ -7,13 +7,16 @@ from functools import partial
 from typing import Any, get_type_hints
 
 from tformer.checks import check_at_least_0, check_positive, check_probability
-from tformer.runs.parts import PARTS
-from tformer.runs.presets import OWN_FILES, PARTED, PRESETS
+from tformer.models.families.custom import PARTS
 from tformer.runs.rules import (
+    ABLATIONS,
     ABOVE_0,
+    ANYTHING,
     DECAY,
+    OWN_FILES,
+    PARTED,
+    PRESETS,
     RATE,
-    anything,
     check_one_of,
     check_setting,
     check_together,
@@ -21,8 +24,6 @@ from tformer.runs.rules import (
     checked_parts,
 )
 from tformer.training.precision import DTYPES
-
-ABLATIONS = ("mask", "scale", "positions")
 
 
 def _setting(
@@ -35,7 +36,7 @@ def _setting(
 ) -> Any:
     """Declare a setting: the command line makes an option of it, in its panel."""
     if check is None:
-        check = check_positive if type(default) in (int, type(None)) else anything
+        check = check_positive if type(default) in (int, type(None)) else ANYTHING
     told = {"panel": panel, "help": help, "check": check, "among": among}
     return field(default=default, metadata=told)
 
@@ -53,8 +54,8 @@ class RunSettings:
     Beside each setting stands what it means, as `tformer train --help` shows it.
 
     Raises:
-        TypeError: a size is not an int, or a flag not a bool.
-        ValueError: a value is out of its range, or does not go with the others.
+        ValueError: a value is of another type, out of its range, or does not go with
+            the others.
     """
 
     task: str  # of `tformer.tasks`, or "text" or "pairs", which read own files
@@ -165,24 +166,16 @@ class RunSettings:
         In older versions the parts lay beside the other settings: they are moved.
 
         Raises:
-            KeyError, TypeError: a setting is missing, or unknown.
-            ValueError: a setting is of another type, or as the class.
+            TypeError: the task is missing, or a setting unknown.
+            ValueError: as the class.
         """
-        kinds, given = get_type_hints(cls), dict[str, Any]()
-        parts: dict[str, Any] = {}
+        given, parts = dict[str, Any](), dict[str, Any]()
         for name, value in values.items():
             if name in PARTS:
                 parts |= {} if value is None else {name: value}
-                continue
-            if kinds.get(name) == tuple[str, ...]:
-                if not isinstance(value, list | tuple) or not all(
-                    isinstance(text, str) for text in value
-                ):
-                    raise ValueError(f"{name} ({value!r}) must be a list of texts")
-                value = tuple(value)
-            elif name in kinds and name != "parts":
-                check_type(name, value, kinds[name])
-            given[name] = value
+            else:
+                texts = name in ("files", "without") and isinstance(value, list)
+                given[name] = tuple(value) if texts else value
         if isinstance(given.get("parts", {}), Mapping):
             given["parts"] = {**given.get("parts", {}), **parts}
         return cls(**given)
@@ -208,10 +201,13 @@ class RunSettings:
         return {"vocab_size": vocab_size, "pad_id": pad_id, **own, **self.parts}
 
     def __post_init__(self) -> None:
+        kinds = get_type_hints(RunSettings)
+        for name in ("task", "files"):
+            check_type(name, getattr(self, name), kinds[name])
         check_one_of("task", self.task, PRESETS)
         for setting in dataclasses.fields(self):
             if setting.metadata:
-                check_setting(setting, getattr(self, setting.name))
+                check_setting(setting, getattr(self, setting.name), kinds[setting.name])
         for name in self.without:
             check_one_of("without", name, ABLATIONS)
         if self.seed >= 2**63:

@@ -9,7 +9,7 @@ import re
 from tformer.checks import check_positive
 from tformer.data.pairs import Pair
 from tformer.data.vocabulary import CharacterVocabulary
-from tformer.tasks.task import HashSplitTask
+from tformer.tasks.task import HashSplitTask, draw_number
 
 
 class AdditionTask(HashSplitTask):
@@ -46,7 +46,8 @@ class AdditionTask(HashSplitTask):
 
     def draw(self, chance: random.Random) -> str:
         """Draw a sum of any split."""
-        return f"{self._number(chance)}+{self._number(chance)}"
+        first, second = (draw_number(chance, self.max_digits) for _ in range(2))
+        return f"{first}+{second}"
 
     def item(self, drawn: str) -> str:
         """Return the sum with the smaller number first: both orders are one item."""
@@ -68,7 +69,3 @@ class AdditionTask(HashSplitTask):
                 f"{source!r} is not a sum such as 57+68, of two numbers of up to "
                 f"{self.max_digits} digits"
             )
-
-    def _number(self, chance: random.Random) -> int:
-        digits = chance.randrange(self.max_digits) + 1
-        return chance.randrange(10 ** (digits - 1) if digits > 1 else 0, 10**digits)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tformer.checks import check_positive, require
 from tformer.data.pairs import Pair
 from tformer.data.vocabulary import CharacterVocabulary
-from tformer.tasks.task import check_source, check_split
+from tformer.tasks.task import Task, check_split
 
 LOCALES = (
     *("en_US", "en_GB", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "fi", "pl"),
@@ -62,11 +62,8 @@ def date_patterns(locale: str) -> tuple[str, ...]:
     Those are the ones in which the month is a word, or is marked as a month. Numbers
     alone, as in 03/05/1979, mean May in London and March in New York.
 
-    Args:
-        locale: such as "fr" or "en_GB".
-
     Returns:
-        Patterns such as "EEEE d MMMM y"; from two to four.
+        For a locale such as "fr" from two to four patterns such as "EEEE d MMMM y".
 
     Raises:
         ImportError: Babel is not installed.
@@ -109,21 +106,16 @@ def date_examples(
 
     Args:
         count: how many. Beyond the days of the split, they come round again.
-        seed: of the draw; the same seed gives the same examples, with one version of
-            Babel.
+        seed: of the draw; the same gives the same examples, with one version of Babel.
         split: "train", "validation" or "test"; see `split_days`.
         locales: to draw from.
-
-    Returns:
-        The examples.
 
     Raises:
         ImportError: Babel is not installed.
         ValueError: `count` is below 1, `split` unknown, or a locale unknown or missing.
     """
     check_positive(count=count)
-    if split not in split_days():
-        raise ValueError(f"split ({split!r}) must be one of {', '.join(split_days())}")
+    check_split(split)
     if not locales:
         raise ValueError("locales must name at least one")
     draw = random.Random(f"{split} {seed}")
@@ -144,12 +136,6 @@ def date_examples(
 def date_vocabulary(locales: Sequence[str] = LOCALES) -> CharacterVocabulary:
     """Collect every character in which these locales write a date, and ISO 8601.
 
-    Args:
-        locales: as for `date_examples`.
-
-    Returns:
-        One vocabulary for sources and targets, as in the paper.
-
     Raises:
         ImportError: Babel is not installed.
         ValueError: Babel does not know a locale.
@@ -164,7 +150,10 @@ def date_vocabulary(locales: Sequence[str] = LOCALES) -> CharacterVocabulary:
     return CharacterVocabulary.of(_plain(text) for case in cases for text in case)
 
 
-class DatesTask:
+_cached_vocabulary = functools.cache(date_vocabulary)
+
+
+class DatesTask(Task):
     """Dates as people write them, in ISO 8601: the face that every task has.
 
     Beside the three splits of every task it can draw others: those of
@@ -215,12 +204,7 @@ class DatesTask:
         return _cached_vocabulary(self.locales)
 
     def pairs(self, split: str, count: int, seed: int) -> list[Pair]:
-        """Draw pairs of a split, which is by day: see `split_days`.
-
-        Raises:
-            ImportError: Babel is not installed.
-            ValueError: `count` is below 1, or `split` unknown.
-        """
+        """Draw pairs of a split, which is by day: see `split_days`."""
         examples = self.examples(split, count, seed)
         return [Pair(example.text, example.iso) for example in examples]
 
@@ -235,18 +219,4 @@ class DatesTask:
             split, locales = "test", (of_locale,)
         elif split == "test" and self.held_out:
             locales = self.held_out
-        check_split(split)
         return date_examples(count, seed=seed, split=split, locales=locales)
-
-    def validate(self, source: str) -> None:
-        """Raise unless a text has the characters and the length of a date.
-
-        Raises:
-            ValueError: it has not; the message says why.
-        """
-        check_source(self, source)
-
-
-@functools.cache
-def _cached_vocabulary(locales: tuple[str, ...]) -> CharacterVocabulary:
-    return date_vocabulary(locales)

@@ -32,15 +32,6 @@ def harder_examples(
     writes with these signs, as 1979 mai 3. "long-texts": days of the test, each written
     again and again, until the text is longer than any of the training.
 
-    Args:
-        split: which.
-        count: how many.
-        seed: of the draw.
-        locales: to draw from.
-
-    Returns:
-        The examples.
-
     Raises:
         ImportError: Babel is not installed.
         ValueError: `count` is below 1, or `split` unknown.
@@ -59,13 +50,9 @@ def harder_examples(
 
 
 def new_formats(pattern: str) -> tuple[str, ...]:
-    """Put day, month and year of a pattern in other orders, the signs at a part kept.
+    """Put day, month and year of a pattern in three other orders.
 
-    Args:
-        pattern: of `date_patterns`.
-
-    Returns:
-        Three patterns, as "y MMMM d" of "EEEE, d 'de' MMMM 'de' y".
+    Such as "y MMMM d" of "EEEE, d 'de' MMMM 'de' y"; the signs at a part are kept.
     """
     bare = re.sub(r"'[^']*'", "", pattern)
     year, month, day = (

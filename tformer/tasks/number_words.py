@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from tformer.checks import check_positive, require
 from tformer.data.pairs import Pair
 from tformer.data.vocabulary import CharacterVocabulary
-from tformer.tasks.task import HashSplitTask, check_source
+from tformer.tasks.task import HashSplitTask, draw_number
 
 LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "uk")
 # Zero, and in some languages others, occur in the words of no larger number: a model
@@ -22,14 +22,7 @@ ALWAYS_IN_TRAINING = 100
 
 @functools.lru_cache(maxsize=2**17)  # slow to make, and drawn again and again
 def write_number(number: int, language: str) -> str:
-    """Write a number in words, in composed letters (NFC).
-
-    Args:
-        number: at least 0.
-        language: such as "de".
-
-    Returns:
-        The words.
+    """Write a number in words of a language such as "de", in composed letters (NFC).
 
     Raises:
         ImportError: num2words is not installed.
@@ -75,29 +68,18 @@ class NumberWordsTask(HashSplitTask):
             "siebenundzwanzig → 27"
         )
 
-    @property
-    def max_source_len(self) -> int:
+    @functools.cached_property
+    def max_source_len(self) -> int:  # type: ignore[override]
         """Characters of the longest words."""
         return _characters(self.languages, self.max_digits)[1]
 
     def vocabulary(self) -> CharacterVocabulary:
-        """Return every character of the words, and the digits.
-
-        Raises:
-            ImportError: num2words is not installed.
-        """
+        """Return every character of the words, and the digits."""
         return CharacterVocabulary(_characters(self.languages, self.max_digits)[0])
 
     def draw(self, chance: random.Random) -> str:
         """Draw a number of any split."""
-        digits = chance.randrange(self.max_digits) + 1
-        return str(
-            chance.randrange(10 ** (digits - 1) if digits > 1 else 0, 10**digits)
-        )
-
-    def item(self, drawn: str) -> str:
-        """Return the number: it must not be in two splits, in any language."""
-        return drawn
+        return str(draw_number(chance, self.max_digits))
 
     def pair(self, drawn: str, chance: random.Random) -> Pair:
         """Write the number in one of the languages."""
@@ -106,14 +88,6 @@ class NumberWordsTask(HashSplitTask):
     def split_of(self, drawn: str) -> str:
         """Say in which split a number is."""
         return "train" if int(drawn) < ALWAYS_IN_TRAINING else super().split_of(drawn)
-
-    def validate(self, source: str) -> None:
-        """Raise unless a text has the characters and the length of number words.
-
-        Raises:
-            ValueError: it has not; the message says why.
-        """
-        check_source(self, source)
 
 
 @functools.cache

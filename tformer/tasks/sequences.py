@@ -10,7 +10,7 @@ from collections.abc import Callable
 from tformer.checks import check_positive
 from tformer.data.pairs import Pair
 from tformer.data.vocabulary import CharacterVocabulary
-from tformer.tasks.task import HashSplitTask, check_source
+from tformer.tasks.task import HashSplitTask
 
 ANSWERS: dict[str, Callable[[str], str]] = {
     "copy": lambda text: text,
@@ -52,12 +52,8 @@ class SequenceTask(HashSplitTask):
         self.alphabet = alphabet
         self.max_source_len = self.max_target_len = max_len
         self._vocabulary = CharacterVocabulary("".join(sorted(alphabet)))
-
-    @property
-    def description(self) -> str:
-        """What is to be learned, with an example."""
-        example = "".join(self.alphabet[i % len(self.alphabet)] for i in (3, 0, 19, 4))
-        return f"{self.name} letters: {example} → {ANSWERS[self.name](example)}"
+        example = "".join(alphabet[i % len(alphabet)] for i in (3, 0, 19, 4))
+        self.description = f"{name} letters: {example} → {ANSWERS[name](example)}"
 
     def vocabulary(self) -> CharacterVocabulary:
         """Return the letters."""
@@ -75,11 +71,3 @@ class SequenceTask(HashSplitTask):
     def pair(self, drawn: str, chance: random.Random) -> Pair:  # noqa: ARG002
         """Return the string and the answer."""
         return Pair(drawn, ANSWERS[self.name](drawn))
-
-    def validate(self, source: str) -> None:
-        """Raise unless a text is a string of these letters, not too long.
-
-        Raises:
-            ValueError: it is not; the message says why.
-        """
-        check_source(self, source)

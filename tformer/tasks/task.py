@@ -5,35 +5,25 @@ Sources and targets are texts, so that one command serves all tasks.
 
 import random
 from abc import ABC, abstractmethod
-from typing import Protocol
 
 from tformer.checks import check_positive
 from tformer.data.pairs import SPLITS, Pair, hash_split
 from tformer.data.vocabulary import CharacterVocabulary
 
 
-class Task(Protocol):
+class Task(ABC):
     """What every task can do."""
 
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
+    name: str  # on the command line
+    description: str  # what is to be learned, in one line, with an example
+    max_source_len: int  # characters of the longest source
+    max_target_len: int  # the end token comes on top
 
-    @property
-    def description(self) -> str:
-        """What is to be learned, in one line, with an example."""
-
-    @property
-    def max_source_len(self) -> int:
-        """Characters of the longest source."""
-
-    @property
-    def max_target_len(self) -> int:
-        """Characters of the longest target; the end token comes on top."""
-
+    @abstractmethod
     def vocabulary(self) -> CharacterVocabulary:
         """Return every character of sources and targets."""
 
+    @abstractmethod
     def pairs(self, split: str, count: int, seed: int) -> list[Pair]:
         """Draw pairs of "train", "validation" or "test".
 
@@ -45,41 +35,34 @@ class Task(Protocol):
         """
 
     def validate(self, source: str) -> None:
-        """Raise unless a text is a source as the task has them.
+        """Raise unless a text could be a source.
 
         Raises:
-            ValueError: it is not; the message says why.
+            ValueError: it is empty, too long, or has a character that the task has not.
         """
-
-
-def check_source(task: Task, source: str) -> None:
-    """Raise unless a text has the characters and the length of a task's sources.
-
-    Raises:
-        ValueError: it is empty, too long, or has a character that the task has not.
-    """
-    if not 1 <= len(source) <= task.max_source_len:
-        raise ValueError(
-            f"{source!r} has {len(source)} characters, but a source of {task.name} has "
-            f"from 1 to {task.max_source_len}"
-        )
-    task.vocabulary().encode(source)
+        if not 1 <= len(source) <= self.max_source_len:
+            raise ValueError(
+                f"{source!r} has {len(source)} characters, but a source of {self.name} "
+                f"has from 1 to {self.max_source_len}"
+            )
+        self.vocabulary().encode(source)
 
 
 def check_split(split: str) -> None:
-    """Raise unless a split is one of the three.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """Raise a ValueError unless a split is one of the three."""
     if split not in SPLITS:
         raise ValueError(f"split ({split!r}) must be one of {', '.join(SPLITS)}")
 
 
-class HashSplitTask(ABC):
+def draw_number(chance: random.Random, max_digits: int) -> int:
+    """Draw how many digits, evenly, then a number of so many."""
+    digits = chance.randrange(max_digits) + 1
+    return chance.randrange(10 ** (digits - 1) if digits > 1 else 0, 10**digits)
+
+
+class HashSplitTask(Task):
     """A task that can draw sources without end, split by a hash of each one's item."""
 
-    name: str
     GIVE_UP = 100_000  # draws in a row that brought nothing new
 
     @abstractmethod
@@ -87,12 +70,12 @@ class HashSplitTask(ABC):
         """Draw what a pair is made from, of any split."""
 
     @abstractmethod
-    def item(self, drawn: str) -> str:
-        """Say what of it must not be in two splits."""
-
-    @abstractmethod
     def pair(self, drawn: str, chance: random.Random) -> Pair:
         """Make the pair."""
+
+    def item(self, drawn: str) -> str:
+        """Say what of it must not be in two splits."""
+        return drawn
 
     def split_of(self, drawn: str) -> str:
         """Say in which split it is."""
@@ -100,14 +83,6 @@ class HashSplitTask(ABC):
 
     def pairs(self, split: str, count: int, seed: int) -> list[Pair]:
         """Draw pairs of a split; sources of validation and test are all different.
-
-        Args:
-            split: "train", "validation" or "test".
-            count: how many.
-            seed: of the draw; the same seed gives the same pairs.
-
-        Returns:
-            The pairs.
 
         Raises:
             ValueError: `count` is below 1, `split` unknown, or the split has too few.

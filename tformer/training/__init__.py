@@ -2,3 +2,7 @@
 
 Nothing here knows of runs and their folders, which are in `tformer.runs`.
 """
+
+from tformer.checks import import_when_used
+
+import_when_used(__name__)

@@ -1,9 +1,9 @@
-"""Checkpoints: a model's weights in safetensors, and beside them a manifest in JSON.
+"""Checkpoints: a folder of config.json and model.safetensors, as Hugging Face's are.
 
-Neither can run code when it is opened, which a pickle can.
+Beside the model's own words config.json has one of ours, "tformer": the hash of the
+weights, the vocabulary, and what is to be known of the training.
 """
 
-import dataclasses
 import os
 import platform
 from collections.abc import Mapping
@@ -21,6 +21,7 @@ from tformer.files import (
     SEAL,
     beside,
     check_sealed,
+    make_folders,
     read_json,
     sealed,
     sha256_of,
@@ -28,84 +29,70 @@ from tformer.files import (
     wait_for_disk,
     write_json_beside,
 )
-from tformer.models.by_name import Model, ModelConfig, make_config
-from tformer.training.weights import fill, loadable
+from tformer.models.building import Model, config_of
+from tformer.models.folder import OURS, read_model
+from tformer.training.old_checkpoints import converted
+from tformer.training.weights import check_loads_the_same, tensors_of
 
-KIND = "tformer checkpoint"
-FORMAT = f"{KIND}, version 3"
-OLD_FORMAT = f"{KIND}, version 2"  # whose manifest has no hash of itself
-MANIFEST_TYPES = {
-    "architecture": str,
-    "sha256": str,
-    "bytes": int,
-    "config": dict,
-    "vocabulary": dict | None,
-}
+TYPES = {"sha256": str, "bytes": int, "vocabulary": dict | None}
+OLD_FORMATS = ("tformer checkpoint, version 2", "tformer checkpoint, version 3")
 
 
 class Checkpoint(NamedTuple):
     """A model as it was saved."""
 
-    model: Any  # a Transformer, GPT or BERT, in eval()
+    model: Model  # in eval()
     vocabulary: Vocabulary | None
     manifest: dict[str, Any]
 
 
 def save_checkpoint(
-    path: str | Path,
+    folder: str | Path,
     model: Model,
     *,
     vocabulary: Vocabulary | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Write a model to `path`, and its manifest to the same name with ".json".
+    """Write a model to a folder, which `load_checkpoint` reads.
 
-    Both are written under other names, then renamed, the weights first. Whenever the
-    process is killed, a whole checkpoint can be loaded: the old one or the new one.
+    Both files are written under other names, then renamed, the weights first. Whenever
+    the process is killed, a whole checkpoint can be loaded: the old one or the new one.
 
     Args:
-        path: ends in ".safetensors"; an existing checkpoint is replaced.
-        model: its parameters are saved, a shared one once. Of `torch.compile(model)`
-            the model itself is.
-        vocabulary: kept in the manifest.
-        facts: what else the manifest shall say: seed, steps, results.
+        folder: is made if missing; a checkpoint in it is replaced.
+        model: as it is, or compiled.
+        vocabulary: kept in config.json.
+        facts: what else shall be known: seed, steps, results.
 
     Returns:
-        The manifest.
+        The manifest: what stands under "tformer" in config.json.
 
     Raises:
-        FileExistsError: the file in the manifest's place is no manifest.
+        FileExistsError: the config.json that would be replaced is no checkpoint's.
         ImportError: safetensors is not installed.
         OSError: the files cannot be written.
-        TypeError: the vocabulary is of another kind than tformer's, or a fact is
-            nothing that JSON could hold.
-        ValueError: the model could not be loaded again: it is no Transformer, GPT or
-            BERT, or has other parameters than its config says, as one with
-            parametrizations has; `path` does not end in ".safetensors"; or a fact has
-            a name that the manifest uses itself, or could not be read again. Then
-            nothing is written.
+        TypeError: JSON cannot hold the vocabulary, or a fact.
+        ValueError: the model would not be the same once it is loaded, or a fact has a
+            name that is taken. Then nothing is written.
     """
-    weights_path, manifest_path = _paths(path)
-    new_weights, new_manifest = beside(weights_path), beside(manifest_path)
+    folder = Path(folder)
+    weights_path, config_path = _files(folder)
+    new_weights, new_config = beside(weights_path), beside(config_path)
     safetensors = require("safetensors.torch")
     model = getattr(model, "_orig_mod", model)  # torch.compile has put itself around it
-    tensors = loadable(model)
-    _check_replaceable(manifest_path)
-    weights_path.parent.mkdir(parents=True, exist_ok=True)
-    _finish_killed_save(weights_path, manifest_path)
+    config, tensors = config_of(model), tensors_of(model)
+    check_loads_the_same(model, config)
+    check_replaceable(config_path)
+    make_folders(folder)
+    with suppress(OSError, ValueError):  # of a save that was killed between the two
+        matching_manifest(folder, settle=True)
     try:
         new_weights.unlink(missing_ok=True)  # else a link there would be followed
-        safetensors.save_file(tensors, new_weights)
+        safetensors.save_file(tensors, new_weights, {"format": "pt"})
         manifest = {
-            "format": FORMAT,
-            "weights": weights_path.name,
             "bytes": new_weights.stat().st_size,
             "sha256": sha256_of(new_weights),
-            "architecture": type(model).__name__,
-            "config": dataclasses.asdict(model.config),
-            "vocabulary": (
-                None if vocabulary is None else vocabulary_to_json(vocabulary)
-            ),
+            "vocabulary": vocabulary and vocabulary_to_json(vocabulary),
             "versions": {
                 "tformer": tformer.__version__,
                 "torch": torch.__version__,
@@ -114,152 +101,129 @@ def save_checkpoint(
         }
         if taken := {*manifest, SEAL} & (facts or {}).keys():
             raise ValueError(f"facts must leave {sorted(taken)} to the manifest")
-        manifest = sealed({**manifest, **(facts or {})})
+        whole = sealed({**config, OURS: {**manifest, **(facts or {})}})
         new_weights.chmod(0o644)  # safetensors lets only the owner read
         wait_for_disk(new_weights)
-        write_json_beside(manifest_path, manifest)
-        _contents(_read_manifest(new_manifest), new_manifest)  # it can be read again
+        write_json_beside(config_path, whole)
+        read_manifest_file(new_config)  # it can be read again
     except BaseException as error:
         new_weights.unlink(missing_ok=True)
-        new_manifest.unlink(missing_ok=True)
+        new_config.unlink(missing_ok=True)
         if isinstance(error, require("safetensors").SafetensorError):  # a full disk
             raise OSError(f"{weights_path} cannot be written: {error}") from error
         raise
     os.replace(new_weights, weights_path)
-    # A kill here leaves the manifest under its first name; loading looks there too.
-    os.replace(new_manifest, manifest_path)
-    wait_for_disk(manifest_path.parent)
-    return manifest
+    # A kill here leaves the config under its first name; loading looks there too.
+    os.replace(new_config, config_path)
+    wait_for_disk(folder)
+    saved: dict[str, Any] = whole[OURS]
+    return saved
 
 
 def load_checkpoint(
-    path: str | Path,
-    model: "Model | None" = None,
-    *,
-    dtype: torch.dtype | None = None,
+    path: str | Path, *, dtype: torch.dtype | None = None
 ) -> Checkpoint:
-    """Load what `save_checkpoint` wrote, after holding it to its manifest.
+    """Load what `save_checkpoint` wrote, after holding it to its hash.
 
     Args:
-        path: of the weights, ends in ".safetensors".
-        model: load into this model, which must have the checkpoint's config; a new
-            model on the CPU if not given.
-        dtype: of the new model; that of the file if not given.
+        path: the folder; or NAME.safetensors of an older version, with NAME.json.
+        dtype: of the model; that of the file if not given.
 
     Returns:
-        The model, its vocabulary and the manifest.
+        The model on the CPU, its vocabulary and the manifest.
 
     Raises:
         FileNotFoundError: a file is missing.
         ImportError: safetensors is not installed.
-        ValueError: a file is truncated or changed, is no checkpoint of this kind, or
-            is of another model. The message names the file and what is wrong. Or
-            `dtype` is given with a `model`, which has its own.
+        ValueError: a file is truncated or changed, is no checkpoint, or is of another
+            model. The message names the file and what is wrong.
     """
-    if model is not None and dtype is not None:
-        raise ValueError(f"dtype ({dtype}) is for a new model, and `model` is given")
-    weights_path, manifest_path = _paths(path)
+    path = Path(path)
+    weights_path, _ = _files(path)
     if not weights_path.exists():
         raise FileNotFoundError(f"{weights_path}: no such file")
-    if not manifest_path.exists() and not beside(manifest_path).exists():
-        raise FileNotFoundError(
-            f"{manifest_path}: no such file; it says what the weights beside it are of"
-        )
     seen = weights_path.stat()
-    manifest, _ = _matching_manifest(weights_path, manifest_path)
-    config, vocabulary = _contents(manifest, manifest_path)
-    if model is not None and model.config != config:
-        ours = {"architecture": type(model).__name__} | dataclasses.asdict(model.config)
-        theirs = {"architecture": manifest["architecture"]} | manifest["config"]
-        other = [n for n in ours if n in theirs and ours[n] != theirs[n]]
-        differences = "; ".join(f"{n} {theirs[n]}, not {ours[n]}" for n in other)
-        raise ValueError(f"{weights_path} is of another model: {differences}")
-
-    def check() -> None:  # between the hash and the weights another save may come
-        if not unchanged(weights_path, seen):
-            raise ValueError(
-                f"{weights_path} was replaced while it was read: load it again"
-            )
-
-    model = fill(model, config, weights_path, dtype, check)
-    return Checkpoint(model.eval(), vocabulary, manifest)
+    config = matching_manifest(path)
+    manifest = config[OURS]
+    try:
+        saved = manifest["vocabulary"]
+        vocabulary = None if saved is None else vocabulary_from_json(saved)
+    except (TypeError, ValueError) as error:  # changed by hand
+        raise ValueError(f"{path}: {error}") from error
+    model = read_model(path, config, [weights_path])
+    if not unchanged(weights_path, seen):  # another save came since the hash
+        raise ValueError(
+            f"{weights_path} was replaced while it was read: load it again"
+        )
+    return Checkpoint(model if dtype is None else model.to(dtype), vocabulary, manifest)
 
 
 def read_manifest(path: str | Path) -> dict[str, Any]:
-    """Read what is said of the weights at `path`, without looking at these.
+    """Read what is said of a checkpoint, without looking at the weights.
 
     Raises:
-        OSError: there is no manifest.
-        ValueError: it is none, or was changed.
+        OSError: there is no config.json.
+        ValueError: it is none of a checkpoint, or was changed.
     """
-    return _read_manifest(_paths(path)[1])
-
-
-def _contents(
-    manifest: dict[str, Any], path: Path
-) -> tuple[ModelConfig, Vocabulary | None]:
-    """Make what a manifest describes."""
-    try:
-        config = make_config(manifest["architecture"], manifest["config"])
-        saved = manifest["vocabulary"]
-        return config, None if saved is None else vocabulary_from_json(saved)
-    except (TypeError, ValueError) as error:  # changed by hand
-        raise ValueError(f"{path}: {error}") from error
-
-
-def _matching_manifest(
-    weights_path: Path, manifest_path: Path
-) -> tuple[dict[str, Any], Path]:
-    """Find the manifest of these weights: beside them, or where a kill has left it."""
-    digest, pending = sha256_of(weights_path), beside(manifest_path)
-    if pending.exists():
-        with suppress(ValueError):  # the kill came while it was being written
-            manifest = _read_manifest(pending)
-            if manifest["sha256"] == digest:
-                return manifest, pending
-    manifest = _read_manifest(manifest_path)
-    if manifest["sha256"] == digest:
-        return manifest, manifest_path
-    size = weights_path.stat().st_size
-    if size < manifest["bytes"]:
-        wrong = f"truncated: {size} of {manifest['bytes']} bytes"
-    else:
-        wrong = (
-            f"not the file that {manifest_path.name} describes: its sha256 is {digest}"
-        )
-    raise ValueError(f"{weights_path} is {wrong}")
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
-    manifest = read_json(path, format=(FORMAT, OLD_FORMAT), types=MANIFEST_TYPES)
-    if manifest["format"] == FORMAT:
-        check_sealed(path, manifest)
+    manifest: dict[str, Any] = read_manifest_file(_files(Path(path))[1])[OURS]
     return manifest
 
 
-def _check_replaceable(manifest_path: Path) -> None:
-    """Raise if somebody else's file would be overwritten by the manifest."""
-    if not manifest_path.exists():
-        return
+def _files(path: Path) -> tuple[Path, Path]:
+    """Name the weights and the config of a checkpoint, of today or of version 0.1."""
+    if path.suffix == ".safetensors":
+        return path, path.with_suffix(".json")
+    return path / "model.safetensors", path / "config.json"
+
+
+def check_replaceable(config_path: Path) -> None:
+    """Raise if the config of another's model, or another file, would be replaced."""
     with suppress(ValueError):
-        if str(read_json(manifest_path).get("format")).startswith(KIND):
+        if not config_path.exists() or OURS in read_json(config_path):
             return
-    raise FileExistsError(
-        f"{manifest_path} is no manifest of a checkpoint, and would be overwritten: "
-        "name another file"
+    raise FileExistsError(f"{config_path} is no checkpoint's: name another folder")
+
+
+def matching_manifest(path: Path, *, settle: bool = False) -> dict[str, Any]:
+    """Find the config of these weights: beside them, or where a kill has left it.
+
+    Then `settle` gives it its name.
+    """
+    weights_path, config_path = _files(path)
+    digest, pending = sha256_of(weights_path), beside(config_path)
+    if pending.exists():
+        with suppress(ValueError):  # the kill came while it was being written
+            config = read_manifest_file(pending)
+            if config[OURS]["sha256"] == digest:
+                if settle:
+                    os.replace(pending, config_path)
+                return config
+    config = read_manifest_file(config_path)
+    if config[OURS]["sha256"] == digest:
+        return config
+    size, whole = weights_path.stat().st_size, config[OURS]["bytes"]
+    if size < whole:
+        raise ValueError(f"{weights_path} is truncated: {size} of {whole} bytes")
+    raise ValueError(
+        f"{weights_path} is not the file that {config_path.name} describes: its sha256 "
+        f"is {digest}"
     )
 
 
-def _finish_killed_save(weights_path: Path, manifest_path: Path) -> None:
-    """Give the manifest of a save its name, where a kill came before it was renamed."""
-    with suppress(FileNotFoundError, ValueError):  # no whole checkpoint to be kept
-        _, path = _matching_manifest(weights_path, manifest_path)
-        if path != manifest_path:
-            os.replace(path, manifest_path)
-
-
-def _paths(path: str | Path) -> tuple[Path, Path]:
-    path = Path(path)
-    if path.suffix != ".safetensors":
-        raise ValueError(f"path ({str(path)!r}) must end in '.safetensors'")
-    return path, path.with_suffix(".json")
+def read_manifest_file(path: Path) -> dict[str, Any]:
+    """Read config.json of a checkpoint, also what an older version wrote."""
+    values = read_json(path)
+    form = values.get("format")
+    if form not in OLD_FORMATS and not isinstance(values.get(OURS), dict):
+        raise ValueError(f"{path} is no checkpoint's: it has no {OURS!r}")
+    if form != OLD_FORMATS[0]:  # which has no hash of itself
+        check_sealed(path, values)
+    values.pop(SEAL, None)
+    if form in OLD_FORMATS:
+        values = converted(path, values)
+    for name, kind in TYPES.items():
+        if name not in values[OURS] or not isinstance(values[OURS][name], kind):
+            raise ValueError(
+                f"{path}: {OURS} lacks {name!r}, or has it of a wrong type"
+            )
+    return values

@@ -6,7 +6,7 @@ each. Without torchrun there is one process, and every function here still works
 
 import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -18,8 +18,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 from tformer.data.batch import Batch
 from tformer.nn.block import Block
-from tformer.nn.decoder import DecoderLayer
-from tformer.nn.encoder import EncoderLayer
 from tformer.nn.router import Router, expert_counts
 from tformer.training.processes import (
     num_processes,
@@ -27,27 +25,21 @@ from tformer.training.processes import (
     sum_over_processes,
 )
 
-LAYERS = (EncoderLayer, DecoderLayer, Block)  # FSDP gathers one after the other
+LAYERS = (Block,)  # FSDP gathers one after the other
 
 
 def setup(device: str = "auto", *, timeout: timedelta | None = None) -> torch.device:
     """Join the processes that torchrun has started, and choose this one's device.
 
-    NCCL connects GPUs, gloo connects CPUs. Each process of a machine takes the GPU of
-    its LOCAL_RANK.
+    NCCL connects GPUs, gloo connects CPUs.
 
     Args:
-        device: "cpu", "cuda", "mps", or "auto": CUDA where there is one, else, in one
-            process alone, MPS where there is one, else the CPU.
+        device: as `choose_device` takes it.
         timeout: how long to wait for a process that does not answer; torch's own, half
             an hour (10 minutes between GPUs), if not given.
 
-    Returns:
-        The device of this process.
-
     Raises:
-        ValueError: the device is unknown or not there, has no way to talk to others,
-            or torchrun has started more processes than the machine has GPUs.
+        ValueError: as `choose_device`.
     """
     together = "RANK" in os.environ and "WORLD_SIZE" in os.environ
     chosen = choose_device(device, alone=not together)
@@ -58,17 +50,16 @@ def setup(device: str = "auto", *, timeout: timedelta | None = None) -> torch.de
 
 
 def choose_device(device: str = "auto", *, alone: bool = True) -> torch.device:
-    """Choose a device as `setup` does, and wait for no other process.
+    """Choose the device of this process; each of a machine takes the GPU of its rank.
 
     Args:
-        device: as `setup` takes it.
-        alone: False if other processes of this machine work beside this one.
-
-    Returns:
-        The device; alone, the first GPU, whatever LOCAL_RANK says.
+        device: "cpu", "cuda", "mps", or "auto": CUDA where there is one, else, in one
+            process alone, MPS where there is one, else the CPU.
+        alone: False if other processes work beside this one; LOCAL_RANK counts then.
 
     Raises:
-        ValueError: as `setup`.
+        ValueError: the device is unknown or not there, has no way to talk to others,
+            or torchrun has started more processes than the machine has GPUs.
     """
     if device == "auto":
         mps = alone and torch.backends.mps.is_available()
@@ -92,12 +83,6 @@ def choose_device(device: str = "auto", *, alone: bool = True) -> torch.device:
     return torch.device(f"cuda:{local_rank}")
 
 
-def teardown() -> None:
-    """Leave the other processes, after the last step. Without them, do nothing."""
-    if dist.is_initialized():
-        dist.destroy_process_group()
-
-
 class ProcessLostError(RuntimeError):
     """Another process of the run has died, or cannot be reached."""
 
@@ -110,14 +95,7 @@ _LOST = ("Connection reset", "Connection closed", "Broken pipe", "Timed out", "r
 def running(
     device: str = "auto", *, timeout: timedelta | None = None
 ) -> Iterator[torch.device]:
-    """Set up, run the body, and tear down; say it clearly when another process is lost.
-
-    Args:
-        device: as `setup` takes it.
-        timeout: as `setup` takes it.
-
-    Yields:
-        The device of this process.
+    """Call `setup`, run the body, and leave the other processes.
 
     Raises:
         ProcessLostError: another process has died. This one then stops as well, with
@@ -136,8 +114,8 @@ def running(
                 "names the first that failed. Start again from the last checkpoint"
             ) from error
         raise
-    # Not after an error: to take leave of a process that is gone may hang.
-    teardown()
+    if dist.is_initialized():  # but not after an error: it may hang
+        dist.destroy_process_group()
 
 
 def distribute(model: nn.Module, strategy: str = "none") -> nn.Module:
@@ -212,37 +190,21 @@ def _shard(model: nn.Module) -> nn.Module:
     # What is in no layer is gathered for the whole of the model's forward, also a tied
     # embedding, which is used twice, the second time by another method.
     fully_shard(model, mesh=mesh, ignored_params=whole)
-    for name in ("encode", "decode"):  # other ways into a model than forward
-        if hasattr(model, name):
-            plain = getattr(model, name)
-            register_fsdp_forward_method(model, name)
-            gathering = getattr(model, name)
-            setattr(model, name, _unless_inside(model, plain, gathering))
-    return model
+    ways = [name for name in ("encode", "decode") if hasattr(model, name)]
+    for name in ways:  # other ways into a model than forward
+        register_fsdp_forward_method(model, name)
+    gathering = {name: vars(model)[name] for name in ways}
 
-
-def _unless_inside(
-    model: nn.Module, plain: Callable[..., Any], gathering: Callable[..., Any]
-) -> Callable[..., Any]:
-    """Call `gathering`; but `plain` where the model's forward runs: it has gathered.
-
-    A second time would cost time, and backward gather what it does not need.
-    """
-    inside: list[bool] = []
-
-    def begin(*_: object) -> None:
-        inside.append(True)
+    def begin(*_: object) -> None:  # a forward has gathered: inside it they need not
+        for name in ways:
+            vars(model).pop(name, None)
 
     def end(*_: object) -> None:
-        inside.clear()
+        vars(model).update(gathering)
 
     model.register_forward_pre_hook(begin)
     model.register_forward_hook(end, always_call=True)
-
-    def call(*arguments: Any, **options: Any) -> Any:
-        return (plain if inside else gathering)(*arguments, **options)
-
-    return call
+    return model
 
 
 def settle(model: nn.Module, batch: Batch) -> None:

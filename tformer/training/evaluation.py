@@ -32,14 +32,7 @@ def mean_loss(model: nn.Module, batches: Iterable[Batch]) -> MeanLoss:
     """Compute the mean cross-entropy of all tokens that the batches ask for.
 
     Every token counts once, whatever batch it is in: the mean of the batches' means
-    would give tokens of short batches more weight.
-
-    Args:
-        model: asked in `eval()`, and left in the mode in which it came.
-        batches: on the model's device.
-
-    Returns:
-        The loss without smoothing, and the number of tokens.
+    would give tokens of short batches more weight. The labels are not smoothed.
 
     Raises:
         ValueError: there is no token.
@@ -61,12 +54,8 @@ def bits_per_byte(nats: float, num_bytes: int) -> float:
 
     A loss a token cannot be compared between vocabularies: a token of BPE holds more.
 
-    Args:
-        nats: the loss of the whole text: the mean loss of a token, times the tokens.
-        num_bytes: the length of the text in UTF-8.
-
-    Returns:
-        nats / (ln 2 · bytes).
+    It is nats / (ln 2 · bytes), with the loss of the whole text: the mean loss of a
+    token, times the tokens.
     """
     return nats / (math.log(2) * num_bytes)
 
@@ -80,14 +69,7 @@ def exact_match(
 ) -> float:
     """Compute the fraction of sources whose target the model writes without mistake.
 
-    Args:
-        model: the Transformer.
-        vocabulary: that it was trained with.
-        pairs: sources and targets, at least one.
-        max_len: write at most so many tokens, the end token included.
-
-    Returns:
-        From 0 to 1.
+    At most `max_len` tokens are written, the end token included.
 
     Raises:
         ValueError: there is no pair, or one has an unknown character.
@@ -115,46 +97,27 @@ def matches(
     return right
 
 
-def bleu(written: Sequence[str], targets: Sequence[str]) -> tuple[float, str]:
+class Bleu(NamedTuple):
+    """BLEU of a test, from 0 to 100."""
+
+    score: float
+    interval: float  # half of the 95 % interval
+    signature: str  # how words were cut: two numbers with the same can be compared
+
+
+def bleu(
+    written: Sequence[str], targets: Sequence[str], *, resamples: int = 1000
+) -> Bleu:
     """Compute BLEU by sacreBLEU (Post 2018, arXiv:1804.08771).
 
-    BLEU depends on how words are cut. The signature says how, so that two numbers with
-    the same one can be compared.
-
-    Args:
-        written: by the model.
-        targets: by people, one for each.
-
-    Returns:
-        BLEU from 0 to 100, and the signature.
-
-    Raises:
-        ImportError: sacrebleu is not installed.
-        ValueError: there are not as many of both, or none.
-    """
-    if len(written) != len(targets) or not targets:
-        raise ValueError(f"{len(written)} texts written for {len(targets)} targets")
-    metric = require("sacrebleu.metrics").BLEU()
-    score = metric.corpus_score(list(written), [list(targets)]).score
-    return float(score), str(metric.get_signature())
-
-
-def bleu_interval(
-    written: Sequence[str], targets: Sequence[str], *, resamples: int = 1000
-) -> float:
-    """Compute half of the 95 % interval of BLEU, from tests drawn out of this one.
-
-    Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation": as
-    many sentences as there are, drawn with replacement, so many times. It says what
-    another test would give, and nothing of another training.
+    The interval is that of tests drawn out of this one, so many sentences with
+    replacement, so many times (Koehn 2004, "Statistical Significance Tests for Machine
+    Translation Evaluation"): what another test would give, not another training.
 
     Args:
         written: by the model.
         targets: by people, one for each.
         resamples: how many tests to draw.
-
-    Returns:
-        The half, in BLEU.
 
     Raises:
         ImportError: sacrebleu is not installed.
@@ -165,5 +128,8 @@ def bleu_interval(
     if resamples < 2:
         raise ValueError(f"resamples ({resamples}) must be at least 2")
     metric = require("sacrebleu.metrics").BLEU()
-    score = metric.corpus_score(list(written), [list(targets)], n_bootstrap=resamples)
-    return float(score._ci)
+    texts = list(written), [list(targets)]
+    score = float(metric.corpus_score(*texts).score)
+    signature = str(metric.get_signature())  # before it speaks of the drawing
+    drawn = metric.corpus_score(*texts, n_bootstrap=resamples)
+    return Bleu(score, float(drawn._ci), signature)

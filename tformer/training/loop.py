@@ -5,20 +5,20 @@ B batch · T length of the target · V vocabulary
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from tformer.checks import check_positive, require
-from tformer.data.batches import Batch
+from tformer.data.batch import Batch
 from tformer.training.loss import label_smoothed_cross_entropy
 from tformer.training.optimizer import adamw
 from tformer.training.precision import Precision
 from tformer.training.processes import (
-    gathered,
+    not_finite,
     num_processes,
     process_rank,
     sum_over_processes,
@@ -43,11 +43,6 @@ def batch_loss(model: nn.Module, batch: Batch, *, smoothing: float = 0.0) -> Ten
     teacher forcing: it reads the true target, shifted right, and not what it would
     have written itself. So all positions are learned in one pass.
 
-    Args:
-        model: a Transformer, GPT or BERT, as it is or wrapped for several processes.
-        batch: what the model reads, `batch.inputs`, and must predict, `batch.targets`.
-        smoothing: of the labels, in [0, 1).
-
     Returns:
         The mean loss of a token that is not padding, a scalar.
     """
@@ -59,8 +54,9 @@ def batch_loss(model: nn.Module, batch: Batch, *, smoothing: float = 0.0) -> Ten
 
 def pad_id_of(model: nn.Module) -> int | None:
     """Tell which token a model takes for padding, if any."""
-    config: Any = getattr(model, "module", model).config  # DDP wraps the model
-    return None if config.pad_id is None else int(config.pad_id)
+    whole: Any = getattr(model, "module", model)  # DDP wraps the model
+    pad_id: int | None = whole.pad_id
+    return pad_id
 
 
 def train_step(
@@ -82,7 +78,7 @@ def train_step(
     rows. Only experts that balance their load do so at each part.
 
     Args:
-        model: the model.
+        model: as it is, or wrapped by `distribute`.
         batch: the whole batch, the same in every process.
         optimizer: of the model's parameters.
         accumulate: into so many parts each process cuts its rows, or fewer if it has
@@ -112,7 +108,9 @@ def train_step(
             scaled = scaler.scale(losses[-1] * num_processes())
             scaled.backward()  # type: ignore[no-untyped-call]
     scaler.unscale_(optimizer)
-    norm = gathered(nn.utils.clip_grad_norm_(model.parameters(), clip_norm))
+    norm = nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
+    if hasattr(norm, "full_tensor"):  # FSDP holds it in shards
+        norm = norm.full_tensor()
 
     loss = sum_over_processes(torch.stack(losses).detach().sum())
     # One wait for the device, for both numbers.
@@ -172,10 +170,10 @@ def train(
         schedule: gives the learning rate of a step, from the step's number, 1, 2, ….
         optimizer: `adamw(model)` if not given. A group of it with an `lr_factor` gets
             so much of the schedule's rate.
-        accumulate: cut each batch into so many parts; see `train_step`.
-        smoothing: of the labels, in [0, 1).
-        clip_norm: gradients longer than this are shortened to it.
-        precision: of the products; float32 if not given.
+        accumulate: as in `train_step`, and so are the next three.
+        smoothing: of the labels.
+        clip_norm: of gradients.
+        precision: of the products.
         start: how many steps were made before, where a training goes on.
         progress: show a bar, for which tqdm is needed.
         callback: called after each step with its report.
@@ -197,7 +195,11 @@ def train(
         raise ValueError(f"clip_norm ({clip_norm}) must be above 0")
     optimizer = adamw(model) if optimizer is None else optimizer
     reports: list[StepReport] = []
-    with _bar(steps, start, progress) as show:
+    began, seen = time.perf_counter(), 0
+    bar: Any = nullcontext()
+    if progress:
+        bar = require("tqdm").tqdm(total=steps, initial=start, unit="step")
+    with bar:
         for step, batch in zip(range(start + 1, steps + 1), batches, strict=False):
             learning_rate = schedule(step)
             if not 0 <= learning_rate < math.inf:
@@ -221,7 +223,12 @@ def train(
             except FloatingPointError as error:
                 raise FloatingPointError(f"step {step}: {error}") from None
             reports.append(StepReport(step, loss, learning_rate, grad_norm, tokens))
-            show(reports[-1])
+            if progress:
+                seen += tokens
+                speed = seen / (time.perf_counter() - began)
+                text = f"loss {loss:.4f}, {speed:,.0f} tokens/s"
+                bar.set_postfix_str(text, refresh=False)
+                bar.update()
             if callback is not None:
                 callback(reports[-1])
     if len(reports) < steps - start:
@@ -230,41 +237,17 @@ def train(
     return reports
 
 
-@contextmanager
-def _bar(
-    steps: int, start: int, wanted: bool
-) -> Iterator[Callable[[StepReport], None]]:
-    """Show the loss, tokens a second, and the time left."""
-    if not wanted:
-        yield lambda _: None
-        return
-    began, tokens = time.perf_counter(), 0
-    with require("tqdm").tqdm(total=steps, initial=start, unit="step") as bar:
-
-        def show(report: StepReport) -> None:
-            nonlocal tokens
-            tokens += report.tokens
-            speed = tokens / (time.perf_counter() - began)
-            text = f"loss {report.loss:.4f}, {speed:,.0f} tokens/s"
-            bar.set_postfix_str(text, refresh=False)
-            bar.update()
-
-        yield show
-
-
 def _check_finite(model: nn.Module, value: float, what: str) -> None:
     """Stop before a step that would fill the model with NaN; say where it began."""
     if math.isfinite(value):
         return
-    suspects: dict[str, Tensor] = {}
-    for name, p in model.named_parameters():
-        suspects[f"the parameter {name}"] = p
-    if what == "gradient":
-        for name, p in model.named_parameters():
-            if p.grad is not None:
-                suspects[f"the gradient of {name}"] = p.grad
-    bad = [name for name, x in suspects.items() if not gathered(x).isfinite().all()]
-    cause = f"{bad[0]} is not finite" if bad else "a sum overflowed on the way to it"
+    named = list(model.named_parameters())
+    suspects: list[tuple[str, Tensor]] = [(f"the parameter {n}", p) for n, p in named]
+    for name, p in named if what == "gradient" else ():
+        if p.grad is not None:
+            suspects.append((f"the gradient of {name}", p.grad))
+    bad = not_finite(suspects)
+    cause = f"{bad} is not finite" if bad else "a sum overflowed on the way to it"
     raise FloatingPointError(
         f"the {what} is {value}: {cause}. A lower learning rate or a longer warm-up "
         "may help"

@@ -4,10 +4,11 @@ V vocabulary · N tokens of the whole batch
 """
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from tformer.checks import check_probability
-from tformer.fast.loss import smoothed_cross_entropy
+from tformer.training.fused_loss import smoothed_cross_entropy
 
 
 def smoothed_targets(
@@ -37,16 +38,14 @@ def smoothed_targets(
 
     Raises:
         TypeError: `targets` does not hold integers.
-        ValueError: a target is outside the vocabulary, `smoothing` outside [0, 1),
-            `spread` unknown, or there are no others to spread over.
+        ValueError: a target, `smoothing` or `spread` is out of its range, or there are
+            no others to spread over.
     """
     _check_targets(targets, vocab_size)
     check_probability(smoothing=smoothing)
     if spread not in ("all", "others"):
         raise ValueError(f"spread ({spread!r}) must be 'all' or 'others'")
-    one_hot = torch.nn.functional.one_hot(
-        targets.long(), vocab_size
-    ).float()  # (..., V)
+    one_hot = F.one_hot(targets.long(), vocab_size).float()  # (..., V)
     if spread == "all":
         q = (1 - smoothing) * one_hot + smoothing / vocab_size
     else:
@@ -101,12 +100,10 @@ def label_smoothed_cross_entropy(
     V = logits.shape[-1]
     _check_targets(targets, V)
     targets = targets.reshape(-1).long()  # (N,)
-    real = (
-        torch.ones_like(targets, dtype=torch.bool)
-        if pad_id is None
-        else targets != pad_id
-    )
     losses = smoothed_cross_entropy(logits.reshape(-1, V), targets, smoothing)  # (N,)
+    if pad_id is None:
+        return losses.mean()
+    real = targets != pad_id
     return losses.masked_fill(~real, 0.0).sum() / real.sum().clamp(min=1)
 
 

@@ -20,9 +20,6 @@ def orthogonalise(matrix: Tensor, *, steps: int = 5) -> Tensor:
     Args:
         matrix: of any shape (A, B).
         steps: how many.
-
-    Returns:
-        A matrix (A, B) with the same singular vectors.
     """
     a, b, c = 3.4445, -4.7750, 2.0315
     wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
@@ -147,9 +144,6 @@ def hidden_matrices(model: nn.Module) -> dict[str, nn.Parameter]:
     model. Embeddings and tables of positions are no `nn.Linear`, the matrix that makes
     the logits stands after the layers, and norms and biases are no matrices.
 
-    Args:
-        model: a model of this package, or another with a list of layers.
-
     Returns:
         The matrices by their names, without those that are frozen.
     """
@@ -183,16 +177,15 @@ def muon(
         model: whose parameters to train.
         matrices: which of them Muon gets; `hidden_matrices(model)` if not given.
         weight_decay: how much of a matrix is taken off, times the learning rate.
-        betas: of AdamW.
-        eps: of AdamW.
-        momentum: of Muon.
+        betas: of `adamw`.
+        eps: of `adamw`.
+        momentum: of `Muon`.
 
     Returns:
         The optimizer. Its own learning rate is 1: the schedule sets the real one.
 
     Raises:
-        ValueError: there is no matrix for Muon, one of `matrices` has not two axes, or
-            a number is out of its range.
+        ValueError: there is no matrix for Muon; as `adamw` and `Muon`.
     """
     if matrices is None:
         matrices = hidden_matrices(model).values()

@@ -17,21 +17,21 @@ A hidden matrix is one of which both axes grow with m. A vector, and a table wit
 for each token or place, grow along one.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import nn
 
 from tformer.checks import check_positive
-from tformer.models.causal_config import CausalLMConfig
 from tformer.models.causal_lm import CausalLM
-from tformer.models.initialisation import depth_scaled_normal_
+from tformer.models.families import custom
 from tformer.training.muon import hidden_matrices
 
 
 def mup_config(
-    base: CausalLMConfig, m: int, *, wider_heads: bool = False
-) -> CausalLMConfig:
+    base: Mapping[str, Any], m: int, *, wider_heads: bool = False
+) -> dict[str, Any]:
     """Make the config m times as wide, with the two multipliers of the table.
 
     Logits are sums over D terms that learning makes point the same way, so they grow
@@ -40,7 +40,7 @@ def mup_config(
     is the base's scale.
 
     Args:
-        base: the model whose learning rate was found.
+        base: words of `custom.DEFAULTS`: the model whose learning rate was found.
         m: how many times as wide.
         wider_heads: as many heads, of m times the width; else m times as many heads of
             the same width.
@@ -51,47 +51,39 @@ def mup_config(
     Raises:
         TypeError: `m` is not an int.
         ValueError: `m` is below 1, or the table says nothing of a part: of a router,
-            whose scores alone do not grow, and of embeddings times √D, which do.
+            whose scores alone do not grow.
     """
     check_positive(m=m)
-    if base.parts.experts is not None:
-        raise ValueError("parts.experts must be None: µP's table has no router")
-    if base.parts.scale_embedding:
-        raise ValueError("parts.scale_embedding must be False: √D grows with the width")
+    c = {**custom.DEFAULTS, **base}
+    if c["experts"] is not None:
+        raise ValueError("experts must be None: µP's table has no router")
     heads, wider = (1, m) if wider_heads else (m, 1)
-    kv_heads, old = base.num_kv_heads, base.width_of_head
-    return replace(
-        base,
-        d_model=m * base.d_model,
-        num_heads=heads * base.num_heads,
-        num_kv_heads=None if kv_heads is None else heads * kv_heads,
-        head_dim=wider * old,
-        d_ff=m * base.inner_width,
-        logit_scale=base.logit_scale / m,
-        parts=replace(
-            base.parts,
-            score_scale=(base.parts.score_scale or old**-0.5) / wider,
-        ),
-    )
+    width, kv_heads = c["head_dim"] or c["d_model"] // c["num_heads"], c["kv_heads"]
+    return {
+        **c,
+        "d_model": m * c["d_model"],
+        "num_heads": heads * c["num_heads"],
+        "kv_heads": None if kv_heads is None else heads * kv_heads,
+        "head_dim": wider * width,
+        "d_ff": m * custom.inner_width(c),
+        "logit_scale": c["logit_scale"] / m,
+        "score_scale": (c["score_scale"] or width**-0.5) / wider,
+    }
 
 
 def mup_model(
-    base: CausalLMConfig, m: int, *, wider_heads: bool = False, std: float = 0.02
+    base: Mapping[str, Any],
+    m: int,
+    *,
+    wider_heads: bool = False,
+    std: float = 0.02,
 ) -> CausalLM:
-    """Make a model m times as wide as the base, with the first weights of the table.
+    """Make the model of `mup_config`, with the first weights of the table.
 
-    Args:
-        base: as in `mup_config`.
-        m: as in `mup_config`.
-        wider_heads: as in `mup_config`.
-        std: of the base model's matrices; see `depth_scaled_normal_`.
-
-    Raises:
-        TypeError: as `mup_config`.
-        ValueError: as `mup_config`.
+    `std` is that of the base model's matrices; see `CausalLM.reset_parameters`.
     """
-    model = CausalLM(mup_config(base, m, wider_heads=wider_heads))
-    depth_scaled_normal_(model, base.num_layers, std=std)
+    model = custom.build(mup_config(base, m, wider_heads=wider_heads))
+    model.reset_parameters(std)
     with torch.no_grad():
         for matrix in hidden_matrices(model).values():
             matrix.mul_(m**-0.5)
@@ -116,10 +108,9 @@ def mup_adamw(
     Args:
         model: of `mup_model`.
         m: as in `mup_model`.
-        weight_decay: as in `adamw`, of the base model.
-        betas: as in `adamw`.
-        eps: as in `adamw`. The gradients of hidden matrices shrink like 1/m: it must
-            stay far below them.
+        weight_decay: of the base model; see `adamw`.
+        betas: of `adamw`.
+        eps: of `adamw`; far below the gradients, which shrink like 1/m.
 
     Returns:
         The optimizer. Each group has an `lr_factor`, which the training loop multiplies

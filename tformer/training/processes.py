@@ -3,10 +3,11 @@
 Without `torch.distributed` set up, there is one process.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
@@ -62,7 +63,17 @@ def syncing(model: nn.Module, wanted: bool) -> Iterator[None]:
         yield
 
 
-def gathered(x: Tensor) -> Tensor:
-    """Return a tensor as it is without FSDP, which holds it in shards."""
-    full_tensor: Callable[[], Tensor] | None = getattr(x, "full_tensor", None)
-    return x if full_tensor is None else full_tensor()
+def not_finite(named: Iterable[tuple[str, Tensor]]) -> str | None:
+    """Name the first tensor with NaN or infinity in it, if there is one.
+
+    Of several processes all must call it; each looks at what it holds, which under FSDP
+    is a part, maybe empty, and all get the same answer.
+    """
+    found = {n: ~_own(x.detach()).isfinite().all() for n, x in named}
+    counts = sum_over_processes(torch.stack(list(found.values())).float()).tolist()
+    return next((n for n, count in zip(found, counts, strict=True) if count), None)
+
+
+def _own(x: Tensor) -> Tensor:
+    to_local: Callable[[], Tensor] | None = getattr(x, "to_local", None)
+    return x if to_local is None else to_local()

@@ -23,9 +23,6 @@ def inverse_sqrt_schedule(
         d_model: width of the model.
         warmup_steps: at this step the rate is highest.
 
-    Returns:
-        The learning rate of the step.
-
     Raises:
         TypeError: an argument is not an int.
         ValueError: an argument is below 1. At step 0 the formula divides by zero.
@@ -52,9 +49,6 @@ def cosine_schedule(
         steps: how many the training makes; the rate is 0 after the last.
         peak: the highest learning rate.
         warmup_steps: at this step it is reached; 0 starts with it.
-
-    Returns:
-        The learning rate of the step, in [0, peak].
 
     Raises:
         TypeError: a number of steps is not an int.

@@ -7,8 +7,6 @@ it holds, for models that no process could hold whole. Neither file is a pickle.
 
 import shutil
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +16,9 @@ from torch import Tensor, nn
 
 from tformer.checks import require
 from tformer.files import beside
+from tformer.models.building import names_of_today
 from tformer.training.distributed import unwrap
 from tformer.training.processes import num_processes, process_rank, wait_for_all
-from tformer.training.weights import modern_names
 
 
 def full_state(
@@ -28,11 +26,8 @@ def full_state(
 ) -> dict[str, Tensor]:
     """Gather what is learned, and what the optimizer remembers of it, in process 0.
 
-    All processes must call it. A matrix under two names, as in tied models, comes once.
-
-    Args:
-        model: as `distribute` returned it.
-        optimizer: of its parameters; None for the model alone.
+    All processes must call it, with the model as `distribute` returned it. A matrix
+    under two names, as in tied models, comes once.
 
     Returns:
         In process 0 the whole tensors, on the CPU: "model." + name of the parameter,
@@ -50,12 +45,8 @@ def load_full_state(
     """Give every process its part of what `full_state` gathered.
 
     All processes must call it, on any number of processes, with any strategy. Learning
-    rate, decay and other settings of the optimizer stay as they are.
-
-    Args:
-        model: as `distribute` returned it; its parameters are overwritten.
-        state: from `full_state`, in process 0; ignored in the others.
-        optimizer: of its parameters; None for the model alone.
+    rate, decay and other settings of the optimizer stay as they are. The state is that
+    of process 0; in the others it is ignored.
 
     Raises:
         ValueError: the state is of another model or optimizer, in every process.
@@ -63,7 +54,7 @@ def load_full_state(
     from torch.distributed.tensor import DTensor, distribute_tensor  # slow to import
 
     ours = _state(model, optimizer)
-    state = modern_names(state, ours)
+    state = names_of_today(state, ours)
     wrong = [_difference(ours, state) if process_rank() == 0 else None]
     if num_processes() > 1:
         dist.broadcast_object_list(wrong, src=0)
@@ -93,11 +84,6 @@ def save_shards(
     All processes must call it, with a folder that all of them see. It is written to
     the side and renamed: a kill at any instant leaves no half of a folder.
 
-    Args:
-        folder: to be made; it must not be there.
-        model: as `distribute` returned it.
-        optimizer: of its parameters; None for the model alone.
-
     Raises:
         FileExistsError: there is such a folder.
         ImportError: safetensors is not installed.
@@ -114,7 +100,8 @@ def save_shards(
         shutil.rmtree(new, ignore_errors=True)
     wait_for_all()
     writer = HuggingFaceStorageWriter(str(new), save_distributed=True)
-    with _quietly():
+    # Without torch's warning that there is one process.
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         save(_state(model, optimizer), storage_writer=writer)  # all wait for all
     if process_rank() == 0:
         new.rename(folder)
@@ -127,11 +114,6 @@ def load_shards(
     optimizer: torch.optim.Optimizer | None = None,
 ) -> None:
     """Read what `save_shards` wrote, on any number of processes, with any strategy.
-
-    Args:
-        folder: of the checkpoint; every process reads of it what it needs.
-        model: as `distribute` returned it; its parameters are overwritten.
-        optimizer: of its parameters; None for the model alone.
 
     Raises:
         FileNotFoundError: there is no such folder.
@@ -154,14 +136,12 @@ def load_shards(
         if sum(part.sizes.numel() for part in tensor.chunks) != tensor.size.numel():
             raise ValueError(f"{folder} lacks a file: parts of {name} are missing")
     state = _state(model, optimizer)
-    names = modern_names({name: name for name in saved}, state)  # as they are there
-    of_another = _difference(
-        state, {new: saved[old].size for new, old in names.items()}
-    )
-    if of_another:
+    names = names_of_today({name: name for name in saved}, state)  # as they are there
+    sizes = {new: saved[old].size for new, old in names.items()}
+    if of_another := _difference(state, sizes):
         raise ValueError(f"{folder} is of another model: {of_another}")
     asked = {old: state[new] for new, old in names.items() if new in state}
-    with _quietly():
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         load(asked, storage_reader=reader)
     _set(model, optimizer, {n: asked[names[n]] for n in state})
 
@@ -218,21 +198,16 @@ def _set(
 
     # Not strict, as the second name of a tied matrix is not there.
     options = StateDictOptions(flatten_optimizer_state_dict=True, strict=False)
-    of_model: dict[str, Any] = {
-        n[len(MODEL) :]: x for n, x in state.items() if n.startswith(MODEL)
-    }
-    set_model_state_dict(model, of_model, options=options)
+    set_model_state_dict(model, _part(state, MODEL), options=options)
     if optimizer is not None:
-        now = get_optimizer_state_dict(model, optimizer, options=options)
+        now: Any = get_optimizer_state_dict(model, optimizer, options=options)
         settings = {n: x for n, x in now.items() if not isinstance(x, Tensor)}
-        of_optimizer: dict[str, Any] = {
-            name[len(OPTIMIZER) :]: x
-            for name, x in state.items()
-            if name.startswith(OPTIMIZER)
-        }
-        set_optimizer_state_dict(
-            model, optimizer, settings | of_optimizer, options=options
-        )
+        both = settings | _part(state, OPTIMIZER)
+        set_optimizer_state_dict(model, optimizer, both, options=options)
+
+
+def _part(state: dict[str, Tensor], of: str) -> dict[str, Any]:
+    return {n.removeprefix(of): x for n, x in state.items() if n.startswith(of)}
 
 
 def _difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
@@ -246,11 +221,3 @@ def _difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
         if shapes[0] != shapes[1]:
             return f"{name} is {shapes[1]}, not {shapes[0]}"
     return None
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Without torch's warning that there is one process, where that is meant."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="torch.distributed is disabled")
-        yield

@@ -3,7 +3,6 @@
 import ast
 import base64
 import io
-import json
 import lzma
 import posixpath
 import re
@@ -23,6 +22,7 @@ from engine.run.figures import Placed
 from engine.run.running import Result
 
 Cell = dict[str, Any]
+v4: Any = nbformat.v4  # which has no types
 
 _ANNOTATION = re.compile(r"#(\s*\(\d+\))!")
 _KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -43,7 +43,7 @@ def notebook(ran: Ran) -> str:
     page = ran.page
     where = page.project.page_url(page.path)
     about = f"*A copy of <{where}>, with its outputs. Every cell runs here as well.*"
-    cells = [_text_cell(about)]
+    cells = [v4.new_markdown_cell(about)]
     if ran.modules:
         blocks = [block.fence.code for block in page.blocks]
         files = [*ran.modules, *needed_data(page.project, blocks, ran.modules)]
@@ -54,20 +54,17 @@ def notebook(ran: Ran) -> str:
         cell["execution_count"] = count
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
-    book = {
-        "cells": cells,
-        "metadata": {"kernelspec": _KERNEL, "language_info": {"name": "python"}},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
+    metadata = {"kernelspec": _KERNEL, "language_info": {"name": "python"}}
+    book = v4.new_notebook(cells=cells, metadata=metadata)
     nbformat.validate(book)
-    return json.dumps(book, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    text: str = v4.writes(book, ensure_ascii=False)
+    return text + "\n"
 
 
 def _cells(ran: Ran) -> list[Cell]:
     """Cut the page at the blocks that were run: text between them, and code."""
     page = ran.page
-    run = {b.fence.start: b for b in page.blocks if b.left_out() is None}
+    run = {b.fence.start: b for b in page.blocks if b.left_out is None}
     parts = _texts(ran)
     for fence in page.fences:
         if fence.start not in run and not fence.is_output:
@@ -103,25 +100,21 @@ def _prose_cells(lines: list[str]) -> list[Cell]:
         return []
     if text.startswith("    "):  # what was below a list item would turn into code
         text = textwrap.dedent(text)
-    return [_text_cell(text)]
+    return [v4.new_markdown_cell(text)]
 
 
 def _block_cell(block: Block, ran: Ran) -> Cell:
     result = ran.results[block.number]
     code = _ANNOTATION.sub(r"#\1", block.fence.code)
-    outputs: list[dict[str, Any]] = []
+    outputs = []
     if result.stdout:
-        text = _lines(result.stdout)
-        outputs.append({"output_type": "stream", "name": "stdout", "text": text})
+        outputs.append(v4.new_output("stream", text=result.stdout))
     for placed in ran.placed:
         if placed.block == block.number:
-            data = {
-                "image/svg+xml": _lines(placed.svg),
-                "text/plain": [placed.place.alt],
-            }
-            show = {"output_type": "display_data", "metadata": {}, "data": data}
-            outputs.append(show)
-    return _code_cell(_silent(code) if result.has_value else code, outputs)
+            data = {"image/svg+xml": placed.svg, "text/plain": placed.place.alt}
+            outputs.append(v4.new_output("display_data", data=data))
+    code = _silent(code) if result.has_value else code
+    return v4.new_code_cell(code, outputs=outputs)
 
 
 def _silent(code: str) -> str:
@@ -134,25 +127,6 @@ def _silent(code: str) -> str:
     assert end is not None
     lines[last.end_lineno - 1] = (line[:end] + b";" + line[end:]).decode()
     return "\n".join(lines)
-
-
-def _text_cell(text: str) -> Cell:
-    return {"cell_type": "markdown", "metadata": {}, "source": _lines(text)}
-
-
-def _code_cell(code: str, outputs: list[dict[str, Any]]) -> Cell:
-    source = _lines(code)
-    return {
-        "cell_type": "code",
-        "metadata": {},
-        "source": source,
-        "outputs": outputs,
-        "execution_count": None,
-    }
-
-
-def _lines(text: str) -> list[str]:
-    return text.splitlines(keepends=True)
 
 
 _BOX = re.compile(r'(?:!!!|\?\?\?\+?)\s+(?P<kind>[\w-]+)[^"]*(?:"(?P<title>.*)")?\s*$')
@@ -266,9 +240,8 @@ except ImportError:
 
 def loading_cell(project: Project, files: list[Path]) -> Cell:
     """Return the first cell: closed, so that a reader sees its title."""
-    cell = _code_cell(loading_code(project, files), [])
-    cell["metadata"] = {"cellView": "form", "jupyter": {"source_hidden": True}}
-    return cell
+    closed = {"cellView": "form", "jupyter": {"source_hidden": True}}
+    return v4.new_code_cell(loading_code(project, files), metadata=closed)
 
 
 def loading_code(project: Project, files: list[Path]) -> str:
@@ -312,5 +285,5 @@ def needed_data(
         )
     ]
     weights = {path for path in needed if path.suffix == ".safetensors"}
-    named = {path for path in weights if f'"{path.stem}"' in own}
+    named = {path for path in weights if f'"{path.parent.name}"' in own}
     return [path for path in needed if not named or path not in weights - named]

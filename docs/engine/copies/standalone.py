@@ -86,7 +86,7 @@ def _embedded(page: Page) -> Lines:
     places = {
         line.origin
         for block in page.blocks
-        if block.mark is None or block.mark.condition is not None
+        if block.left_out is None
         for line in block.lines
         if line.origin.file.suffix == ".py"
         if line.origin.file.is_relative_to(package)

@@ -1,13 +1,10 @@
 """Lines that know where they are from, fenced code, and Python blocks with outputs."""
 
-import ast
-import builtins
-import importlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, SupportsIndex
+from typing import NamedTuple, SupportsIndex
 
 TAB = 4
 
@@ -150,23 +147,11 @@ def _read_fence(lines: list[Line], start: int, opening: re.Match[str]) -> Fence:
     raise PageError(lines[start].origin, f"no line closes the fence {ticks + info}")
 
 
-_COMMENT = re.compile(r"\s*<!--[-\s]*(?P<text>pytest.*?)(?P<end>[-\s]*-->)?\s*$")
-_HOW = (
-    'the only marks are <!--pytest.mark.skip(reason="…")--> and '
-    '<!--pytest.mark.skipif(condition, reason="…")-->'
+_COMMENT = re.compile(r"\s*<!--[-\s]*pytest")
+_SKIP = re.compile(
+    r"""\s*<!--\s*pytest\.mark\.skip\((?:reason=(["'])(?P<reason>.*)\1)?\)\s*-->\s*"""
 )
-
-
-@dataclass(frozen=True)
-class Mark:
-    """Why a block is left out; without a condition it always is."""
-
-    reason: str
-    condition: str | None = None
-
-    def applies(self) -> bool:
-        """Evaluate the condition, in which every name is a module."""
-        return self.condition is None or bool(eval(self.condition, {}, _Modules()))
+_HOW = 'the only mark is <!--pytest.mark.skip(reason="…")-->'
 
 
 @dataclass
@@ -175,7 +160,7 @@ class Block:
 
     number: int
     fence: Fence
-    mark: Mark | None = None
+    left_out: str | None = None  # the reason why it is not run, if there is one
     output: Fence | None = None
 
     @property
@@ -187,10 +172,6 @@ class Block:
     def lines(self) -> list[Line]:
         """The code, each line with its origin."""
         return self.fence.lines
-
-    def left_out(self) -> str | None:
-        """Return the reason why the block is not run here, if there is one."""
-        return self.mark.reason if self.mark and self.mark.applies() else None
 
 
 def find_blocks(lines: list[Line], fences: Iterable[Fence]) -> list[Block]:
@@ -228,8 +209,7 @@ def _attach(output: Fence, blocks: list[Block]) -> None:
         raise PageError(
             output.opening.origin, "an output that no Python block stands before"
         )
-    mark = blocks[-1].mark
-    if mark and mark.condition is None:
+    if blocks[-1].left_out:
         raise PageError(
             output.opening.origin, "the output of a block that is never run"
         )
@@ -240,15 +220,14 @@ class _Marks:
     """The mark that waits for the fence below it."""
 
     def __init__(self) -> None:
-        self.waiting: tuple[Line, Mark] | None = None
+        self.waiting: tuple[Line, str] | None = None
 
     def read(self, lines: Iterable[Line]) -> None:
         """Look for marks between two fences."""
         for line in lines:
-            comment = _COMMENT.match(line)
-            if comment:
+            if _COMMENT.match(line):
                 self.none_waits()
-                self.waiting = line, _parse(line, comment["text"])
+                self.waiting = line, _reason(line)
             elif line.strip():
                 self.none_waits()
 
@@ -257,48 +236,20 @@ class _Marks:
         if self.waiting:
             raise PageError(self.waiting[0].origin, "no Python block follows this mark")
 
-    def take(self) -> Mark | None:
-        """Hand out the mark that waits, once."""
-        mark = self.waiting[1] if self.waiting else None
+    def take(self) -> str | None:
+        """Hand out the reason of the mark that waits, once."""
+        reason = self.waiting[1] if self.waiting else None
         self.waiting = None
-        return mark
+        return reason
 
 
-def _parse(line: Line, text: str) -> Mark:
-    """Read `pytest.mark.skip(reason="…")` or `pytest.mark.skipif(…, reason="…")`."""
-    try:
-        call = ast.parse(text, mode="eval").body
-    except SyntaxError:
-        call = None
-    match call:
-        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=args):
-            reasons = [k.value for k in call.keywords if k.arg == "reason"]
-            known = ast.unparse(owner) == "pytest.mark" and len(call.keywords) <= 1
-            wanted = {"skip": 0, "skipif": 1}.get(name)
-            if known and wanted == len(args):
-                reason = _text(reasons[0]) if reasons else ""
-                if not reason:
-                    raise PageError(line.origin, f"no reason is given: {_HOW}")
-                return Mark(reason, _condition(args[0]) if args else None)
-    raise PageError(
-        line.origin, f"not accepted in a page: {_HOW}; to show an error, catch it"
-    )
-
-
-def _condition(node: ast.expr) -> str:
-    return _text(node) or ast.unparse(node)
-
-
-def _text(node: ast.expr) -> str:
-    """Return the text of a string constant, else an empty string."""
-    value = node.value if isinstance(node, ast.Constant) else None
-    return value.strip() if isinstance(value, str) else ""
-
-
-class _Modules(dict[str, Any]):
-    """A namespace in which each name is the module of that name."""
-
-    def __missing__(self, name: str) -> Any:
-        if hasattr(builtins, name):
-            raise KeyError(name)
-        return importlib.import_module(name)
+def _reason(line: Line) -> str:
+    """Read `pytest.mark.skip(reason="…")`."""
+    mark = _SKIP.fullmatch(line)
+    if mark is None:
+        problem = f"not accepted in a page: {_HOW}; to show an error, catch it"
+        raise PageError(line.origin, problem)
+    reason = (mark["reason"] or "").strip()
+    if not reason:
+        raise PageError(line.origin, f"no reason is given: {_HOW}")
+    return reason

@@ -1,6 +1,5 @@
 """All that can be wrong with a page, in one place for pytest and for the generator."""
 
-import ast
 import os
 import re
 from collections import Counter
@@ -26,15 +25,6 @@ def page_problems(page: Page) -> list[str]:
         *text_problems(page),
         *(number_problems(page) if page.is_chapter else []),
     ]
-
-
-def count_line(pages: int, found: int, run: int, left_out: int) -> str:
-    """Say what became of all Python blocks."""
-    equal = "=" if found == run + left_out else "!="
-    return (
-        f"pages: {pages}, Python blocks: {found} found {equal} "
-        f"{run} run + {left_out} left out with a reason"
-    )
 
 
 def unseen_code(page: Page, rendered: Rendered) -> list[str]:
@@ -126,9 +116,6 @@ def header_problems(page: Page) -> list[str]:
             where = page.meta_line("goals")
             rule = "must be a list of texts; a text with a colon is quoted"
             problems.append(f"{where}: `goals:` {rule}: {goal!r}")
-    if "minutes" in page.meta:
-        where = page.meta_line("minutes")
-        problems.append(f"{where}: the time to read it is counted: remove `minutes:`")
     unlisted = unlisted_problem(page.project, page.path, page.meta)
     return [
         *problems,
@@ -245,11 +232,6 @@ def unshown_names(project: Project, pages: list[Page]) -> list[str]:
 
     What torch calls by the same name, as in `nn.RMSNorm`, does not count.
     """
-    init = project.root / project.package / "__init__.py"
-    public: list[str] = []
-    for node in ast.parse(init.read_text("utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            public = ast.literal_eval(node.value)
     code = "\n".join(
         block.fence.code
         for page in _readable(pages)
@@ -257,7 +239,7 @@ def unshown_names(project: Project, pages: list[Page]) -> list[str]:
         for block in page.blocks
     )
     words = set(re.findall(r"\w+", _TORCHS.sub("", code)))
-    return sorted(name for name in public if name not in words)
+    return sorted(name for name in project.public_names if name not in words)
 
 
 def _repeated_chapters(pages: list[Page]) -> list[str]:

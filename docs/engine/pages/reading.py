@@ -5,11 +5,11 @@ import re
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import markdown  # type: ignore[import-untyped]
+from bs4 import BeautifulSoup, Tag
 from mkdocs.utils.meta import get_data
 from mkdocs.utils.yaml import yaml_load
 from pymdownx.snippets import SnippetMissingError  # type: ignore[import-untyped]
@@ -187,7 +187,6 @@ def _keep_origins(lines: list[str], origin: Origin) -> Iterator[Line]:
 
 
 _BUILTIN = ["toc", "tables", "fenced_code"]  # MkDocs adds these
-_VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "wbr"}
 
 
 @dataclass(frozen=True)
@@ -213,10 +212,27 @@ def render(page: Page) -> Rendered:
     if not page.on_site:
         names = [name for name in names if name != "engine.definitions"]
     converter = markdown.Markdown(extensions=names, extension_configs=options)
-    reader = _Reader()
-    reader.feed(converter.convert("\n".join(page.body)))
-    reader.close()
-    return reader.rendered
+    html = BeautifulSoup(converter.convert("\n".join(page.body)), "html.parser")
+    for link in html.select("a.headerlink"):
+        link.decompose()
+    return Rendered(
+        [
+            ShownCode(_language(pre), pre.get_text())
+            for pre in html("pre")
+            if not pre.find_parent(class_="linenodiv")
+        ],
+        [" ".join(heading.get_text().split()) for heading in html("h2")],
+        [{name: str(x) for name, x in image.attrs.items()} for image in html("img")],
+    )
+
+
+def _language(pre: Tag) -> str:
+    """Return what a block is highlighted as: a class says so, in it or around it."""
+    for element in [*pre("code", recursive=False), pre, *pre.parents]:
+        for name in element.get_attribute_list("class"):
+            if name and name.startswith("language-"):
+                return name.removeprefix("language-").lower()
+    return str(pre.get_attribute_list("class")[0] or "").lower()
 
 
 @functools.cache
@@ -234,60 +250,3 @@ def _extensions(project: Project) -> tuple[list[str], dict[str, dict[str, Any]]]
     if "engine.definitions" in options:
         options["engine.definitions"] = snippet_options(project)
     return names, {name: values or {} for name, values in options.items()}
-
-
-@dataclass
-class _Open:
-    """An element whose end was not read yet."""
-
-    tag: str
-    classes: list[str]
-    text: list[str] = field(default_factory=list)
-
-    @property
-    def language(self) -> str:
-        """The language that a class names, or the kind of a custom fence."""
-        for name in self.classes:
-            if name.startswith("language-"):
-                return name.removeprefix("language-")
-        return self.classes[0] if self.tag == "pre" and self.classes else ""
-
-
-class _Reader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.rendered = Rendered()
-        self.open: list[_Open] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = {name: value or "" for name, value in attrs}
-        if tag == "img":
-            self.rendered.images.append(values)
-        if tag not in _VOID:
-            self.open.append(_Open(tag, values.get("class", "").split()))
-
-    def handle_data(self, data: str) -> None:
-        for element in self.open:
-            element.text.append(data)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in {element.tag for element in self.open}:
-            return
-        while (element := self.open.pop()).tag != tag:
-            pass  # HTML lets the end of `li` and `p` be left out
-        text = "".join(element.text)
-        if tag == "pre" and not self._among("linenodiv"):
-            around = [element, *reversed(self.open)]
-            languages = (each.language for each in around)
-            language = next((name for name in languages if name), "")
-            self.rendered.code.append(ShownCode(language.lower(), text))
-        elif tag == "code" and self.open and self.open[-1].tag == "pre":
-            self.open[-1].classes += element.classes
-        elif tag == "a" and "headerlink" in element.classes:
-            for parent in self.open:
-                del parent.text[len(parent.text) - len(element.text) :]
-        elif tag == "h2":
-            self.rendered.headings.append(" ".join(text.split()))
-
-    def _among(self, name: str) -> bool:
-        return any(name in element.classes for element in self.open)

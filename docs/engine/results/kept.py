@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from engine.tables import Kept, KeptError, read_kept
+from tformer.models.families.custom import PARTS
 from tformer.runs.evaluation import saved_evaluations
 from tformer.runs.folder import RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
-from tformer.runs.parts import PARTS
-from tformer.runs.presets import PARTED
-from tformer.runs.resume import check_unchanged
+from tformer.runs.rules import PARTED
 from tformer.runs.settings import RunSettings
+from tformer.runs.trained import check_unchanged
 
 FILES = "results"
 OF_PARTS = "parts"  # a folder there: of models that were built with parts, many runs

@@ -8,7 +8,7 @@ from engine.results.columns import mean, spread
 from engine.results.groups import Group
 from engine.tables import MISSING, SPACE, fold, paired, signed
 from engine.tables import table as write_table
-from tformer.runs.parts import PARTS
+from tformer.models.families.custom import PARTS
 
 # What the two models are built with, where it is not what a GPT has by itself.
 BASES: dict[str, dict[str, Any]] = {

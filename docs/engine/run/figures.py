@@ -43,7 +43,7 @@ def take_figures() -> tuple[list[str], list[str]]:
 
 
 def themed(svg: str, alt: str) -> str:
-    """Finish a figure for the site: named, with its font, coloured for light and dark.
+    """Finish a figure for the site: named, coloured for light and dark.
 
     An `<img>` of Material follows the scheme that the reader chose, so a media query
     in the image does.
@@ -83,17 +83,19 @@ class Size:
         return self.least_width > PHONE
 
 
+# A text is a group of glyphs, each a hundred units high, and indices are smaller.
+_TEXT = re.compile(r'scale\(([\d.]+) -[\d.]+\)">(.*?)</g>', re.DOTALL)
+_GLYPH = re.compile(r'<use [^>]*transform="translate\([^)]*\)(?: scale\(([\d.]+)\))?"')
+
+
 def size_of(svg: str) -> Size:
     """Read the size of a figure, and of its smallest text, from its SVG."""
     found = re.search(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"', svg)
     width, height = (float(x) for x in found.groups()) if found else (0.0, 0.0)
     sizes = [
-        float(size)
-        for style, text in re.findall(
-            r'<(?:text|tspan)[^>]*style="([^"]*)"[^>]*>([^<]*)', svg
-        )
-        for size in re.findall(r"font-size:\s*([\d.]+)px", style)
-        if text.strip()
+        100 * float(scale) * float(smaller or 1)
+        for scale, glyphs in _TEXT.findall(svg)
+        for smaller in _GLYPH.findall(glyphs)
     ]
     smallest = min(sizes, default=SIZE) * PIXELS
     return Size(round(width * PIXELS), round(height * PIXELS), smallest)
@@ -183,23 +185,6 @@ def touching_problems(placed: list[Placed]) -> list[str]:
         for each in placed
         if each.touching
     ]
-
-
-def report(placed: list[Placed]) -> list[str]:
-    """Describe each figure: its size, its smallest text on a phone, what it lacks."""
-    lines = []
-    for each in placed:
-        size = size_of(each.svg)
-        shown = min(PHONE, size.width) / size.width
-        on_phone = max(size.text * shown, READABLE if size.scrolls else 0)
-        said = [
-            f"{size.width} × {size.height} px, text of {on_phone:.1f} px on a phone"
-        ]
-        said += [f"scrolls there: {size.least_width} px wide"] if size.scrolls else []
-        said += [] if each.place.caption else ["no caption"]
-        said += [each.touching] if each.touching else []
-        lines.append(f"{each.place.origin}: {each.place.name}: {'; '.join(said)}")
-    return lines
 
 
 def place_figures(page: Page, results: list["Result"]) -> list[Placed]:

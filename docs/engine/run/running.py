@@ -77,7 +77,7 @@ class Runner:
 
     def _outcome(self, block: Block) -> Result | BlockFailed:
         if block.number not in self.ran | self.left_out:
-            reason = block.left_out()
+            reason = block.left_out
             if reason is None:
                 self.ran[block.number] = self._run(block)
             else:

@@ -23,7 +23,7 @@ INDEX = "api/index.md"
 NAMES = "<!-- names -->"
 # Folders in the navigation; what is not named here follows, in the alphabet's order.
 ORDER = (
-    *("nn", "fast", "models", "generate", "training", "data", "tasks"),
+    *("nn", "models", "generate", "training", "data", "tasks"),
     *("runs", "cli", "interop", "pretrained", "reference"),
 )
 # In the search: chapters first, and a part before its twin of the same name.
@@ -48,10 +48,8 @@ class Package:
         self.name = package.path
         self.modules = {x.path: x for x in _below(package)} | {self.name: package}
         self.names: dict[str, list[str]] = {}
-        for name in map(str, package.exports or ()):
-            target = package.imports.get(name, "")
-            if target and target not in self.modules:
-                self.names.setdefault(target.rpartition(".")[0], []).append(name)
+        for name, module in project.public_names.items():
+            self.names.setdefault(module, []).append(name)
 
     def about(self, name: str) -> str:
         """Return the first paragraph of a module's docstring."""

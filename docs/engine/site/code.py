@@ -1,4 +1,4 @@
-"""The package's code on a page: folded docstrings, links to the source and its tests.
+"""The package's code on a page: folded docstrings, links to the source.
 
 A hook of MkDocs. The text of a block stays whole in the page: a docstring is one line
 until its reader opens it, also without JavaScript; what is copied then is the whole
@@ -7,17 +7,14 @@ block by its button, and code that works by hand.
 
 import html
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.pages import Page as SitePage
 
-from engine.definitions import names_at
 from engine.pages.blocks import PageError, squeeze
 from engine.pages.reading import Page
-from engine.project import Project
 from engine.site import project_of
 
 _BLOCK = re.compile(
@@ -35,22 +32,6 @@ _DOCSTRING = re.compile(
     rf"(?P<rest>(?:\n.*)*?\n.*{QUOTES}</span>)$",
     re.MULTILINE,
 )
-
-
-@dataclass(frozen=True)
-class Embedded:
-    """A piece of the package on a page.
-
-    Attributes:
-        file: from the root of the project.
-        first, last: its lines in the file.
-        names: of the definitions at the top level that it is from.
-    """
-
-    file: str
-    first: int
-    last: int
-    names: tuple[str, ...]
 
 
 def on_page_content(html: str, page: SitePage, config: MkDocsConfig, **_: Any) -> str:
@@ -77,23 +58,16 @@ def joined(html: str) -> str:
     return html
 
 
-def embedded(page: Page) -> dict[str, Embedded]:
-    """Return where each block from a file of the package is from, by its text."""
+def embedded(page: Page) -> dict[str, str]:
+    """Return the file and lines of each block from the package, by its text."""
     found = {}
     for fence in page.fences:
-        places = [line.origin for line in fence.lines if line.strip()]
+        places = sorted(line.origin for line in fence.lines if line.strip())
         files = {place.file for place in places}
-        if len(files) == 1 and fence.is_python and files != {page.path}:
-            (file,) = files
-            numbers = {place.line for place in places}
-            if file.suffix == ".py":
-                names = names_at(file.read_text("utf-8"), numbers)
-                found[squeeze(fence.code)] = Embedded(
-                    page.project.relative(file),
-                    min(numbers),
-                    max(numbers),
-                    tuple(names),
-                )
+        if len(files) == 1 and fence.is_python and places[0].file.suffix == ".py":
+            file = page.project.relative(places[0].file)
+            lines = f"#L{places[0].line}-L{places[-1].line}"
+            found[squeeze(fence.code)] = f"{file}{lines}"
     return found
 
 
@@ -105,49 +79,19 @@ def linked(page_html: str, page: Page) -> str:
         page: its source.
     """
     pieces = embedded(page)
-    on_github = f"{page.project.repo_url}/blob/HEAD"
 
     def block(match: re.Match[str]) -> str:
         text = squeeze(html.unescape(_TAG.sub("", match["code"])))
         piece = pieces.get(text)
         if piece is None:
             return match[0]
-        url = f"{on_github}/{piece.file}#L{piece.first}-L{piece.last}"
+        url = f"{page.project.repo_url}/blob/HEAD/{piece}"
         source = f'<a href="{html.escape(url)}">{match["title"]}</a>'
-        tests = _tests(covering(page.project, piece), on_github)
         code = folded(match["code"])
-        title = f'<span class="filename">{source}{tests}</span>'
+        title = f'<span class="filename">{source}</span>'
         return title + match["open"] + code + match["close"]
 
     return _BLOCK.sub(block, page_html)
-
-
-def _tests(files: list[str], on_github: str) -> str:
-    """Return links to the tests: the first is called `tests`, others by their name."""
-    links: list[str] = []
-    for file in files:
-        words = Path(file).stem.removeprefix(Path(files[0]).stem).strip("_")
-        said = words.replace("_", " ") if links and words else "tests"
-        url, title = (
-            html.escape(f"{x}{file}") for x in (on_github + "/", "What tests it: ")
-        )
-        links.append(f'<a href="{url}" title="{title}">{said}</a>')
-    return f'<span class="filename-tests">{" ".join(links)}</span>' if links else ""
-
-
-def covering(project: Project, piece: Embedded) -> list[str]:
-    """Return the files that test a piece of the package; the tests mirror its folders.
-
-    Those of its module that name what it defines, or all where none does.
-    """
-    inside = Path(piece.file).relative_to(project.package)
-    stem, folder = inside.stem, project.root / "tests" / inside.parent
-    whole = re.compile(rf"test_(?:{inside.parent.name}_)?{stem}(?:_\w+)?")
-    files = sorted(x for x in folder.glob("test_*.py") if whole.fullmatch(x.stem))
-    files.sort(key=lambda x: not x.stem.endswith(f"_{stem}"))  # the shortest first
-    names = re.compile(rf"\b(?:{'|'.join(piece.names)})\b" if piece.names else "")
-    naming = [x for x in files if names.search(x.read_text("utf-8"))]
-    return [project.relative(x) for x in naming or files]
 
 
 def folded(code: str) -> str:

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,19 +18,17 @@ from mkdocs.structure.pages import Page
 sys.path.append(str(Path(__file__).parents[2]))  # MkDocs loads this file by its path
 
 from engine.copies.as_markdown import as_markdown
-from engine.looking import ONE_PAGE
 from engine.making import MADE
 from engine.pages.blocks import PageError
-from engine.pages.minutes import minutes
 from engine.pages.reading import CHAPTERS, kind_of
 from engine.pages.reading import Page as Source
 from engine.project import Project
 from engine.site import project_of
-from engine.site.dates import dates_of
 from engine.site.lists import ORDER, chapters, order, plain
 
 log = logging.getLogger("mkdocs.hooks.engine")
 
+ONE_PAGE = "ENGINE_PAGE"  # in the environment: the only page to build
 MARKDOWN = "index.md"  # a chapter as Markdown, beside its index.html
 # The branch that the workflow for GitHub Pages pushes docs/notebooks/ to.
 NOTEBOOKS_BRANCH = "notebooks"
@@ -42,11 +39,7 @@ _COMMENT = re.compile(r"<!--[-\s]*pytest.*?-->\n?", re.DOTALL)
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Read the chapters; let links lead nowhere where one page alone is built."""
-    project = project_of(config)
-    listed = chapters(project)
-    dates = dates_of(project, [chapter.file for chapter in listed])
-    dated = [replace(each, dates=dates[each.file]) for each in listed]
-    config.extra.update(chapters=dated, markdown=MARKDOWN)
+    config.extra.update(chapters=chapters(project_of(config)), markdown=MARKDOWN)
     if one_page(config):
         for options in (config.validation.nav, config.validation.links):
             options.update(dict.fromkeys(options, logging.DEBUG))
@@ -62,8 +55,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def one_page(config: MkDocsConfig) -> str | None:
     """Return the file in docs/ of the only page to build; None for all of them."""
-    path = os.environ.get(ONE_PAGE)
-    return Path(path).relative_to(config.docs_dir).as_posix() if path else None
+    page = os.environ.get(ONE_PAGE)
+    return os.path.relpath(page, config.docs_dir) if page else None
 
 
 def on_pre_build(config: MkDocsConfig) -> None:
@@ -96,9 +89,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
     kind = kind_of(page.meta, Path(source).parent == Path(CHAPTERS))
     if kind == "chapter" or page.meta.get("notebook"):
         page.meta.update(chapter_links(project, source, page.meta), kind=kind)
-    if kind == "chapter":
-        with contextlib.suppress(PageError):  # which the engine tells
-            page.meta["minutes"] = minutes(Source(project, project.docs / source))
     return _TO_COLAB.sub(rf"({_colab(project)}/\1.ipynb)", markdown)
 
 

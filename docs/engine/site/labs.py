@@ -14,7 +14,7 @@ from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
 from engine.copies.labs import lab_alone
-from engine.run.cache import STATES, digest_of
+from engine.run.cache import digest_of
 from engine.site import project_of
 
 log = logging.getLogger("mkdocs.hooks.labs")
@@ -39,7 +39,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     _labs.clear()
     project, state = project_of(config), hashlib.sha256()
     for path in project.package_files():
-        state.update(digest_of(path, meaning=True).encode())
+        state.update(digest_of(path).encode())
     folder = project.root / ".cache" / "mkdocs-jupyter" / state.hexdigest()[:16]
     _options(config)["cache_dir"] = str(folder)
     return config
@@ -78,8 +78,7 @@ def on_post_build(config: MkDocsConfig) -> None:
     for source, target in _labs.items():
         target.write_text(lab_alone(project_of(config), source), "utf-8")
     current = Path(_options(config)["cache_dir"])
-    folders = sorted(current.parent.glob("*/"), key=lambda x: x.stat().st_mtime)
-    for folder in folders[:-STATES]:
+    for folder in current.parent.glob("*/"):
         if folder != current:
             shutil.rmtree(folder)
 

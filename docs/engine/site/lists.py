@@ -2,8 +2,7 @@
 
 They are made from the navigation in mkdocs.yml and the front matter of each chapter.
 MkDocs puts those of the site in (this file is a hook); `python -m engine lists` writes
-README's, which GitHub shows as it is, and how a chapter calls the next one;
-`list_problems` says where these are old.
+README's, which GitHub shows as it is; `list_problems` says where they are old.
 """
 
 import itertools
@@ -21,7 +20,6 @@ from mkdocs.utils.meta import get_data
 from engine.pages.listing import files_of, unlisted_problem
 from engine.project import Project
 from engine.site import project_of
-from engine.site.dates import Dates
 
 log = logging.getLogger("mkdocs.hooks.lists")
 
@@ -30,8 +28,8 @@ HOME_HEAD = ["| Chapter | The question it answers | Module |", "|---|---|---|"]
 # What a page says where a list goes.
 TABLE, ORDER = "<!-- chapters: table -->", "<!-- chapters: order -->"
 
-# The twin and the fast paths are taught beside what they equal: not listed again.
-_BESIDE = ("fast", "reference")
+# The twin is taught beside what it equals: not listed again.
+_BESIDE = "reference"
 _NEXT = re.compile(r"^Next: \[(?P<said>[^]]+)\]\((?P<file>[^)]+)\)", re.MULTILINE)
 _MARKUP = re.compile(r"[`*]|\\[()]")
 
@@ -44,7 +42,6 @@ class Chapter:
     title: str  # its heading
     meta: dict[str, Any]  # its front matter, with `concept` and `question`
     text: str  # all of the file
-    dates: Dates | None = None  # where a build has asked git
 
     @property
     def name(self) -> str:
@@ -74,7 +71,7 @@ class Chapter:
         return {
             name.removesuffix(".py").replace("/", "."): file
             for file, name in inside.items()
-            if name.partition("/")[0] not in _BESIDE
+            if name.partition("/")[0] != _BESIDE
         }
 
 
@@ -140,21 +137,6 @@ def write_readme(project: Project) -> bool:
     return changed
 
 
-def write_links(project: Project) -> list[str]:
-    """Let each chapter call the next one by its title; return the files written."""
-    written = []
-    for chapter, following in itertools.pairwise(chapters(project)):
-        found = _NEXT.search(chapter.text)
-        leads = found and found["file"] == following.name
-        if found and leads and not _calls(found["said"], following.title):
-            start, end = found.span("said")
-            path = project.docs / chapter.file
-            text = chapter.text[:start] + following.title + chapter.text[end:]
-            path.write_text(text, "utf-8")
-            written.append(project.relative(path))
-    return written
-
-
 def list_problems(project: Project) -> list[str]:
     """Return what the lists lack: each with the file, the line, and what to write."""
     listed, docs = chapters(project), project.relative(project.docs)
@@ -201,7 +183,7 @@ def _next_problems(listed: list[Chapter]) -> Iterator[str]:
         if chapter.is_taught and not leads:
             yield f"{chapter.file}:{line}: the chapter needs one line `{wanted}`"
         if leads and not _calls(links[0]["said"], following.title):
-            yield f"{chapter.file}:{line}: `make lists` writes here: {wanted}"
+            yield f"{chapter.file}:{line}: the link is called otherwise: {wanted}"
 
 
 def _calls(text: str, title: str) -> bool:

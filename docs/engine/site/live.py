@@ -19,14 +19,14 @@ from engine.project import Project
 from engine.site import project_of
 
 QUOTES, SOURCE = "live/quotes.json", "live/source.json"
-MODELS = "pretrained/dates*"  # in the package
+MODELS = "pretrained/dates*/*"  # in the package
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the models and the quoted lines."""
     project = project_of(config)
     for path in models(project):
-        name = f"live/models/{path.name}"
+        name = f"live/models/{path.parent.name}/{path.name}"
         files.append(File.generated(config, name, abs_src_path=str(path)))
     if quotes := files.get_file_from_path(QUOTES):
         text = json.dumps(quoted(project), ensure_ascii=False, indent=1)

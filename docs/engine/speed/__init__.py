@@ -3,14 +3,12 @@
 `python -m engine speed` reads every file of docs/speed/ and writes docs/speed.md.
 
 rows          what a file holds, and what a cell of a table says of it
-bars          what was asked of speed and memory, and whether it is met
 page.md.jinja the page, with blanks: its words, and which table has which columns
 """
 
 from pathlib import Path
 
 from engine.speed import rows
-from engine.speed.bars import NEAR, bars
 from engine.speed.rows import Report
 from engine.tables import read_kept, render
 
@@ -19,6 +17,7 @@ __all__ = ["kept_reports", "page", "write"]
 PAGE = "speed.md"
 FILES = "speed"
 CHAPTER = "chapters/making-it-fast.md"
+NEAR = 0.02  # what equal code may differ by in a run
 
 
 def kept_reports(docs: Path) -> dict[str, Report]:
@@ -37,7 +36,6 @@ def page(docs: Path) -> str:
         reports=kept_reports(docs),
         chapter=CHAPTER if (docs / CHAPTER).exists() else "",
         near=NEAR,
-        bars=bars,
         rows=rows,
     )
 

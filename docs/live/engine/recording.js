@@ -3,7 +3,7 @@
  *
  * Twin of tformer/nn/recording.py, which keeps the weights of each attention; here all
  * outputs are kept. A name is the module's in the package: what `record.matrix(
- * "encoder.layers.0.feed_forward.linear1")` returns is the output of that module in
+ * "encoder.blocks.0.feed_forward.linear1")` returns is the output of that module in
  * PyTorch.
  *
  * T queries · S keys · D d_model · H heads · G key/value heads · Dh head_dim
@@ -18,7 +18,7 @@ import { Matrix } from "./linear.js";
  * What to change in a trained model while it runs.
  * @typedef {object} Changes
  * @property {ReadonlySet<string>} [off] heads switched off: their weighted sum is 0.
- *   "decoder.layers.1.cross_attn:2" is the third head of that attention
+ *   "decoder.blocks.1.cross_attention:2" is the third head of that attention
  * @property {number} [scale] factor on 1/√d_k; √d_k itself is no scaling at all
  * @property {number} [positions] factor on the positions added to the embeddings
  * @property {boolean} [causal] hide the future in the decoder; as the model was trained
@@ -75,7 +75,7 @@ export class AttentionRecord {
  */
 export class Recording extends Map {
   /**
-   * The output of a module, such as "encoder.layers.0.self_attn_residual".
+   * The output of a module, such as "encoder.blocks.0.after_attention".
    * @param {string} name
    * @returns {Matrix} (T, its width)
    */
@@ -87,7 +87,7 @@ export class Recording extends Map {
   }
 
   /**
-   * The steps of an attention, such as "decoder.layers.1.cross_attn".
+   * The steps of an attention, such as "decoder.blocks.1.cross_attention".
    * @param {string} name
    * @returns {AttentionRecord}
    */

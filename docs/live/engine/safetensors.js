@@ -1,23 +1,18 @@
 /**
- * Checkpoints: a model's weights in safetensors, and beside them a manifest in JSON.
+ * Checkpoints: a folder of config.json and model.safetensors.
  *
- * Twin of tformer/training/checkpoint.py. The weights are held to their manifest, size and
- * hash, before anything is read from them. A file of safetensors is 8 bytes, the length of
+ * Twin of tformer/training/checkpoint.py. The weights are held to what config.json says
+ * of them, size and hash, before anything is read from them. A file of safetensors is 8 bytes, the length of
  * the header; the header, JSON that says where each tensor lies; and the numbers.
  */
 
 import { Matrix } from "./linear.js";
 
-const FORMATS = ["tformer checkpoint, version 2", "tformer checkpoint, version 3"];
-
 /**
- * What a manifest says, as far as it is read here. `config` has the package's names.
+ * What config.json says under "tformer", as far as it is read here.
  * @typedef {object} Manifest
- * @property {string} format
  * @property {number} bytes of the weights
  * @property {string} sha256 of the weights
- * @property {string} architecture
- * @property {Record<string, unknown>} config
  * @property {{characters: string}} vocabulary
  * @property {{without?: string[], seed?: number, steps?: number}} [settings] of its training
  * @property {{test_exact_match: number, test_token_accuracy: number, test_pairs: number}}
@@ -74,25 +69,26 @@ export class Tensors {
 
 /**
  * Fetch a checkpoint, and hold its weights to its manifest.
- * @param {URL | string} name of both files, without ".json" and ".safetensors"
+ * @param {URL | string} folder
  * @param {{signal?: AbortSignal}} [options]
- * @returns {Promise<{manifest: Manifest, tensors: Tensors}>}
- * @throws {LoadError} a file is missing, truncated, changed, or of another version
+ * @returns {Promise<{config: Record<string, unknown>, manifest: Manifest, tensors: Tensors}>}
+ *   the config has the package's names
+ * @throws {LoadError} a file is missing, truncated or changed
  */
-export async function loadCheckpoint(name, { signal } = {}) {
+export async function loadCheckpoint(folder, { signal } = {}) {
   const [text, weights] = await Promise.all([
-    fetchFile(`${name}.json`, signal),
-    fetchFile(`${name}.safetensors`, signal),
+    fetchFile(`${folder}/config.json`, signal),
+    fetchFile(`${folder}/model.safetensors`, signal),
   ]);
-  const manifest = readManifest(text);
+  const { tformer: manifest, ...config } = readConfig(text);
   if (weights.byteLength < manifest.bytes) {
     const came = `${weights.byteLength} of ${manifest.bytes} bytes`;
     throw new LoadError(`The weights of the model came only in part: ${came}.`);
   }
   if (manifest.sha256 !== (await sha256(weights)) || weights.byteLength !== manifest.bytes) {
-    throw new LoadError("The weights of the model are not those that its manifest describes.");
+    throw new LoadError("The weights of the model are not those that its config describes.");
   }
-  return { manifest, tensors: new Tensors(readSafetensors(weights)) };
+  return { config, manifest, tensors: new Tensors(readSafetensors(weights)) };
 }
 
 /**
@@ -115,20 +111,17 @@ async function fetchFile(url, signal) {
 
 /**
  * @param {ArrayBuffer} text
- * @returns {Manifest}
+ * @returns {{tformer: Manifest}}
  */
-function readManifest(text) {
-  let manifest;
+function readConfig(text) {
+  let config;
   try {
-    manifest = JSON.parse(new TextDecoder().decode(text));
+    config = JSON.parse(new TextDecoder().decode(text));
   } catch (error) {
-    throw new LoadError("The manifest of the model cannot be read.", { cause: error });
+    throw new LoadError("The config of the model cannot be read.", { cause: error });
   }
-  if (!FORMATS.includes(manifest?.format)) {
-    const versions = `(“${manifest?.format}”) than this page reads (“${FORMATS.at(-1)}”)`;
-    throw new LoadError(`The model is of another version ${versions}.`);
-  }
-  return manifest;
+  if (!config?.tformer) throw new LoadError("The config of the model is none of a checkpoint.");
+  return config;
 }
 
 /**
@@ -152,8 +145,8 @@ export function readSafetensors(file) {
     const length = Number(new DataView(file).getBigUint64(0, true));
     const header = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 8, length)));
     const numbers = file.slice(8 + length);
+    delete header.__metadata__;
     for (const [name, { dtype, shape, data_offsets: [begin, end] }] of Object.entries(header)) {
-      if (name === "__metadata__") continue;
       const data = toFloat32(numbers.slice(begin, end), dtype);
       const size = shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1);
       if (data.length !== size) {

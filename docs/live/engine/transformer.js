@@ -32,6 +32,8 @@ import { CharacterVocabulary } from "./vocabulary.js";
 /**
  * Sizes and choices, as in tformer/models/config.py.
  * @typedef {object} Config
+ * @property {string} modelType "transformer"
+ * @property {number} maxLen the longest sequence that the model is for
  * @property {number} vocabSize tokens V of the source, and of the target if it has no own
  * @property {number | null} tgtVocabSize tokens of the target, where it has its own
  * @property {number} dModel width D
@@ -95,15 +97,15 @@ export class Transformer {
   }
 
   /**
-   * Fetch a model: NAME.json, its manifest, and NAME.safetensors, its weights.
-   * @param {URL | string} name such as new URL("models/dates", base)
+   * Fetch a model: a folder of config.json and model.safetensors.
+   * @param {URL | string} folder such as new URL("models/dates", base)
    * @param {{signal?: AbortSignal}} [options]
    * @returns {Promise<Transformer>}
    * @throws {LoadError} whose message is a sentence for the reader
    */
-  static async load(name, options) {
-    const { manifest, tensors } = await loadCheckpoint(name, options);
-    const config = configOf(manifest);
+  static async load(folder, options) {
+    const { config: saved, manifest, tensors } = await loadCheckpoint(folder, options);
+    const config = configOf(saved);
     const vocabulary = new CharacterVocabulary(manifest.vocabulary.characters);
     return new Transformer(config, tensors, vocabulary, manifest);
   }
@@ -143,18 +145,18 @@ export class Transformer {
 }
 
 /**
- * Read the config of a manifest, whose names have underscores.
- * @param {Manifest} manifest
+ * Read a config, whose names have underscores.
+ * @param {Record<string, unknown>} saved
  * @returns {Config}
  * @throws {LoadError} it is of a model that this engine does not run
  */
-export function configOf(manifest) {
+export function configOf(saved) {
   const camel = (/** @type {string} */ name) => name.replace(/_(\w)/g, (_, c) => c.toUpperCase());
-  const entries = Object.entries(manifest.config).map(([name, value]) => [camel(name), value]);
+  const entries = Object.entries(saved).map(([name, value]) => [camel(name), value]);
   const config = /** @type {Config} */ (Object.fromEntries(entries));
   /** @type {[string, unknown, unknown][]} */
   const rules = [
-    ["architecture", manifest.architecture, "Transformer"],
+    ["model_type", config.modelType, "transformer"],
     ["activation", config.activation, "relu"],
     ["positions", config.positions, "sinusoidal"],
   ];

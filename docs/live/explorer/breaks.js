@@ -58,7 +58,7 @@ export function breaks({ sizes, headDim, change }) {
   }
 
   const lastCross = headNames(sizes).filter((name) =>
-    name.startsWith(`decoder.layers.${sizes.decoderLayers - 1}.cross_attn`));
+    name.startsWith(`decoder.blocks.${sizes.decoderLayers - 1}.cross_attention`));
   /** @type {[string, Partial<State>][]} */
   const trials = [
     ["one head off", { off: [START.head] }],

@@ -36,7 +36,7 @@ export function headOf(view, head = view.state.head) {
     return { kind: "encoder", rows: source, columns: source, weights, row: sourceRow };
   }
   const rows = shown.tokens.slice(0, count);
-  if (name.endsWith("cross_attn")) return { kind: "cross", rows, columns: source, weights, row };
+  if (name.endsWith("cross_attention")) return { kind: "cross", rows, columns: source, weights, row };
   const start = token(model, model.vocabulary.bosId);
   return { kind: "masked", rows, columns: [start, ...rows.slice(0, -1)], weights, row };
 }

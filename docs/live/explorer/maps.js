@@ -10,9 +10,9 @@ import { attentionNames } from "./state.js";
 
 /** The kinds of attention, in the order in which they run. */
 export const KINDS = [
-  { in: "encoder", of: "self_attn", title: "Encoder self-attention" },
-  { in: "decoder", of: "self_attn", title: "Masked self-attention" },
-  { in: "decoder", of: "cross_attn", title: "Cross-attention" },
+  { in: "encoder", of: "attention", title: "Encoder self-attention" },
+  { in: "decoder", of: "attention", title: "Masked self-attention" },
+  { in: "decoder", of: "cross_attention", title: "Cross-attention" },
 ];
 
 /**
@@ -38,7 +38,7 @@ export function maps({ sizes, pick, toggle }) {
   const layers = new Map();
   const groups = KINDS.map((kind) => {
     const rows = attentionNames(sizes)
-      .filter((name) => name.startsWith(kind.in) && name.endsWith(kind.of))
+      .filter((name) => name.startsWith(kind.in) && name.endsWith(`.${kind.of}`))
       .map((name) => {
         const heads = [...Array(sizes.heads).keys()].map((at) => `${name}:${at}`);
         const whole = h("button", {

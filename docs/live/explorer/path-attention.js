@@ -2,7 +2,7 @@
 
 import { fixed } from "../ui/format.js";
 import { headOf } from "./head-view.js";
-import { normStep, residualStep } from "./path.js";
+import { normStep, residualStep, sumAfter } from "./path.js";
 
 /** @typedef {import("./runs.js").View} View */
 /** @typedef {import("./path.js").PathStep} PathStep */
@@ -35,13 +35,13 @@ export function attentionSteps(view, attention, at, x) {
   const tokens = shown.columns;
   const rows = (/** @type {import("../engine/linear.js").Matrix} */ m) =>
     tokens.map((_, s) => m.row(s));
-  const cross = attention.endsWith("cross_attn");
+  const cross = attention.endsWith("cross_attention");
   const hidden = [...kept.masked[h].row(at)].filter((score) => score === -Infinity).length;
   const factor = state.scale / Math.sqrt(Dh);
   const whose = cross ? "of the memory, the encoder's output" : "of the same text";
 
   return [
-    normStep(record.matrix(`${attention}_residual.norm`).row(at), x),
+    normStep(record.matrix(`${attention}_norm`).row(at), x),
     {
       title: "Query, keys, values",
       text: `Head ${h + 1} of ${numHeads}: ${Dh} numbers each. The query is this token's; there is a key and a value for each token ${whose}.`,
@@ -93,7 +93,7 @@ export function attentionSteps(view, attention, at, x) {
         { kind: "vector", name: "output of the attention", values: kept.output.row(at) },
       ],
     },
-    residualStep(record.matrix(`${attention}_residual`).row(at)),
+    residualStep(record.matrix(sumAfter(attention)).row(at)),
   ];
 }
 

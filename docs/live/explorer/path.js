@@ -59,14 +59,14 @@ export function stages(view) {
   }];
   let before = row(`${side}_positions`);
   for (let layer = 0; layer < layers; layer++) {
-    const name = `${stack}.layers.${layer}`;
-    for (const part of inSource ? ["self_attn"] : ["self_attn", "cross_attn"]) {
+    const name = `${stack}.blocks.${layer}`;
+    for (const part of inSource ? ["attention"] : ["attention", "cross_attention"]) {
       const [attention, x] = [`${name}.${part}`, before];
-      const after = row(`${attention}_residual`);
+      const after = row(`${name}.after_${part}`);
       all.push({
         id: attention,
         title: spoken(attention),
-        chapter: part === "self_attn" && !inSource ? "masks" : "attention",
+        chapter: part === "attention" && !inSource ? "masks" : "attention",
         after,
         steps: () => attentionSteps(view, attention, at, x),
       });
@@ -77,10 +77,10 @@ export function stages(view) {
       id: `${name}.feed_forward`,
       title: `Feed-forward, layer ${layer + 1}`,
       chapter: "feed-forward",
-      after: row(`${name}.feed_forward_residual`),
+      after: row(`${name}.after_feed_forward`),
       steps: () => feedForwardSteps(view, `${name}.feed_forward`, at, x),
     });
-    before = row(`${name}.feed_forward_residual`);
+    before = row(`${name}.after_feed_forward`);
   }
   all.push({
     id: "output",
@@ -132,7 +132,7 @@ function feedForwardSteps({ record, model }, name, at, x) {
   const hidden = record.matrix(`${name}.hidden`).row(at);
   const alive = hidden.filter((value) => value > 0).length;
   return [
-    normStep(record.matrix(`${name}_residual.norm`).row(at), x),
+    normStep(record.matrix(`${name}_norm`).row(at), x),
     {
       title: "Wider, and ReLU",
       text: `To ${model.config.dFf} numbers; the negative ones become 0. ${alive} are left.`,
@@ -145,8 +145,17 @@ function feedForwardSteps({ record, model }, name, at, x) {
       quotes: ["feed"],
       parts: [{ kind: "vector", name: "output of the network", values: record.matrix(name).row(at) }],
     },
-    residualStep(record.matrix(`${name}_residual`).row(at)),
+    residualStep(record.matrix(sumAfter(name)).row(at)),
   ];
+}
+
+/**
+ * Name the sum after a sub-layer: of "decoder.blocks.0.attention" it is
+ * "decoder.blocks.0.after_attention".
+ * @param {string} sublayer
+ */
+export function sumAfter(sublayer) {
+  return sublayer.replace(/\.(\w+)$/, ".after_$1");
 }
 
 /**

@@ -55,7 +55,7 @@ export function loadModel(name) {
  */
 export function readable(model, typed) {
   const characters = [...plain(typed.slice(0, 20_000).replace(/\s/g, " "))];
-  const most = Number(model.manifest.config.max_len) - 1; // the end token is one
+  const most = model.config.maxLen - 1; // the end token is one
   const text = characters.slice(0, most).join("");
   return {
     text,
@@ -202,7 +202,7 @@ function lookedAt(record, head, row) {
  * @returns {[string, number]}
  */
 export function crossHead(head) {
-  const name = head.includes("cross_attn") ? head : "decoder.layers.1.cross_attn:2";
+  const name = head.includes("cross_attention") ? head : "decoder.blocks.1.cross_attention:2";
   const [attention, at] = name.split(":");
   return [attention, Number(at)];
 }

@@ -9,9 +9,9 @@
  * @typedef {Object} State
  * @property {string} text        what the model reads
  * @property {number | null} step tokens written so far; null: all
- * @property {string} head        "decoder.layers.1.cross_attn:2", counted from 0
+ * @property {string} head        "decoder.blocks.1.cross_attention:2", counted from 0
  * @property {string} token       the token that is followed: "target:5", "source:3"
- * @property {string} stage       the open part of its path: "decoder.layers.1.cross_attn"
+ * @property {string} stage       the open part of its path: "decoder.blocks.1.cross_attention"
  * @property {string[]} off       heads that are switched off, sorted
  * @property {number} scale       factor of the scores, beside 1/√d_k
  * @property {number} positions   factor of the positional encoding
@@ -32,9 +32,9 @@ export const WITHOUT_MASK = "dates-without-mask";
 export const START = Object.freeze({
   text: "jeudi 3 mai 1979",
   step: null,
-  head: "decoder.layers.1.cross_attn:2",
+  head: "decoder.blocks.1.cross_attention:2",
   token: "target:6",
-  stage: "decoder.layers.1.cross_attn",
+  stage: "decoder.blocks.1.cross_attention",
   off: [],
   scale: 1,
   positions: 1,
@@ -79,9 +79,9 @@ export function headNames(sizes) {
 export function attentionNames({ encoderLayers, decoderLayers }) {
   const layers = (/** @type {number} */ n) => [...Array(n).keys()];
   return [
-    ...layers(encoderLayers).map((n) => `encoder.layers.${n}.self_attn`),
-    ...layers(decoderLayers).map((n) => `decoder.layers.${n}.self_attn`),
-    ...layers(decoderLayers).map((n) => `decoder.layers.${n}.cross_attn`),
+    ...layers(encoderLayers).map((n) => `encoder.blocks.${n}.attention`),
+    ...layers(decoderLayers).map((n) => `decoder.blocks.${n}.attention`),
+    ...layers(decoderLayers).map((n) => `decoder.blocks.${n}.cross_attention`),
   ];
 }
 
@@ -102,14 +102,14 @@ export function read(hash, sizes, usual = () => START) {
   if (text !== null) state.text = [...text].slice(0, LONGEST).join("");
 
   const heads = headNames(sizes);
-  const head = given.get("head");
+  const head = today(given.get("head"));
   if (head !== null && heads.includes(head)) state.head = head;
-  const off = given.get("off");
+  const off = today(given.get("off"));
   if (off !== null) state.off = heads.filter((name) => off.split(",").includes(name));
 
   const token = given.get("token");
   if (token !== null && /^(source|target):\d{1,3}$/.test(token)) state.token = token;
-  const stage = given.get("stage");
+  const stage = today(given.get("stage"));
   if (stage !== null && /^[a-z_.0-9]{1,60}$/.test(stage)) state.stage = stage;
   const causal = given.get("causal");
   if (causal === "0" || causal === "1") state.causal = causal === "1";
@@ -121,6 +121,15 @@ export function read(hash, sizes, usual = () => START) {
     if (value !== null) state[name] = value;
   }
   return state;
+}
+
+/**
+ * Give the modules in an older address the names that they have today.
+ * @param {string | null} names
+ */
+function today(names) {
+  return names?.replaceAll(".layers.", ".blocks.").replace(/\b(self|cross)_attn\b/g, (_, of) =>
+    of === "self" ? "attention" : "cross_attention") ?? null;
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { h, set } from "../ui/dom.js";
 import { fixed, percent } from "../ui/format.js";
+import { sumAfter } from "./path.js";
 import { arrow } from "./path-view.js";
 import { exact } from "./probabilities.js";
 import { START, TRAINED, WITHOUT_MASK } from "./state.js";
@@ -20,7 +21,7 @@ import { norm } from "./strip.js";
  *   string | Promise<string>} text
  */
 
-const CROSS = "decoder.layers.1.cross_attn";
+const CROSS = "decoder.blocks.1.cross_attention";
 const FIVE = "target:6"; // the 5 of 1979-05-03
 
 /** @type {readonly Stop[]} */
@@ -47,9 +48,9 @@ export const STOPS = [
   {
     title: "No look ahead",
     target: "head-view",
-    state: { token: FIVE, head: "decoder.layers.1.self_attn:0" },
+    state: { token: FIVE, head: "decoder.blocks.1.attention:0" },
     text: ({ record, count, row }) => {
-      const weights = record?.attention("decoder.layers.1.self_attn").weights[0];
+      const weights = record?.attention("decoder.blocks.1.attention").weights[0];
       let later = 0;
       for (let t = 0; t < count; t++) weights?.row(t).forEach((w, s) => (later += s > t ? w : 0));
       return `What is written also looks back at itself. Above the diagonal the map is empty: all weights on later tokens sum to ${later}, ` +
@@ -72,12 +73,12 @@ export const STOPS = [
   {
     title: "The vector grows",
     target: "path-view",
-    state: { token: FIVE, stage: "decoder.layers.1.feed_forward" },
+    state: { token: FIVE, stage: "decoder.blocks.1.feed_forward" },
     text: ({ record, row }) => {
-      const name = "decoder.layers.1.feed_forward";
+      const name = "decoder.blocks.1.feed_forward";
       const hidden = record?.matrix(`${name}.hidden`).row(row) ?? new Float32Array();
-      const before = record?.matrix(`${CROSS}_residual`).row(row) ?? [];
-      const after = record?.matrix(`${name}_residual`).row(row) ?? [];
+      const before = record?.matrix(sumAfter(CROSS)).row(row) ?? [];
+      const after = record?.matrix(sumAfter(name)).row(row) ?? [];
       return `The feed-forward network makes ${hidden.length} numbers of 64, of which ${hidden.filter((x) => x > 0).length} are above 0, and adds its result. ` +
         `The vector had length ${fixed(norm(before), 1)} before and has ${fixed(norm(after), 1)} after.`;
     },

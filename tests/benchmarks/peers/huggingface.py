@@ -5,6 +5,10 @@ from torch import Tensor, nn
 from transformers import GPT2Config, GPT2LMHeadModel, MarianConfig, MarianMTModel
 from transformers.models.bert.modeling_bert import BertConfig, BertEncoder
 
+GPT2_WORDS = (
+    *("vocab_size", "n_positions", "n_embd", "n_layer", "n_head"),
+    *("activation_function", "resid_pdrop", "embd_pdrop", "attn_pdrop"),
+)
 NO_DROPOUT = {"attention_dropout": 0.0, "activation_dropout": 0.0, "dropout": 0.0}
 
 
@@ -16,11 +20,11 @@ def copy(pairs: list[tuple[nn.Module, nn.Module]]) -> None:
 
 def bert_encoder(ours: nn.Module) -> nn.Module:
     """Make BERT's stack of layers from our post-norm `Encoder` with relu."""
-    first = ours.layers[0]
+    first = ours.blocks[0]
     config = BertConfig(
-        hidden_size=first.self_attn.d_model,
-        num_hidden_layers=len(ours.layers),
-        num_attention_heads=first.self_attn.num_heads,
+        hidden_size=first.attention.d_model,
+        num_hidden_layers=len(ours.blocks),
+        num_attention_heads=first.attention.num_heads,
         intermediate_size=first.feed_forward.linear1.out_features,
         hidden_act="relu",
         hidden_dropout_prob=0.0,
@@ -30,20 +34,20 @@ def bert_encoder(ours: nn.Module) -> nn.Module:
     )
     theirs = BertEncoder(config)
     pairs = []
-    for new, old in zip(theirs.layer, ours.layers, strict=True):
+    for new, old in zip(theirs.layer, ours.blocks, strict=True):
         itself = new.attention.self
         pairs += [
-            (itself.query, old.self_attn.q_proj),
-            (itself.key, old.self_attn.k_proj),
-            (itself.value, old.self_attn.v_proj),
-            (new.attention.output.dense, old.self_attn.out_proj),
-            (new.attention.output.LayerNorm, old.self_attn_residual.norm),
+            (itself.query, old.attention.q_proj),
+            (itself.key, old.attention.k_proj),
+            (itself.value, old.attention.v_proj),
+            (new.attention.output.dense, old.attention.out_proj),
+            (new.attention.output.LayerNorm, old.attention_norm),
             (new.intermediate.dense, old.feed_forward.linear1),
             (new.output.dense, old.feed_forward.linear2),
-            (new.output.LayerNorm, old.feed_forward_residual.norm),
+            (new.output.LayerNorm, old.feed_forward_norm),
         ]
     copy(pairs)
-    return theirs.to(first.self_attn.q_proj.weight.dtype)
+    return theirs.to(first.attention.q_proj.weight.dtype)
 
 
 def marian(ours: nn.Module, table: Tensor) -> MarianMTModel:
@@ -74,19 +78,17 @@ def marian(ours: nn.Module, table: Tensor) -> MarianMTModel:
     pairs = []
     for side, stack in zip(sides, (ours.encoder, ours.decoder), strict=True):
         side.embed_positions.weight.data.copy_(table)
-        for new, old in zip(side.layers, stack.layers, strict=True):
-            attentions = [(new.self_attn, old.self_attn)]
+        for new, old in zip(side.layers, stack.blocks, strict=True):
+            attentions = [(new.self_attn, old.attention)]
             pairs += [
-                (new.self_attn_layer_norm, old.self_attn_residual.norm),
+                (new.self_attn_layer_norm, old.attention_norm),
                 (new.fc1, old.feed_forward.linear1),
                 (new.fc2, old.feed_forward.linear2),
-                (new.final_layer_norm, old.feed_forward_residual.norm),
+                (new.final_layer_norm, old.feed_forward_norm),
             ]
-            if hasattr(old, "cross_attn"):
-                attentions.append((new.encoder_attn, old.cross_attn))
-                pairs.append(
-                    (new.encoder_attn_layer_norm, old.cross_attn_residual.norm)
-                )
+            if old.cross_attention is not None:
+                attentions.append((new.encoder_attn, old.cross_attention))
+                pairs.append((new.encoder_attn_layer_norm, old.cross_attention_norm))
             for a, b in attentions:
                 names = ("q_proj", "k_proj", "v_proj", "out_proj")
                 pairs += [(getattr(a, x), getattr(b, x)) for x in names]
@@ -97,32 +99,24 @@ def marian(ours: nn.Module, table: Tensor) -> MarianMTModel:
 
 
 def gpt2(ours: nn.Module) -> GPT2LMHeadModel:
-    """Make a GPT-2 from our `GPT`. Its matrices are (in, out), ours (out, in)."""
+    """Make a GPT-2 from ours. Its matrices are (in, out), ours (out, in)."""
     c = ours.config
     theirs = GPT2LMHeadModel(
         GPT2Config(
-            vocab_size=c.vocab_size,
-            n_positions=c.max_len,
-            n_embd=c.d_model,
-            n_layer=c.num_layers,
-            n_head=c.num_heads,
-            activation_function={"gelu": "gelu", "gelu_tanh": "gelu_new"}[c.activation],
-            resid_pdrop=0.0,
-            embd_pdrop=0.0,
-            attn_pdrop=0.0,
+            **{name: c[name] for name in GPT2_WORDS},
             bos_token_id=1,
             eos_token_id=None,
             pad_token_id=0,
         )
     )
     t = theirs.transformer
-    copy([(t.wte, ours.embedding), (t.wpe, ours.positions), (t.ln_f, ours.stack.norm)])
-    for new, old in zip(t.h, ours.stack.layers, strict=True):
-        a, f = old.self_attn, old.feed_forward
+    copy([(t.wte, ours.embedding), (t.wpe, ours.positions), (t.ln_f, ours.norm)])
+    for new, old in zip(t.h, ours.blocks, strict=True):
+        a, f = old.attention, old.feed_forward
         copy(
             [
-                (new.ln_1, old.self_attn_residual.norm),
-                (new.ln_2, old.feed_forward_residual.norm),
+                (new.ln_1, old.attention_norm),
+                (new.ln_2, old.feed_forward_norm),
             ]
         )
         for theirs_, mine in (

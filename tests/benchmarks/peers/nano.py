@@ -15,17 +15,17 @@ from torch import Tensor, nn
 class Block(nn.Module):
     """Pre-norm attention and feed-forward."""
 
-    def __init__(self, c) -> None:
+    def __init__(self, config) -> None:
         super().__init__()
-        D = c.d_model
-        self.num_heads = c.num_heads
-        self.ln_1 = nn.LayerNorm(D, bias=c.bias)
-        self.attn = nn.Linear(D, 3 * D, bias=c.bias)
-        self.attn_proj = nn.Linear(D, D, bias=c.bias)
-        self.ln_2 = nn.LayerNorm(D, bias=c.bias)
-        self.fc = nn.Linear(D, 4 * D, bias=c.bias)
-        self.fc_proj = nn.Linear(4 * D, D, bias=c.bias)
-        self.gelu = "tanh" if c.activation == "gelu_tanh" else "none"
+        D, bias = config["n_embd"], config["bias"]
+        self.num_heads = config["n_head"]
+        self.ln_1 = nn.LayerNorm(D, bias=bias)
+        self.attn = nn.Linear(D, 3 * D, bias=bias)
+        self.attn_proj = nn.Linear(D, D, bias=bias)
+        self.ln_2 = nn.LayerNorm(D, bias=bias)
+        self.fc = nn.Linear(D, 4 * D, bias=bias)
+        self.fc_proj = nn.Linear(4 * D, D, bias=bias)
+        self.gelu = "none" if config["activation_function"] == "gelu" else "tanh"
 
     def forward(self, x: Tensor, cache: Tensor | None = None, start: int = 0) -> Tensor:
         B, T, D = x.shape
@@ -50,10 +50,10 @@ class NanoGPT(nn.Module):
     def __init__(self, ours: nn.Module) -> None:
         super().__init__()
         c = self.config = ours.config
-        self.tokens = nn.Embedding(c.vocab_size, c.d_model)
-        self.positions = nn.Embedding(c.max_len, c.d_model)
-        self.blocks = nn.ModuleList(Block(c) for _ in range(c.num_layers))
-        self.norm = nn.LayerNorm(c.d_model, bias=c.bias)
+        self.tokens = nn.Embedding(c["vocab_size"], c["n_embd"])
+        self.positions = nn.Embedding(c["n_positions"], c["n_embd"])
+        self.blocks = nn.ModuleList(Block(c) for _ in range(c["n_layer"]))
+        self.norm = nn.LayerNorm(c["n_embd"], bias=c["bias"])
         self.copy_from(ours)
         self.to(ours.embedding.weight.dtype)
 
@@ -71,7 +71,7 @@ class NanoGPT(nn.Module):
         """Write so many tokens; without a cache the whole text is read for each."""
         c, (B, P), caches = self.config, ids.shape, None
         if cached:
-            heads = (B, c.num_heads, P + tokens, c.d_model // c.num_heads)
+            heads = (B, c["n_head"], P + tokens, c["n_embd"] // c["n_head"])
             weight = self.tokens.weight
             caches = [weight.new_empty(2, *heads) for _ in self.blocks]
         newest, start = ids, 0
@@ -87,24 +87,24 @@ class NanoGPT(nn.Module):
 
     @torch.no_grad()
     def copy_from(self, ours: nn.Module) -> None:
-        """Take the weights of our GPT."""
+        """Take the weights of our GPT-2."""
         pairs = [
             (self.tokens, ours.embedding),
             (self.positions, ours.positions),
-            (self.norm, ours.stack.norm),
+            (self.norm, ours.norm),
         ]
-        for block, layer in zip(self.blocks, ours.stack.layers, strict=True):
-            attn, network = layer.self_attn, layer.feed_forward
+        for block, mine in zip(self.blocks, ours.blocks, strict=True):
+            attn, network = mine.attention, mine.feed_forward
             projections = (attn.q_proj, attn.k_proj, attn.v_proj)
             block.attn.weight.copy_(torch.cat([p.weight for p in projections]))
             if block.attn.bias is not None:
                 block.attn.bias.copy_(torch.cat([p.bias for p in projections]))
             pairs += [
-                (block.ln_1, layer.self_attn_residual.norm),
+                (block.ln_1, mine.attention_norm),
                 (block.attn_proj, attn.out_proj),
-                (block.ln_2, layer.feed_forward_residual.norm),
+                (block.ln_2, mine.feed_forward_norm),
                 (block.fc, network.linear1),
                 (block.fc_proj, network.linear2),
             ]
-        for theirs, mine in pairs:
-            theirs.load_state_dict(mine.state_dict())
+        for theirs, part in pairs:
+            theirs.load_state_dict(part.state_dict())

@@ -51,41 +51,40 @@ class Attention(nn.Module):
         return self.out_proj(y.transpose(1, 2).contiguous().view(B, T, D))
 
 
-class Layer(nn.Module):
-    """A layer of the encoder or, with cross-attention, of the decoder; post-norm."""
+class Block(nn.Module):
+    """A block of the encoder or, with cross-attention, of the decoder; post-norm."""
 
     def __init__(self, width: int, heads: int, inner: int, cross: bool) -> None:
         super().__init__()
-        norm = lambda: nn.ModuleDict({"norm": nn.LayerNorm(width)})  # noqa: E731
-        self.self_attn, self.self_attn_residual = Attention(width, heads), norm()
+        self.attention = Attention(width, heads)
+        self.attention_norm = nn.LayerNorm(width)
         if cross:
-            self.cross_attn, self.cross_attn_residual = Attention(width, heads), norm()
+            self.cross_attention = Attention(width, heads)
+            self.cross_attention_norm = nn.LayerNorm(width)
         self.feed_forward = nn.ModuleDict(
             {"linear1": nn.Linear(width, inner), "linear2": nn.Linear(inner, width)}
         )
-        self.feed_forward_residual = norm()
+        self.feed_forward_norm = nn.LayerNorm(width)
 
     def forward(self, x, mask=None, memory=None, memory_mask=None) -> Tensor:
-        x = self.self_attn_residual["norm"](x + self.self_attn(x, x, mask))
+        x = self.attention_norm(x + self.attention(x, x, mask))
         if memory is not None:
-            y = self.cross_attn(x, memory, memory_mask)
-            x = self.cross_attn_residual["norm"](x + y)
+            y = self.cross_attention(x, memory, memory_mask)
+            x = self.cross_attention_norm(x + y)
         hidden = torch.relu(self.feed_forward["linear1"](x))
-        return self.feed_forward_residual["norm"](
-            x + self.feed_forward["linear2"](hidden)
-        )
+        return self.feed_forward_norm(x + self.feed_forward["linear2"](hidden))
 
 
 class Stack(nn.Module):
-    """Layers in turn."""
+    """Blocks in turn."""
 
     def __init__(self, sizes: tuple[int, int, int], number: int, cross=False) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Layer(*sizes, cross) for _ in range(number))
+        self.blocks = nn.ModuleList(Block(*sizes, cross) for _ in range(number))
 
     def forward(self, x: Tensor, *others: Tensor | None) -> Tensor:
-        for layer in self.layers:
-            x = layer(x, *others)
+        for block in self.blocks:
+            x = block(x, *others)
         return x
 
 
@@ -99,7 +98,6 @@ class PlainTransformer(nn.Module):
         self.encoder = Stack(sizes, c.num_encoder_layers)
         self.decoder = Stack(sizes, c.num_decoder_layers, cross=True)
         self.src_embedding = nn.Embedding(c.vocab_size, c.d_model)
-        self.tgt_embedding = self.src_embedding
         self.register_buffer("table", sinusoids(c.max_len, c.d_model), persistent=False)
 
     def forward(self, src: Tensor, tgt: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ def fill(theirs: nn.Module, layers: nn.ModuleList) -> None:
     blocks = [block for _, block, _ in theirs.layers]
     for i, layer in enumerate(layers):
         attention, network = blocks[2 * i], blocks[2 * i + 1]
-        mine = layer.self_attn
+        mine = layer.attention
         for name, old in (
             ("to_q", mine.q_proj),
             ("to_k", mine.k_proj),
@@ -37,11 +37,11 @@ def fill(theirs: nn.Module, layers: nn.ModuleList) -> None:
 def options_of(layers: nn.ModuleList, activation: nn.Module) -> dict:
     first = layers[0]
     return {
-        "dim": first.self_attn.d_model,
+        "dim": first.attention.d_model,
         "depth": len(layers),
-        "heads": first.self_attn.num_heads,
-        "attn_dim_head": first.self_attn.head_dim,
-        "ff_mult": first.feed_forward.linear1.out_features / first.self_attn.d_model,
+        "heads": first.attention.num_heads,
+        "attn_dim_head": first.attention.head_dim,
+        "ff_mult": first.feed_forward.linear1.out_features / first.attention.d_model,
         "ff_custom_activation": activation,
         "attn_flash": True,
         "verbose": False,
@@ -50,22 +50,22 @@ def options_of(layers: nn.ModuleList, activation: nn.Module) -> dict:
 
 def encoder(ours: nn.Module) -> nn.Module:
     """Make its encoder from our post-norm `Encoder` with relu."""
-    theirs = Encoder(**options_of(ours.layers, nn.ReLU()), pre_norm=False)
-    fill(theirs, ours.layers)
-    return theirs.to(ours.layers[0].self_attn.q_proj.weight.dtype)
+    theirs = Encoder(**options_of(ours.blocks, nn.ReLU()), pre_norm=False)
+    fill(theirs, ours.blocks)
+    return theirs.to(ours.blocks[0].attention.q_proj.weight.dtype)
 
 
 def gpt(ours: nn.Module) -> nn.Module:
-    """Make its decoder-only model from our `GPT` with tied logits and exact gelu."""
+    """Make its decoder-only model from our GPT-2 with tied logits and exact gelu."""
     c = ours.config
     theirs = TransformerWrapper(
-        num_tokens=c.vocab_size,
-        max_seq_len=c.max_len,
+        num_tokens=c["vocab_size"],
+        max_seq_len=c["n_positions"],
         tie_embedding=True,
         tie_embedding_scale=1.0,
-        attn_layers=Decoder(**options_of(ours.stack.layers, nn.GELU())),
+        attn_layers=Decoder(**options_of(ours.blocks, nn.GELU())),
     )
-    fill(theirs.attn_layers, ours.stack.layers)
+    fill(theirs.attn_layers, ours.blocks)
     with torch.no_grad():
         theirs.token_emb.emb.weight.copy_(ours.embedding.weight)
         # It multiplies positions by a factor, which is taken out here.

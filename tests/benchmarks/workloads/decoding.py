@@ -21,16 +21,17 @@ from benchmarks.workload import (
     plain,
     without_gradients,
 )
+from benchmarks.workloads.training import SAME
 from tformer import (
-    GPT,
-    GPTConfig,
     Transformer,
     TransformerConfig,
     beam_search,
     greedy,
     sample,
 )
-from tformer.fast.turning import turn_weights
+from tformer.models.building import build_model, config_of
+from tformer.models.families import gpt2
+from tformer.nn.memory_layout import turn_weights
 
 TOKENS, PROMPT, BEAMS, TOP_K = 32, 16, 4, 50
 LARGEST = 1  # prompts of more rows are not written without a cache: it takes minutes
@@ -93,7 +94,7 @@ def encoder_decoder(way: str, B: int, dtype: str) -> Sequence[Contender]:
 
 def _turned(mine: Any, run: Callable[[], Tensor]) -> Contender:
     """The same model, its weights turned in memory just before it runs."""
-    other = type(mine)(mine.config).to(next(mine.parameters()).dtype).eval()
+    other = build_model(config_of(mine)).to(next(mine.parameters()).dtype).eval()
     other.load_state_dict(mine.state_dict())
     turn_weights(other)
     again = partial(run.func, run.args[0], other, *run.args[2:], **run.keywords)
@@ -101,12 +102,12 @@ def _turned(mine: Any, run: Callable[[], Tensor]) -> Contender:
 
 
 def gpt(
-    way: str, config: GPTConfig, B: int, dtype: str, prompt: int, tokens: int
+    way: str, config: dict[str, Any], B: int, dtype: str, prompt: int, tokens: int
 ) -> Sequence[Contender]:
-    """Build a GPT that goes on from a prompt."""
+    """Build a GPT-2 that goes on from a prompt."""
     torch.manual_seed(0)
-    mine = GPT(config).to(dtype_of(dtype)).eval()
-    ids = torch.randint(3, config.vocab_size, (B, prompt))
+    mine = gpt2.build(config).to(dtype_of(dtype)).eval()
+    ids = torch.randint(3, mine.vocab_size, (B, prompt))
     run = partial(write, way, mine, ids, tokens)
     found = [ours(run, output=tokens_of(way, run, lambda: mine(ids), dtype))]
     nano = NanoGPT(mine).eval()
@@ -125,7 +126,7 @@ def gpt(
         call = partial(huggingface.generate, theirs, ids, tokens, **HF[way])
         output = tokens_of(way, call, lambda: theirs(ids).logits, dtype)
         found.append(Contender("Hugging Face GPT-2", call, output=output))
-    if installed("x_transformers") and way == "greedy" and config.activation == "gelu":
+    if installed("x_transformers") and way == "greedy":
         from benchmarks.peers import x_transformers
 
         other = x_transformers.gpt(mine).eval()
@@ -135,28 +136,26 @@ def gpt(
     return [*found, _turned(mine, run)] if tokens > 1 else found
 
 
-def next_token(config: GPTConfig, context: int) -> Sequence[Contender]:
+def next_token(config: dict[str, Any], context: int) -> Sequence[Contender]:
     """Build one more token after a context, and the reading of the cache alone."""
     torch.manual_seed(0)
-    mine = GPT(config).eval()
-    ids = torch.randint(config.vocab_size, (1, context))
-    nano, c = NanoGPT(mine).eval(), config
+    mine = gpt2.build(config).eval()
+    ids = torch.randint(mine.vocab_size, (1, context))
+    nano, c = NanoGPT(mine).eval(), mine.config
     cache = mine.new_cache(context)
-    shape = (2, 1, c.num_heads, context, c.d_model // c.num_heads)
-    caches = [torch.empty(shape) for _ in range(c.num_layers)]
+    shape = (2, 1, c["n_head"], context, c["n_embd"] // c["n_head"])
+    caches = [torch.empty(shape) for _ in range(c["n_layer"])]
     with torch.no_grad():
         mine(ids[:, :-1], cache=cache)
         nano(ids[:, :-1], caches)
 
-    numbers = 2 * c.num_layers * (c.num_kv_heads or c.num_heads) * context
-    facts = {  # 2 · layers · heads of keys and values · their width · length · bytes
+    facts = {  # keys and values · layers · width · length · bytes of a number
         "cache_bytes": cache.nbytes,
-        "formula_bytes": numbers * (c.d_model // c.num_heads) * 4,
+        "formula_bytes": 2 * c["n_layer"] * c["n_embd"] * context * 4,
     }
 
     def step() -> Tensor:
-        for layer in cache.layers:
-            layer.target.length = context - 1  # the same token again, in its place
+        cache.truncate(context - 1)  # the same token again, in its place
         return mine(ids[:, -1:], cache=cache, last_only=True)
 
     def read() -> Tensor:
@@ -176,10 +175,8 @@ def next_token(config: GPTConfig, context: int) -> Sequence[Contender]:
 
 
 def workloads() -> list[Workload]:
-    small = GPTConfig.shakespeare(
-        vocab_size=8192, max_len=2048, dropout=0.0, bias=True, activation="gelu"
-    )
-    big = GPTConfig.gpt2(dropout=0.0, activation="gelu")
+    sizes = {"vocab_size": 8192, "n_positions": 2048}
+    small = {**gpt2.SIZES["shakespeare"], **SAME, **sizes}
     names = {"greedy": "greedy", "beams": "4 beams", "sampling": "sampling"}
     ways = [(way, B) for way in names for B in (1, 16)]
     fp32 = [(*each, "float32") for each in ways]
@@ -207,7 +204,7 @@ def workloads() -> list[Workload]:
             "decoding",
             "GPT-2, greedy",
             f"batch {B}",
-            partial(gpt, "greedy", big, B, dtype, PROMPT, TOKENS),
+            partial(gpt, "greedy", SAME, B, dtype, PROMPT, TOKENS),
             dtype,
         )
         for B, dtype in ((1, "float32"), (16, "float32"), (1, "bfloat16"))
@@ -223,7 +220,7 @@ def workloads() -> list[Workload]:
         for title, config, prompt, dtype in (
             ("small GPT", small, 2000, "float32"),
             ("small GPT", small, 2000, "bfloat16"),
-            ("GPT-2", big, 1000, "float32"),
+            ("GPT-2", SAME, 1000, "float32"),
         )
     ]
     rows += [

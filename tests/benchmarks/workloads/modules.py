@@ -124,7 +124,7 @@ def encoder(B: int, T: int, dtype: str, padded: bool) -> Sequence[Contender]:
     real = torch.ones(B, T, dtype=torch.bool) if keys is None else keys
 
     calls: list[tuple[str, nn.Module, Any]] = [
-        ("tformer", mine, lambda: mine(x, mask)),
+        ("tformer", mine, lambda: mine(x, key_mask=keys)),
         (
             "nn.TransformerEncoder",
             theirs,

@@ -13,14 +13,13 @@ from benchmarks.peers.nano import NanoGPT
 from benchmarks.peers.plain import PlainTransformer, sinusoids
 from benchmarks.workload import OURS, PEER, PLAIN, Contender, Workload, dtype_of
 from tformer import (
-    GPT,
-    EncoderDecoder,
-    GPTConfig,
     Transformer,
     TransformerConfig,
     label_smoothed_cross_entropy,
 )
 from tformer.interop import to_torch
+from tformer.models.encoder_decoder import EncoderDecoder
+from tformer.models.families import gpt2
 
 Call = Callable[[], Tensor]  # makes the logits
 
@@ -145,11 +144,11 @@ def encoder_decoder(
     return found
 
 
-def gpt(config: GPTConfig, B: int, length: int, dtype: str) -> Sequence[Contender]:
-    """Build training steps of a GPT."""
+def gpt(config: dict[str, Any], B: int, length: int, dtype: str) -> Sequence[Contender]:
+    """Build training steps of a GPT-2."""
     torch.manual_seed(0)
-    mine = GPT(config)
-    text = torch.randint(config.vocab_size, (B, length + 1))
+    mine = gpt2.build(config)
+    text = torch.randint(mine.vocab_size, (B, length + 1))
     ids, targets = text[:, :-1], text[:, 1:]
     nano = NanoGPT(mine)
     make = partial(step_of, targets=targets, dtype=dtype)
@@ -173,13 +172,13 @@ def gpt(config: GPTConfig, B: int, length: int, dtype: str) -> Sequence[Contende
     return found
 
 
-SMALL_GPT = {"dropout": 0.0, "bias": True, "activation": "gelu"}
+# The exact GELU, which all contenders have, and no dropout: all compute the same.
+SAME = {"bias": True, "activation_function": "gelu", **gpt2.NO_DROPOUT}
 
 
 def workloads() -> list[Workload]:
     base = TransformerConfig.base(vocab_size=8192, dropout=0.0)
-    small = GPTConfig.shakespeare(**SMALL_GPT)
-    big = GPTConfig.gpt2(dropout=0.0, activation="gelu")
+    small = {**gpt2.SIZES["shakespeare"], **SAME}
     translating = "encoder-decoder"
     return [
         *(
@@ -207,6 +206,6 @@ def workloads() -> list[Workload]:
             "training",
             "GPT-2",
             "1 × 256",
-            partial(gpt, big, 1, 256, "float32"),
+            partial(gpt, SAME, 1, 256, "float32"),
         ),
     ]

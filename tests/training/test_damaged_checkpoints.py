@@ -1,0 +1,169 @@
+"""Checkpoints that were damaged or changed: each is named, and none is loaded."""
+
+import sys
+import time
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from checkpoint_files import edited, make_model, seal
+from small_models import small_gpt
+from tformer import load_checkpoint, save_checkpoint
+from tformer.data.vocabulary import CharacterVocabulary
+
+
+def truncate(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def flip_a_bit(folder):
+    path = folder / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-50] ^= 1
+    path.write_bytes(content)
+
+
+def no_safetensors(folder):
+    (folder / "model.safetensors").write_bytes(b"PK\x03\x04 a pickle, perhaps")
+    seal(folder)
+
+
+def weights(change):
+    """Make a function that puts other weights there, with their hash."""
+
+    def damage(folder):
+        path = folder / "model.safetensors"
+        tensors = load_file(path)
+        change(tensors)
+        save_file(tensors, path)
+        seal(folder)
+
+    return damage
+
+
+def of_another(**changes):
+    other = dict(make_model(**changes).named_parameters())
+    return weights(lambda tensors: (tensors.clear(), tensors.update(other)))
+
+
+def as_dtype(dtype):
+    return weights(
+        lambda tensors: tensors.update({n: x.to(dtype) for n, x in tensors.items()})
+    )
+
+
+def half_a_config(folder):
+    path = folder / "config.json"
+    path.write_text(path.read_text()[:200])
+
+
+def written(text):
+    return lambda folder: (folder / "config.json").write_text(text)
+
+
+NO_FLOATS = (torch.float8_e4m3fn, torch.complex64, torch.int32, torch.bool)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (truncate, r"model\.safetensors is truncated: \d+ of \d+ bytes"),
+        (flip_a_bit, r"model\.safetensors is not the file that config\.json describes"),
+        (no_safetensors, r"model\.safetensors is not safetensors"),
+        (of_another(d_ff=6), r"linear1\.weight is \(6, 14\), .* has \(22, 14\)"),
+        (of_another(num_decoder_layers=3), r"does not have: decoder\.blocks\.2\."),
+        (weights(lambda x: x.pop("src_embedding.weight")), "lacks src_embedding"),
+        *((as_dtype(x), r"is of \w+, not one of F16, BF16, F32") for x in NO_FLOATS),
+        (half_a_config, r"config\.json is not JSON, or truncated"),
+        (written("[" * 200_000), r"config\.json is not JSON, .* maximum recursion"),
+        (written('{"model_type": "gpt2"}'), "is no checkpoint's: it has no 'tformer'"),
+        (written('{"tformer": 3}'), "is no checkpoint's: it has no 'tformer'"),
+        (edited("tformer", sha256=...), r"config\.json: tformer lacks 'sha256'"),
+        (edited("tformer", bytes="many"), r"'bytes', or has it of a wrong type"),
+        (edited("tformer", vocabulary={"characters": "aa"}), r": .*'a'"),
+        (edited(model_type="mamba"), r"model_type \('mamba'\) must be one of"),
+        (edited(num_heads=...), r"config lacks 'num_heads'"),
+        (edited(depth=3), r"config has an unknown 'depth'"),
+        (edited(num_heads=5), r"divisible by num_heads \(5\)"),
+        (edited(num_heads="2"), r"num_heads must be an int"),
+        (edited(num_encoder_layers=10**7), r"layers \(10000000\) cannot be: there are"),
+    ],
+)
+def test_a_damaged_checkpoint_is_named(tmp_path, damage, message):
+    save_checkpoint(tmp_path, make_model())
+    damage(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        load_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"num_heads": 7', '"num_heads": 2'),  # the same shapes, and other numbers
+        ('"eps": 1e-05', '"eps": 1e-04'),
+        ('"characters": "abc"', '"characters": "acb"'),
+        ('"seed": 7', '"seed": 8'),
+        ('"sha256_of_the_rest"', '"sha256_of_the_test"'),
+    ],
+)
+def test_each_letter_of_the_config_is_held_to_its_hash(tmp_path, old, new):
+    vocabulary = CharacterVocabulary("abc")
+    save_checkpoint(tmp_path, make_model(), vocabulary=vocabulary, facts={"seed": 7})
+    file = tmp_path / "config.json"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    with pytest.raises(ValueError, match=r"config\.json was changed: it is not what"):
+        load_checkpoint(tmp_path)
+    file.write_text(text)
+    load_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_layers": 10**7}, r"num_layers \(10000000\) cannot be: there are \d\d"),
+        ({"experts": 10**7}, r"experts \(10000000\) cannot be: there are \d\d"),
+        ({"num_layers": 21}, r"lacks blocks\.10\."),
+        ({"vocab_size": 10**6}, r"is \(61, 15\), but its model has \(1000000, 15\)"),
+        ({"max_len": 10**7}, r"model has \(10000000, 15\)"),
+        ({"vocab_size": 10**12}, r"vocab_size \(1000000000000\) cannot be: at most"),
+        ({"d_ff": 10**30}, "cannot be: at most"),
+    ],
+)
+def test_sizes_are_held_to_the_file_before_memory_is_taken(
+    tmp_path, changes, message, monkeypatch
+):
+    save_checkpoint(tmp_path, small_gpt())
+    edited(**changes)(tmp_path)
+    monkeypatch.setattr("safetensors.torch.load_file", None)  # not even the weights
+    began = time.perf_counter()
+    with pytest.raises(ValueError, match=message):
+        load_checkpoint(tmp_path)
+    assert time.perf_counter() - began < 5
+
+
+def test_looking_at_sizes_does_not_wait_for_the_compiler(fresh):
+    """On the device "meta" torch would load it to draw random numbers: a second."""
+    code = """
+import sys
+from tformer import load_pretrained
+load_pretrained("dates")
+print("torch._dynamo" in sys.modules)
+"""
+    assert fresh(code) == "False"
+
+
+def test_what_is_missing_is_named(tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match=r"model\.safetensors"):
+        load_checkpoint(tmp_path)
+    save_checkpoint(tmp_path, make_model())
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"config\.json"):
+        load_checkpoint(tmp_path)
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    message = r"safetensors: pip install 'tformer\[train\]'"
+    with pytest.raises(ImportError, match=message):
+        save_checkpoint(tmp_path, make_model())

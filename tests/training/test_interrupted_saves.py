@@ -1,0 +1,155 @@
+"""Saving that is killed, or finds the disk full: a whole checkpoint is left."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import tformer.files
+from checkpoint_files import make_model, same
+from tformer import load_checkpoint, save_checkpoint
+from tformer.training import checkpoint
+
+
+def rename_that_fails(monkeypatch, call: int):
+    """Let the `call`-th rename stop the process, as far as a test can."""
+    calls = []
+    real = os.replace
+
+    def replace(*arguments):
+        calls.append(arguments)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        real(*arguments)
+
+    monkeypatch.setattr(os, "replace", replace)
+
+
+def fill_disk(patch):
+    """Let the disk be full after some bytes of the config."""
+    real = tformer.files.open_new
+
+    def open_new(path):
+        with real(path) as file:
+            file.write(b'{"model_type": ')
+        raise OSError(28, "the disk is full")
+
+    patch.setattr(tformer.files, "open_new", open_new)
+
+
+@pytest.mark.parametrize(("call", "survivor"), [(None, 0), (1, 0), (2, 1)])
+def test_stopped_between_the_renames_a_whole_checkpoint_is_left(
+    tmp_path, monkeypatch, call, survivor
+):
+    models = [make_model(0), make_model(1), make_model(2)]
+    save_checkpoint(tmp_path, models[0])
+    if call:
+        with monkeypatch.context() as patch:
+            rename_that_fails(patch, call)
+            with pytest.raises(KeyboardInterrupt):
+                save_checkpoint(tmp_path, models[1])
+        assert same(load_checkpoint(tmp_path).model, models[survivor])
+
+    # And the next save is not misled by what it finds, wherever it is stopped itself.
+    with monkeypatch.context() as patch:
+        fill_disk(patch)
+        with pytest.raises(OSError, match="disk is full"):
+            save_checkpoint(tmp_path, models[2])
+    assert same(load_checkpoint(tmp_path).model, models[survivor])
+    assert len(list(tmp_path.iterdir())) == 2
+    save_checkpoint(tmp_path, models[2])
+    assert same(load_checkpoint(tmp_path).model, models[2])
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_half_a_config_of_a_killed_save_does_no_harm(tmp_path):
+    save_checkpoint(tmp_path, make_model(0))
+    pending = tmp_path / "config.json.new"
+    pending.write_text('{"model_type": "tran')
+    assert same(load_checkpoint(tmp_path).model, make_model(0))
+    save_checkpoint(tmp_path, make_model(1))
+    assert same(load_checkpoint(tmp_path).model, make_model(1))
+    assert not pending.exists()
+
+
+def test_weights_on_a_full_disk_are_an_error_of_the_system(tmp_path, monkeypatch):
+    import safetensors.torch
+
+    def full(*_):
+        raise safetensors.SafetensorError("No space left on device")
+
+    monkeypatch.setattr(safetensors.torch, "save_file", full)
+    with pytest.raises(OSError, match=r"model\.safetensors cannot be written: .*space"):
+        save_checkpoint(tmp_path, make_model())
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_config_is_read_before_anything_is_replaced(tmp_path, monkeypatch):
+    save_checkpoint(tmp_path, make_model(0))
+    with monkeypatch.context() as patch:
+        write = checkpoint.write_json_beside
+        patch.setattr(
+            checkpoint, "write_json_beside", lambda path, x: write(path, {**x, "d": 5})
+        )
+        with pytest.raises(ValueError, match=r"config\.json\.new was changed"):
+            save_checkpoint(tmp_path, make_model(1))
+    assert same(load_checkpoint(tmp_path).model, make_model(0))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+KILLED = """
+    import sys, torch
+    from tformer import Transformer, TransformerConfig, save_checkpoint
+    model = Transformer(TransformerConfig.tiny(vocab_size=13))
+    for i in range(10**9):
+        for p in model.parameters():
+            torch.nn.init.constant_(p, float(i))
+        save_checkpoint(sys.argv[1], model, facts={"number": i})
+        if i == 0:
+            print("saved", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
+def test_a_killed_process_leaves_a_whole_checkpoint(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(KILLED), str(tmp_path)],
+        stdout=subprocess.PIPE,
+        cwd=Path(tformer.__file__).parent.parent,
+    )
+    assert process.stdout.readline() == b"saved\n"
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.9)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    model, _, manifest = load_checkpoint(tmp_path)
+    assert manifest["number"] > 0
+    for parameter in model.parameters():
+        assert (parameter == manifest["number"]).all()
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_weights_that_change_between_hash_and_reading_are_refused(
+    tmp_path, monkeypatch, in_place
+):
+    """As if a training ended while its older model was loaded."""
+    path, other = (tmp_path / name / "model.safetensors" for name in "ab")
+    for seed, each in enumerate((path, other)):
+        save_checkpoint(each.parent, make_model(seed))
+    read = checkpoint.matching_manifest
+
+    def then_another(folder):
+        found = read(folder)
+        if in_place:
+            path.write_bytes(other.read_bytes())
+        else:
+            os.replace(other, path)
+        return found
+
+    monkeypatch.setattr(checkpoint, "matching_manifest", then_another)
+    with pytest.raises(ValueError, match="was replaced while it was read"):
+        load_checkpoint(path.parent)

@@ -1,0 +1,265 @@
+"""Checkpoints of version 0.1: the same numbers as that version computed.
+
+It wrote NAME.safetensors, whose layers had other names, and NAME.json beside it.
+"""
+
+import hashlib
+import json
+import re
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from checkpoint_files import make_model
+from tformer import load_checkpoint, save_checkpoint
+from tformer.files import sealed
+from tformer.models.building import names_of_today
+from tformer.training import shards
+
+V, D, F, L = 13, 8, 12, 9  # tokens, widths, longest text
+COMMON = {"vocab_size": V, "d_model": D, "num_heads": 2, "d_ff": F, "max_len": L} | {
+    "dropout": 0.1,
+    "eps": 1e-5,
+    "bias": True,
+    "tie_embeddings": True,
+    "pad_id": 0,
+}
+
+
+def norm(name):
+    return {f"{name}.weight": (D,), f"{name}.bias": (D,)}
+
+
+def linear(name, out=D, into=D):
+    return {f"{name}.weight": (out, into), f"{name}.bias": (out,)}
+
+
+def layer(name, *attentions):
+    """Name the weights of a layer as version 0.1 did."""
+    weights = linear(f"{name}.feed_forward.linear1", F, D)
+    weights |= linear(f"{name}.feed_forward.linear2", D, F)
+    for part in (*attentions, "feed_forward"):
+        weights |= norm(f"{name}.{part}_residual.norm")
+    for part in attentions:
+        for each in ("q", "k", "v", "out"):
+            weights |= linear(f"{name}.{part}.{each}_proj")
+    return weights
+
+
+def matrices(name, **shapes):
+    return {f"{name}.{each}.weight": shape for each, shape in shapes.items()}
+
+
+ATTENTION = {"q_proj": (D, D), "k_proj": (4, D), "v_proj": (4, D), "out_proj": (D, D)}
+EXPERT = {"gate_proj": (F, D), "up_proj": (F, D), "down_proj": (D, F)}
+NORMS = ("attention_norm", "feed_forward_norm")
+ROTARY = {"positions": "rotary", "rotary": {"base": 10000.0, "layout": "halves"}}
+EXPERTS = {"num_experts": 2, "top_k": 1, "num_shared": 0, "balance_rate": 0.001}
+PARTS = (
+    {**ROTARY, "latent": None, "experts": EXPERTS, "score_scale": 0.3, "window": 3}
+    | {"norm": "rms_plus_one", "placement": "sandwich", "feed_forward": "geglu"}
+    | {"qk_norm": True, "sinks": True, "softcap": 9.0, "logit_cap": 7.0}
+)
+ONE_STACK = {"num_layers": 1, "num_kv_heads": None, "activation": "gelu"}
+TWO_STACKS = {"num_encoder_layers": 1, "num_decoder_layers": 1, "activation": "relu"}
+# Of each architecture the config, the weights, and three logits that 0.1 computed.
+OLD = {
+    "GPT": (
+        ONE_STACK,
+        {
+            "embedding.weight": (V, D),
+            "positions.weight": (L, D),
+            **layer("stack.layers.0", "self_attn"),
+            **norm("stack.norm"),
+        },
+        [2.318540, -5.535298, -0.707768],
+    ),
+    "CausalLM": (
+        {"num_layers": 1, "num_kv_heads": 1, "bias": False, "logit_scale": 0.5}
+        | {"head_dim": None, "parts": PARTS},
+        {"embedding.weight": (V, D), "norm.weight": (D,)}
+        | matrices("blocks.0", **{f"{n}{i}": (D,) for n in NORMS for i in ("", 2)})
+        | matrices("blocks.0.attention", **ATTENTION, q_norm=(4,), k_norm=(4,))
+        | matrices("blocks.0.feed_forward.experts.0", **EXPERT)
+        | matrices("blocks.0.feed_forward.experts.1", **EXPERT)
+        | matrices("blocks.0.feed_forward.router", proj=(2, D))
+        | {
+            "blocks.0.attention.sinks": (2,),
+            "blocks.0.feed_forward.router.selection_bias": (2,),
+        },
+        [-1.145687, 1.564464, 0.690755],
+    ),
+    "Transformer": (
+        {**TWO_STACKS, "num_kv_heads": None, "tgt_vocab_size": None}
+        | {"norm_first": False, "positions": "sinusoidal"},
+        {
+            "src_embedding.weight": (V, D),
+            **layer("encoder.layers.0", "self_attn"),
+            **layer("decoder.layers.0", "self_attn", "cross_attn"),
+        },
+        [-3.967409, -1.541705, 4.416046],
+    ),
+    "BERT": (
+        {**ONE_STACK, "num_segments": 2},
+        {"embedding.weight": (V, D), "output_bias": (V,)}
+        | {"positions.weight": (L, D), "segments.weight": (2, D)}
+        | layer("stack.layers.0", "self_attn")
+        | {**linear("head"), **norm("head_norm"), **norm("norm")},
+        [-2.356453, -0.061982, 3.731498],
+    ),
+}
+
+
+def write_old(folder, architecture, *, version=3, change=None):
+    """Write what version 0.1 wrote, in the later or the earlier form."""
+    config, shapes, _ = OLD[architecture]
+    tensors = {}
+    for i, (name, shape) in enumerate(sorted(shapes.items())):
+        if version == 2:  # then both stacks of a Transformer lay in one module
+            name = re.sub(r"^(?=encoder|decoder)", "stacks.", name)
+        tensors[name] = (torch.arange(torch.Size(shape).numel()) + i).sin().view(shape)
+    path = folder / "model.safetensors"
+    save_file(tensors, path)
+    manifest = {
+        "format": f"tformer checkpoint, version {version}",
+        "weights": path.name,
+        "bytes": path.stat().st_size,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "architecture": architecture,
+        "config": {**COMMON, **config},
+        "vocabulary": {"characters": "abc"},
+        "seed": 7,
+    }
+    if change is not None:
+        manifest = json.loads(json.dumps(manifest))
+        change(manifest)
+    # The earlier form had no hash of the manifest itself.
+    written = sealed(manifest) if version == 3 else manifest
+    path.with_suffix(".json").write_text(json.dumps(written))
+    return path
+
+
+def logits(model, architecture):
+    ids = torch.tensor([[3, 1, 4, 1, 5, 9]])
+    with torch.no_grad():
+        out = model(ids, ids) if architecture == "Transformer" else model(ids)
+    return out[0, -1, :3].tolist()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("architecture", OLD)
+def test_it_computes_what_it_computed_and_can_be_saved_anew(
+    tmp_path, architecture, version
+):
+    loaded = load_checkpoint(write_old(tmp_path, architecture, version=version))
+    expected = pytest.approx(OLD[architecture][2], abs=1e-5)
+    assert logits(loaded.model, architecture) == expected
+    assert loaded.vocabulary.characters == "abc"
+    assert loaded.manifest["seed"] == 7
+    save_checkpoint(tmp_path / "new", loaded.model)
+    again = load_checkpoint(tmp_path / "new").model
+    assert logits(again, architecture) == expected
+
+
+def without_hash(manifest):
+    del manifest["sha256"]
+
+
+def rotated_otherwise(manifest):
+    manifest["config"]["parts"]["rotary"]["base"] = 5e5
+
+
+def unknown_part(manifest):
+    manifest["config"]["parts"]["mixer"] = 3
+
+
+def of_others(manifest):
+    manifest["architecture"] = "Mamba"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without_hash, "lacks 'sha256'"),
+        (rotated_otherwise, r"base \(500000\.0\) of an older version is gone"),
+        (unknown_part, r"config has mixer \(3\), which is unknown"),
+        (of_others, r"architecture \('Mamba'\) is unknown"),
+        (lambda manifest: manifest.pop("config"), r"no manifest .*'config'"),
+    ],
+)
+def test_what_cannot_be_loaded_any_more_is_named(tmp_path, change, message):
+    with pytest.raises(ValueError, match=message):
+        load_checkpoint(write_old(tmp_path, "CausalLM", change=change))
+
+
+def test_the_later_form_has_a_hash_of_itself_and_both_of_the_weights(tmp_path):
+    path = write_old(tmp_path, "GPT")
+    manifest = path.with_suffix(".json")
+    manifest.write_text(manifest.read_text().replace('"seed": 7', '"seed": 8'))
+    with pytest.raises(ValueError, match=r"model\.json was changed"):
+        load_checkpoint(path)
+    for version in (2, 3):
+        write_old(tmp_path, "GPT", version=version)
+        path.write_bytes(path.read_bytes()[:-4] + b"abcd")
+        with pytest.raises(ValueError, match="is not the file that"):
+            load_checkpoint(path)
+
+
+OLDER = {"stacks.encoder.a": 1, "stack.b": 2, "src.stacks.c": 3, "stacks.d": 4}
+
+
+def test_only_names_of_today_are_given():
+    today = {"encoder.a": 1, "stack.b": 2, "src.stacks.c": 3, "d": 4}
+    assert names_of_today(OLDER, today) == today
+    assert names_of_today(today, today) == today
+    assert names_of_today(OLDER, OLDER) == OLDER
+    # Where both are there, one of them is too many, and none gets lost.
+    both = {"stacks.d": 1, "d": 2}
+    assert names_of_today(both, ["d"]) == both
+
+
+OLDER_PARTS = {
+    "blocks": "layers",
+    "attention": "self_attn",
+    "attention_norm": "self_attn_residual.norm",
+    "cross_attention": "cross_attn",
+    "cross_attention_norm": "cross_attn_residual.norm",
+    "feed_forward_norm": "feed_forward_residual.norm",
+}
+
+
+def older_names(state):
+    """Name the state of a training as the first form did."""
+    old = {}
+    for name, x in state.items():
+        parts = [OLDER_PARTS.get(part, part) for part in name.split(".")]
+        old[re.sub(r"\b(?=encoder|decoder)", "stacks.", ".".join(parts))] = x
+    return old
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+def test_the_state_of_a_training_is_loaded(tmp_path, monkeypatch, sharded):
+    def trained(seed):
+        model = make_model(seed)
+        optimizer = torch.optim.AdamW(model.parameters())
+        model(torch.tensor([[3, 4]]), torch.tensor([[1, 5]])).sum().backward()
+        optimizer.step()
+        return model, optimizer
+
+    before, after = trained(0), trained(1)
+    now = shards._state
+    with monkeypatch.context() as patch:
+        patch.setattr(shards, "_state", lambda *a, **k: older_names(now(*a, **k)))
+        saved = shards.full_state(*before)
+        shards.save_shards(tmp_path / "shards", *before)
+    layer = "optimizer.state.stacks.decoder.layers.0."
+    assert f"{layer}self_attn.q_proj.weight.exp_avg" in saved
+    assert f"{layer}cross_attn_residual.norm.bias.exp_avg" in saved
+    if sharded:
+        shards.load_shards(tmp_path / "shards", *after)
+    else:
+        shards.load_full_state(after[0], saved, after[1])
+    ours, theirs = shards.full_state(*after), shards.full_state(*before)
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)

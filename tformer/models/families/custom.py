@@ -1,0 +1,293 @@
+"""A language model of one's own choice of parts: what a run trains and compares.
+
+With the defaults it is a GPT. Each part stands once, in `PARTS`: the command line, the
+settings of a run and the results take its name, its kind and its help from there.
+"""
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from tformer.checks import check_at_least_0, check_divisible, check_positive
+from tformer.models.causal_lm import CausalLM
+from tformer.models.config import check_shared
+from tformer.models.families.reading import one_of, with_defaults
+from tformer.nn.block import Block
+from tformer.nn.embedding import TokenEmbedding
+from tformer.nn.experts import Experts
+from tformer.nn.feed_forward import ACTIVATIONS, GATES, FeedForward, GatedFeedForward
+from tformer.nn.heads import MultiHeadAttention
+from tformer.nn.latent import LatentAttention
+from tformer.nn.norm import LayerNorm, RMSNorm
+from tformer.nn.positions import (
+    LearnedPositionalEmbedding,
+    SinusoidalPositionalEncoding,
+)
+from tformer.nn.relative import ALiBi, RelativeBias
+from tformer.nn.rotary import RotaryEmbedding, rotary_frequencies
+
+SINUSOIDS = 4096  # computed beforehand; the table grows when a longer sequence comes
+
+
+class Part(NamedTuple):
+    """What may be chosen: its value in a GPT, its kind or known values, its help."""
+
+    default: Any
+    kind: type | tuple[str, ...]
+    help: str
+
+
+PARTS = {
+    "positions": Part(
+        "learned",
+        ("learned", "sinusoidal", "rotary", "alibi", "t5", "none"),
+        "How a token knows where it stands.",
+    ),
+    "norm": Part(
+        "layer", ("layer", "rms", "rms_plus_one"), "Kind of the norms; 1 + w: Gemma's."
+    ),
+    "placement": Part(
+        "pre", ("pre", "post", "sandwich", "output"), "Where the norms stand."
+    ),
+    "feed_forward": Part(
+        "gelu_tanh", (*ACTIVATIONS, *GATES), "An activation, or a gate."
+    ),
+    "experts": Part(
+        None, int, "So many networks in place of one, of which a token uses a few."
+    ),
+    "top_k": Part(None, int, "How many of the experts a token uses: 2 if not given."),
+    "shared_experts": Part(
+        None, int, "So many more, as one network, which every token uses."
+    ),
+    "kv_rank": Part(
+        None, int, "Keep one vector of this width for a token, not keys and values."
+    ),
+    "kv_heads": Part(None, int, "Key/value heads; divides the number of heads."),
+    "qk_norm": Part(False, bool, "Normalise each query and each key."),
+    "gate": Part(False, bool, "Gate what the heads bring by a sigmoid of the input."),
+    "window": Part(None, int, "How many tokens a query sees, itself included."),
+    "global_every": Part(
+        None, int, "Of so many layers the last sees all tokens, and no window."
+    ),
+    "sinks": Part(
+        False, bool, "A learned logit for each head, which joins the softmax."
+    ),
+    "softcap": Part(None, float, "Bound each score of attention, smoothly."),
+    "logit_cap": Part(None, float, "Bound each logit, smoothly."),
+}
+DEFAULTS: dict[str, Any] = {
+    "model_type": "tformer",
+    "vocab_size": 256,
+    "d_model": 64,
+    "num_heads": 4,
+    "head_dim": None,
+    "num_layers": 2,
+    "d_ff": None,  # 4 · d_model, or with a gate 8/3 · d_model
+    "max_len": 64,
+    "dropout": 0.0,
+    "eps": 1e-5,
+    "bias": True,
+    "tie_embeddings": True,
+    "logit_scale": 1.0,  # with µP 1 / m, as score_scale
+    "score_scale": None,  # 1 / √head_dim
+    "pad_id": None,
+    **{name: part.default for name, part in PARTS.items()},
+}
+
+
+def build(config: Mapping[str, Any]) -> CausalLM:
+    """Build a language model of these sizes and parts, with random weights."""
+    c = check_config(config)
+    D, V = c["d_model"], c["vocab_size"]
+    width = c["head_dim"] or D // c["num_heads"]
+    rotary, relative = make_rotary(c, width), make_relative(c)
+    norm = partial(make_norm, c)
+    blocks = []
+    for layer in range(c["num_layers"]):
+        every = c["global_every"]
+        window = None if every and (layer + 1) % every == 0 else c["window"]
+        attention = make_attention(c, width, window, rotary, relative)
+        blocks.append(
+            Block(
+                attention,
+                make_feed_forward(c),
+                partial(norm, D),
+                placement=c["placement"],
+                dropout=c["dropout"],
+            )
+        )
+    tied = c["tie_embeddings"]
+    return CausalLM(
+        TokenEmbedding(V, D, scale=False),
+        blocks,
+        None if c["placement"] == "post" else norm(D),
+        positions=make_positions(c),
+        output=None if tied else nn.Linear(D, V, bias=False),
+        dropout=c["dropout"],
+        logit_scale=c["logit_scale"],
+        logit_cap=c["logit_cap"],
+        max_len=c["max_len"],
+        pad_id=c["pad_id"],
+        config=c,
+    )
+
+
+def check_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Complete a config, or raise as `build`, without making anything."""
+    c = with_defaults(config, DEFAULTS)
+    for name, part in PARTS.items():
+        value = c[name]
+        if isinstance(part.kind, tuple):
+            one_of(name, value, part.kind)
+            continue
+        kinds = (int, float) if part.kind is float else (part.kind,)
+        fits = isinstance(value, kinds) and (part.kind is bool or value is not True)
+        if value is not None and not fits:
+            known = "an int" if part.kind is int else f"a {part.kind.__name__}"
+            raise TypeError(f"{name} must be {known}, not {type(value).__name__}")
+    check_shared(SimpleNamespace(**c, num_kv_heads=None))
+    for name in ("softcap", "logit_cap", "logit_scale", "score_scale"):
+        if c[name] is not None:
+            if not 0 < c[name] < math.inf:
+                raise ValueError(f"{name} ({c[name]}) must be above 0 and finite")
+            c[name] = float(c[name])  # of 10³⁰ as an int torch raises an error
+    for name in ("top_k", "shared_experts"):
+        if c[name] and not c["experts"]:
+            raise ValueError(f"{name} ({c[name]}) needs experts")
+    if c["global_every"] and not c["window"]:
+        raise ValueError(f"global_every ({c['global_every']}) needs a window")
+    if c["kv_rank"] and c["positions"] != "rotary":
+        given = c["positions"]
+        raise ValueError(f"positions ({given!r}) must be 'rotary' for kv_rank")
+    for name in ("kv_heads", "qk_norm", "gate", "window", "sinks", "softcap"):
+        if c["kv_rank"] and c[name]:
+            raise ValueError(f"{name} ({c[name]}) is not for kv_rank ({c['kv_rank']})")
+    for name in ("experts", "top_k", "kv_heads", "kv_rank", "window", "global_every"):
+        if c[name] is not None:
+            check_positive(**{name: c[name]})
+    check_at_least_0(shared_experts=c["shared_experts"] or 0)
+    if c["experts"] is not None and (c["top_k"] or 2) > c["experts"]:
+        known = f"[1, num_experts = {c['experts']}]"
+        raise ValueError(f"top_k ({c['top_k'] or 2}) must be in {known}")
+    if c["kv_heads"] is not None:
+        check_divisible(num_heads=c["num_heads"], kv_heads=c["kv_heads"])
+    if c["head_dim"] is None:
+        check_divisible(d_model=c["d_model"], num_heads=c["num_heads"])
+    width = c["head_dim"] or c["d_model"] // c["num_heads"]
+    if c["positions"] == "rotary" and not c["kv_rank"] and width % 2:
+        raise ValueError(
+            f"positions ('rotary') need heads of an even width, and d_model "
+            f"({c['d_model']}) / num_heads ({c['num_heads']}) is {width}"
+        )
+    return c
+
+
+def make_positions(c: Mapping[str, Any]) -> nn.Module | None:
+    """Make what is added to the embedded tokens, if anything is."""
+    if c["positions"] == "learned":
+        return LearnedPositionalEmbedding(c["max_len"], c["d_model"])
+    if c["positions"] == "sinusoidal":
+        known = min(c["max_len"], SINUSOIDS)
+        return SinusoidalPositionalEncoding(c["d_model"], max_len=known)
+    return None
+
+
+def make_rotary(c: Mapping[str, Any], width: int) -> RotaryEmbedding | None:
+    """Make what rotates queries and keys, for all layers, if anything does."""
+    if c["positions"] != "rotary":
+        return None
+    if c["kv_rank"]:  # half of a head's width, and even
+        width = max(2, width // 4 * 2)
+    return RotaryEmbedding(rotary_frequencies(width), layout="halves")
+
+
+def make_relative(c: Mapping[str, Any]) -> nn.Module | None:
+    """Make what adds to the scores by distance, for all layers, if anything does."""
+    if c["positions"] == "alibi":
+        return ALiBi(c["num_heads"])
+    return RelativeBias(c["num_heads"]) if c["positions"] == "t5" else None
+
+
+def make_norm(c: Mapping[str, Any], width: int) -> nn.Module:
+    """Make a norm of this width."""
+    if c["norm"] == "layer":
+        return LayerNorm(width, c["eps"], bias=c["bias"])
+    return RMSNorm(width, c["eps"], plus_one=c["norm"] == "rms_plus_one")
+
+
+def make_attention(
+    c: Mapping[str, Any],
+    width: int,
+    window: int | None,
+    rotary: RotaryEmbedding | None,
+    relative: nn.Module | None,
+) -> nn.Module:
+    """Make the attention of a layer."""
+    D, H, dropout = c["d_model"], c["num_heads"], c["dropout"]
+    if c["kv_rank"] and rotary is not None:
+        return LatentAttention(
+            D,
+            H,
+            kv_rank=c["kv_rank"],
+            head_dim=width,
+            rotary=rotary,
+            eps=c["eps"],
+            dropout=dropout,
+            scale=c["score_scale"],
+        )
+    return MultiHeadAttention(
+        D,
+        H,
+        num_kv_heads=c["kv_heads"],
+        head_dim=c["head_dim"],
+        bias=c["bias"],
+        dropout=dropout,
+        q_norm=make_norm(c, width) if c["qk_norm"] else None,
+        k_norm=make_norm(c, width) if c["qk_norm"] else None,
+        rotary=rotary,
+        relative=relative,
+        gate=nn.Linear(D, H * width, bias=False) if c["gate"] else None,
+        sinks=nn.Parameter(torch.zeros(H)) if c["sinks"] else None,
+        window=window,
+        softcap=c["softcap"],
+        scale=c["score_scale"],
+    )
+
+
+def make_feed_forward(c: Mapping[str, Any]) -> nn.Module:
+    """Make the feed-forward network of a layer, or its experts."""
+    gated = c["feed_forward"] in GATES
+    D, F, bias = c["d_model"], inner_width(c), c["bias"]
+
+    def network(d_ff: int = F) -> nn.Module:
+        if gated:
+            return GatedFeedForward(D, d_ff, gate=c["feed_forward"], bias=bias)
+        return FeedForward(D, d_ff, activation=c["feed_forward"], bias=bias)
+
+    if c["experts"] is None:
+        return network()
+    shared = c["shared_experts"]
+    return Experts(
+        D,
+        c["experts"],
+        network,
+        shared=network(shared * F) if shared else None,
+        top_k=c["top_k"] or 2,
+        balance_rate=0.001,
+    )
+
+
+def inner_width(c: Mapping[str, Any]) -> int:
+    """Return `d_ff`, or what it is if not given: 4 · D, or with a gate 8/3 · D."""
+    gated, D = c["feed_forward"] in GATES, c["d_model"]
+    return int(c["d_ff"] or (max(1, 8 * D // 3) if gated else 4 * D))
+
+
+def rename(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Give weights the names of today: they have them."""
+    return dict(state)

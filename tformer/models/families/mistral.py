@@ -1,0 +1,25 @@
+"""Mistral 7B: Llama with a window.
+
+Jiang et al. 2023 (arXiv:2310.06825).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tformer.models.causal_lm import CausalLM
+from tformer.models.families import llama
+
+DEFAULTS: dict[str, Any] = {
+    **llama.DEFAULTS,
+    "model_type": "mistral",
+    "intermediate_size": 14_336,
+    "num_key_value_heads": 8,
+    "max_position_embeddings": 131_072,
+    "sliding_window": 4096,
+}
+rename = llama.rename
+
+
+def build(config: Mapping[str, Any]) -> CausalLM:
+    """Build a Mistral with random weights; arguments and errors as of `gpt2.build`."""
+    return llama.build(config, DEFAULTS)

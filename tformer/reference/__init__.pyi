@@ -1,0 +1,76 @@
+from tformer.reference.attention import attention_in_blocks as attention_in_blocks
+from tformer.reference.attention import attention_weights as attention_weights
+from tformer.reference.attention import (
+    scaled_dot_product_attention as scaled_dot_product_attention,
+)
+from tformer.reference.attention import softmax as softmax
+from tformer.reference.block import Block as Block
+from tformer.reference.block import Decoder as Decoder
+from tformer.reference.block import Encoder as Encoder
+from tformer.reference.causal_lm import CausalLM as CausalLM
+from tformer.reference.delta_rule import GatedDeltaRule as GatedDeltaRule
+from tformer.reference.delta_rule import delta_rule_recurrent as delta_rule_recurrent
+from tformer.reference.delta_rule import unit_length as unit_length
+from tformer.reference.embedding import TokenEmbedding as TokenEmbedding
+from tformer.reference.experts import Experts as Experts
+from tformer.reference.experts import Router as Router
+from tformer.reference.experts import load_balance_loss as load_balance_loss
+from tformer.reference.experts import route as route
+from tformer.reference.feed_forward import FeedForward as FeedForward
+from tformer.reference.feed_forward import GatedFeedForward as GatedFeedForward
+from tformer.reference.feed_forward import gelu as gelu
+from tformer.reference.feed_forward import gelu_tanh as gelu_tanh
+from tformer.reference.feed_forward import relu as relu
+from tformer.reference.feed_forward import relu2 as relu2
+from tformer.reference.feed_forward import sigmoid as sigmoid
+from tformer.reference.feed_forward import silu as silu
+from tformer.reference.heads import MultiHeadAttention as MultiHeadAttention
+from tformer.reference.heads import merge_heads as merge_heads
+from tformer.reference.heads import split_heads as split_heads
+from tformer.reference.interop import from_torch as from_torch
+from tformer.reference.latent import LatentAttention as LatentAttention
+from tformer.reference.linear import Linear as Linear
+from tformer.reference.linear_attention import LinearAttention as LinearAttention
+from tformer.reference.linear_attention import feature_map as feature_map
+from tformer.reference.linear_attention import (
+    linear_attention_recurrent as linear_attention_recurrent,
+)
+from tformer.reference.lora import LoRALinear as LoRALinear
+from tformer.reference.masks import causal_mask as causal_mask
+from tformer.reference.masks import combine_masks as combine_masks
+from tformer.reference.masks import length_mask as length_mask
+from tformer.reference.norm import LayerNorm as LayerNorm
+from tformer.reference.norm import RMSNorm as RMSNorm
+from tformer.reference.norm import layer_norm as layer_norm
+from tformer.reference.norm import rms_norm as rms_norm
+from tformer.reference.positions import (
+    LearnedPositionalEmbedding as LearnedPositionalEmbedding,
+)
+from tformer.reference.positions import (
+    SinusoidalPositionalEncoding as SinusoidalPositionalEncoding,
+)
+from tformer.reference.positions import (
+    sinusoidal_positional_encoding as sinusoidal_positional_encoding,
+)
+from tformer.reference.quantized import dequantize as dequantize
+from tformer.reference.quantized import quantize as quantize
+from tformer.reference.recording import record_weights as record_weights
+from tformer.reference.relative import ALiBi as ALiBi
+from tformer.reference.relative import RelativeBias as RelativeBias
+from tformer.reference.relative import alibi_slopes as alibi_slopes
+from tformer.reference.relative import bucket_starts as bucket_starts
+from tformer.reference.relative import relative_buckets as relative_buckets
+from tformer.reference.rotary import RotaryEmbedding as RotaryEmbedding
+from tformer.reference.rotary import halves_to_pairs as halves_to_pairs
+from tformer.reference.rotary import pairs_to_halves as pairs_to_halves
+from tformer.reference.rotary import rotary_frequencies as rotary_frequencies
+from tformer.reference.rotary import rotate as rotate
+from tformer.reference.rotary import scale_linear as scale_linear
+from tformer.reference.rotary import scale_llama3 as scale_llama3
+from tformer.reference.rotary import scale_ntk as scale_ntk
+from tformer.reference.rotary import scale_yarn as scale_yarn
+from tformer.reference.rotary import yarn_factor as yarn_factor
+from tformer.reference.speculative import acceptance as acceptance
+from tformer.reference.speculative import after_rejection as after_rejection
+from tformer.reference.transformer import EncoderDecoder as EncoderDecoder
+from tformer.reference.transformer import Transformer as Transformer
