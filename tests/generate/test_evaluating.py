@@ -64,3 +64,14 @@ def test_a_compiled_model_writes_what_the_model_writes():
     ids = torch.tensor([[1, 2, 3]])
     wanted = greedy(model, ids, max_len=4)
     assert torch.equal(greedy(torch.compile(model), ids, max_len=4), wanted)
+
+
+def test_a_model_and_what_torch_compile_makes_of_it_are_one(model):
+    compiled = torch.compile(model, backend="eager")
+    first, second = evaluating(model), evaluating(compiled)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not any(module.training for module in model.modules())
+    second.__exit__(None, None, None)
+    assert model.training

@@ -174,3 +174,10 @@ def test_bad_input_of_a_transformer(changes, options, error, message):
     options = {"given": [[1, 2]], "bos_id": 1, "max_len": 3, **options}
     with pytest.raises(error, match=message):
         greedy(tiny_transformer(0, **changes), **options)
+
+
+def test_a_prefix_that_a_compiled_model_has_read():
+    model = torch.compile(tiny_gpt(0), backend="eager")
+    wanted = greedy(model, BEGIN[None], max_len=1)
+    prefix = Prefix(model, BEGIN[:-1])
+    assert greedy(model, BEGIN[None, -1:], max_len=1, prefix=prefix).equal(wanted)

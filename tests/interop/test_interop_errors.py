@@ -227,3 +227,10 @@ def test_what_an_ablated_model_leaves_out_is_not_lost():
     attention = next(m for m in model.modules() if isinstance(m, MultiHeadAttention))
     with pytest.raises(ValueError, match=OFF):
         to_torch(attention)
+
+
+def test_a_norm_without_weights_is_refused():
+    norm = nn.LayerNorm(D, elementwise_affine=False)
+    layer = nn.TransformerEncoderLayer(D, H, F, batch_first=True)
+    with pytest.raises(ValueError, match="norm has no weight"):
+        from_torch(nn.TransformerEncoder(layer, 1, norm))

@@ -225,3 +225,11 @@ def test_an_unknown_architecture(raises):
     known = ", ".join(FAMILIES)
     with raises(ValueError, f"model_type ('bloom') must be one of {known}"):
         family_of({"model_type": "bloom"})
+
+
+@pytest.mark.parametrize("kind", ["llama", "mistral", "qwen3"])
+def test_norms_round_twice_in_16_bits_as_hugging_faces_code_does(kind):
+    model = made(kind, num_key_value_heads=2)
+    norms = [m for m in model.modules() if hasattr(m, "cast_first")]
+    assert norms
+    assert all(norm.cast_first for norm in norms)

@@ -126,3 +126,9 @@ def test_a_window_is_of_the_past(raises):
 def test_dropout_is_a_probability(raises, dropout_p):
     with raises(ValueError, f"dropout_p ({dropout_p}) must be in [0, 1)"):
         scaled_dot_product_attention(*inputs(), dropout_p=dropout_p)
+
+
+@pytest.mark.parametrize("shape", [(1,), (6, 1), (2, 6)])
+def test_sinks_are_one_for_each_head(shape):
+    with pytest.raises(ValueError, match=r"sinks .* must be \(H,\) = \(6,\)"):
+        scaled_dot_product_attention(*inputs(), sinks=torch.zeros(shape))

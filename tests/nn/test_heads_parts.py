@@ -249,3 +249,14 @@ def test_dropout_is_of_the_training():
     assert torch.equal(module(x, is_causal=True), module(x, is_causal=True))
     module.train()
     assert not torch.equal(module(x, is_causal=True), module(x, is_causal=True))
+
+
+def test_norms_in_float32_beside_values_in_16_bits_as_under_autocast_on_cuda():
+    class Wide(nn.Module):
+        def forward(self, x):
+            return nn.functional.layer_norm(x.float(), (Dh,))
+
+    norms = {"q_norm": Wide(), "k_norm": Wide()}
+    attention, x = MultiHeadAttention(D, H, head_dim=Dh, **norms), torch.randn(B, T, D)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert attention(x).dtype == torch.bfloat16

@@ -119,3 +119,11 @@ def test_sizes(raises):
     ):
         with raises(ValueError, message):
             make()
+
+
+def test_the_table_does_not_grow_where_dtypes_take_turns():
+    positions = SinusoidalPositionalEncoding(D, max_len=T - 1)
+    for _ in range(5):
+        for dtype in (torch.float32, torch.float64):
+            positions(torch.zeros(1, T, D, dtype=dtype))
+            assert len(positions._table) == 2 * T

@@ -301,3 +301,11 @@ class TestModule:
             rotary(torch.zeros(B, H, T, Dh), positions=torch.arange(3))
         with raises(ValueError, message.replace("(3,) and 0", "(5,) and 1")):
             rotary(torch.zeros(B, H, T, Dh), 1, positions=torch.arange(T))
+
+
+def test_the_table_does_not_grow_where_dtypes_or_devices_take_turns():
+    rotary = make()
+    for _ in range(5):
+        for kind in ({"dtype": torch.float32}, {"dtype": torch.float64}):
+            rotary(torch.zeros(1, 1, T, Dh, **kind))
+            assert rotary._table.shape[1] == T

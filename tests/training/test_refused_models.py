@@ -43,6 +43,10 @@ def hook(model):
     model.blocks[1].feed_forward.register_forward_hook(lambda _, __, out: 1.1 * out)
 
 
+def one_block_twice(model):
+    model.blocks[1] = model.blocks[0]
+
+
 def other_scale(model):
     model.blocks[0].attention.scoring["scale"] = 0.5
 
@@ -67,6 +71,7 @@ def no_config(model):
         (weight(torch.zeros(V, D, device="meta")), "on meta, which cannot be saved"),
         (weight(torch.zeros(V, D).as_subclass(Marked)), "weight is a Marked of"),
         (hook, "would be another once loaded: off by"),
+        (one_block_twice, "weights that its config keeps apart are one here"),
         (other_scale, "would be another once loaded: off by"),
         (other_window, "would be another once loaded: off by"),
         (no_config, "was built without a config"),

@@ -19,6 +19,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
     Several threads may ask one model: the last to leave puts the modes back.
     """
+    model = getattr(model, "_orig_mod", model)  # one model, asked compiled or not
     with _LOCK:
         count, modes = _ASKED.get(model, (0, []))
         if not count:

@@ -41,7 +41,7 @@ class Prefix:
     """
 
     def __init__(self, model: CausalLM, ids: Tensor) -> None:
-        self.model = model
+        self.model = model = getattr(model, "_orig_mod", model)  # of torch.compile
         ids = torch.as_tensor(ids, device=model.embedding.weight.device)
         if ids.ndim != 1 or not len(ids):
             raise ValueError(f"ids must be (P,), and not empty, not {tuple(ids.shape)}")

@@ -276,6 +276,8 @@ def _norm(old: Any, kind: Callable[..., nn.Module]) -> nn.Module:
 def _eps(norm: Any) -> float:
     if not isinstance(norm, nn.LayerNorm | LayerNorm):
         raise ValueError(f"norm ({type(norm).__name__}) must be LayerNorm")
+    if norm.weight is None:
+        raise ValueError("norm has no weight (elementwise_affine=False)")
     return norm.eps
 
 

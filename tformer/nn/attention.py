@@ -56,6 +56,8 @@ def attention_weights(
     numbers = {"window": window, "scale": scale, "softcap": softcap}
     check_scores(query, key, key, is_causal=is_causal, masks=masks, **numbers)
     (H, T, Dh), (G, S) = query.shape[1:], key.shape[1:3]
+    if sinks is not None and sinks.shape != (H,):
+        raise ValueError(f"sinks {tuple(sinks.shape)} must be (H,) = ({H},)")
     scale = 1 / math.sqrt(Dh) if scale is None else scale
     wide = torch.promote_types(query.dtype, torch.float32)  # 16 bits are for storage
     with torch.autocast(query.device.type, enabled=False):

@@ -148,7 +148,8 @@ class MultiHeadAttention(nn.Module):
         check_sequences(self.d_model, query=query)
         start = 0 if cache is None else cache.length
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
-        q = q if self.q_norm is None else self.q_norm(q)
+        # Under autocast CUDA's layer norm is in float32, beside values in 16 bits.
+        q = q if self.q_norm is None else self.q_norm(q).to(q.dtype)
         q = q if self.rotary is None else self.rotary(q, start=start)
         if keys_values is None:
             key = query if key is None else key
@@ -180,6 +181,6 @@ class MultiHeadAttention(nn.Module):
         """Make keys and values (B, G, S, Dh) of `key` and `value`, both (B, S, D)."""
         check_sequences(self.d_model, key=key, value=value)
         k = split_heads(self.k_proj(key), self.num_kv_heads)
-        k = k if self.k_norm is None else self.k_norm(k)
+        k = k if self.k_norm is None else self.k_norm(k).to(k.dtype)
         k = k if self.rotary is None else self.rotary(k, start=start)
         return k, split_heads(self.v_proj(value), self.num_kv_heads)

@@ -62,8 +62,8 @@ class SinusoidalPositionalEncoding(nn.Module):
             return x + sinusoidal_positions(end, self.d_model)[start:].to(x)
         table = self._table  # as it is now: another thread may put one in its place
         if end > len(table) or (table.dtype, table.device) != (x.dtype, x.device):
-            rows = max(end, self.max_len, len(table))
-            rows = 2 * rows if end > self.max_len else rows
+            rows = max(self.max_len, len(table))
+            rows = rows if end <= rows else 2 * end
             table = self._table = sinusoidal_positions(rows, self.d_model).to(x)
         return x + table[start:end]
 

@@ -171,7 +171,9 @@ class RotaryEmbedding(nn.Module):
             return self.angles(torch.arange(end, device="cpu")).to(like.device, dtype)
         table = self._table  # as it is now: another thread may put one in its place
         if table.shape[1] < end or (table.dtype, table.device) != (dtype, like.device):
-            rows = torch.arange(max(end, 2 * table.shape[1]), device="cpu")
+            held = table.shape[1]  # another dtype or device alone needs no more rows
+            length = held if end <= held else max(end, 2 * held)
+            rows = torch.arange(length, device="cpu")
             table = self._table = self.angles(rows).to(like.device, dtype)
         return table
 

@@ -55,6 +55,8 @@ def check_loads_the_same(model: Model, config: Mapping[str, Any]) -> None:
         again = again.to(first.device, first.dtype)
         # Not a copy: elsewhere in memory, or turned, sums would be rounded otherwise.
         again.load_state_dict(model.state_dict(), assign=True)
+        if saved_of(again).keys() != saved_of(model).keys():
+            raise ValueError("weights that its config keeps apart are one here")
     except (RuntimeError, TypeError, ValueError) as error:
         raise ValueError(
             f"model ({name}) could not be loaded again: {error}"

@@ -69,8 +69,8 @@ def build(
     D, V, H = c["hidden_size"], c["vocab_size"], c["num_attention_heads"]
     check_positive(hidden_size=D, num_attention_heads=H)
     head_dim = c["head_dim"] or D // H
-    norm = partial(RMSNorm, D, c["rms_norm_eps"])
-    per_head = partial(RMSNorm, head_dim, c["rms_norm_eps"])
+    norm = partial(RMSNorm, D, c["rms_norm_eps"], cast_first=True)
+    per_head = partial(RMSNorm, head_dim, c["rms_norm_eps"], cast_first=True)
     rotary = rotary_of(c, head_dim)
     blocks = [
         Block(
