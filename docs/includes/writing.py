@@ -35,7 +35,7 @@ def read() -> tuple[str, torch.Tensor]:
             ids.append(int(logits[0, -1].argmax()))
         with record_weights(model) as weights:
             model(source, torch.tensor([ids[:-2]]))
-    looks = weights[f"decoder.layers.{LAYER}.cross_attn"][0, HEAD]
+    looks = weights[f"decoder.blocks.{LAYER}.cross_attention"][0, HEAD]
     return vocabulary.decode(ids), looks[:, : len(TEXT)]
 
 

@@ -13,7 +13,6 @@ GONE = ("architecture", "config", "format", "weights", SEAL)  # today's stand el
 RENAMED = {
     "num_kv_heads": "kv_heads",
     "activation": "feed_forward",
-    "kv_rank": "kv_rank",
     "num_experts": "experts",
     "num_shared": "shared_experts",
 }
