@@ -212,3 +212,10 @@ class TestBadInput:
         with raises(ValueError, message):
             model(torch.ones(B, 12, dtype=torch.int64), ids[1])
         assert make()(torch.ones(B, 12, dtype=torch.int64), ids[1]).shape == (B, T, V)
+
+
+def test_a_new_shared_embedding_serves_both_sides():
+    model = Transformer(TransformerConfig(**SIZES))
+    model.src_embedding = type(model.src_embedding)(V + 1, SIZES["d_model"])
+    assert model.tgt_embedding is model.src_embedding
+    assert model.logits(torch.zeros(1, 1, SIZES["d_model"])).shape[-1] == V + 1

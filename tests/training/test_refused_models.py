@@ -47,6 +47,14 @@ def one_block_twice(model):
     model.blocks[1] = model.blocks[0]
 
 
+def other_dropout(model):
+    model.blocks[0].attention.dropout = 0.3
+
+
+def other_padding(model):
+    model.pad_id = 3
+
+
 def other_scale(model):
     model.blocks[0].attention.scoring["scale"] = 0.5
 
@@ -72,8 +80,10 @@ def no_config(model):
         (weight(torch.zeros(V, D).as_subclass(Marked)), "weight is a Marked of"),
         (hook, "would be another once loaded: off by"),
         (one_block_twice, "weights that its config keeps apart are one here"),
-        (other_scale, "would be another once loaded: off by"),
-        (other_window, "would be another once loaded: off by"),
+        (other_dropout, "dropout of MultiHeadAttention is 0.3, and its config"),
+        (other_padding, "pad_id of CausalLM is 3, and its config"),
+        (other_scale, "scoring of MultiHeadAttention is .*0.5"),
+        (other_window, "scoring of MultiHeadAttention is .*9"),
         (no_config, "was built without a config"),
     ],
 )

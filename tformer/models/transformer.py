@@ -28,8 +28,6 @@ class Transformer(nn.Module):
         config: sizes and choices.
     """
 
-    tgt_embedding: TokenEmbedding
-
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         c = self.config = config
@@ -55,9 +53,8 @@ class Transformer(nn.Module):
         self.src_embedding = TokenEmbedding(c.vocab_size, c.d_model)
         tgt_size = c.tgt_vocab_size or c.vocab_size
         if c.tgt_vocab_size is not None:
-            self.tgt_embedding = TokenEmbedding(tgt_size, c.d_model)
-        else:  # one vocabulary has one matrix, and torch knows it by one name alone
-            object.__setattr__(self, "tgt_embedding", self.src_embedding)
+            own = TokenEmbedding(tgt_size, c.d_model)
+            self.tgt_embedding = own  # type: ignore[misc] # torch keeps it
         self.output = None
         if not c.tie_embeddings:  # drawn as torch draws: uniform within 1 / √D
             self.output = nn.Linear(
@@ -70,6 +67,11 @@ class Transformer(nn.Module):
         self.dropout = nn.Dropout(c.dropout) if c.dropout else nn.Identity()
         self.vocab_size, self.d_model = tgt_size, c.d_model
         self.max_len, self.pad_id = c.max_len, c.pad_id
+
+    @property
+    def tgt_embedding(self) -> Any:
+        """The target's embedding; with one vocabulary the source's, whatever it is."""
+        return self._modules.get("tgt_embedding", self.src_embedding)
 
     def _positions(self) -> SinusoidalPositionalEncoding | LearnedPositionalEmbedding:
         c = self.config

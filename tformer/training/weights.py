@@ -61,6 +61,13 @@ def check_loads_the_same(model: Model, config: Mapping[str, Any]) -> None:
         raise ValueError(
             f"model ({name}) could not be loaded again: {error}"
         ) from error
+    # The scores below do not show a dropout, a `pad_id`, a window of 100.
+    for one, two in zip(model.modules(), again.modules(), strict=True):
+        held = settings_of(one)
+        for n, x in settings_of(two).items():
+            if n != "training" and held.get(n) != x:
+                of = f"{n} of {type(one).__name__}"
+                raise ValueError(f"{of} is {held.get(n)!r}, and its config says {x!r}")
     embeddings = [m for m in model.modules() if isinstance(m, TokenEmbedding)]
     ids = torch.arange(min(64, model.max_len), device=first.device)[None]
     ids = ids % min(embedding.vocab_size for embedding in embeddings)
@@ -72,6 +79,13 @@ def check_loads_the_same(model: Model, config: Mapping[str, Any]) -> None:
         raise ValueError(
             f"model ({name}) would be another once loaded: off by {off:.2g}"
         )
+
+
+def settings_of(module: torch.nn.Module) -> dict[str, Any]:
+    """Name what a module holds in numbers and words, such as its dropout."""
+    kinds = (bool, int, float, str, dict, type(None))
+    own = vars(module).items()
+    return {n: x for n, x in own if n[0] != "_" and isinstance(x, kinds)}
 
 
 def uncompiled(model: Model) -> AbstractContextManager[None]:
