@@ -27,7 +27,7 @@ def wrong_clocks(page: Page, width: int, position: int) -> list[str]:
     said = shown(page, "position")
     word = f" ({WORDS[position]})" if position < len(WORDS) else ""
     wrong = [] if said == f"{position}{word}" else [said]
-    wanted = sinusoidal_positions(1, width, start=position)[0].tolist()
+    wanted = sinusoidal_positions(position + 1, width)[position].tolist()
     cells = page.locator(".positions-row td").all_inner_texts()
     names = page.locator(".positions-row th").all_inner_texts()
     wrong += [str(names)] * (names != ["sin", "cos"] * (width // 2))

@@ -267,23 +267,22 @@ def needed_data(
     That is every file beside a module that the page imports, and every file whose own
     name, or the name of whose folder, stands in the code of the page or of these
     modules; the package itself names all its folders, and does not count. Of weights,
-    which are most of the bytes, only those whose model the code names, where it does.
+    which are most of the bytes, only those of a folder that the page's own code names.
     """
     package = project.root / project.package
     inner = [path for path in modules if path != package / "__init__.py"]
     own = "\n".join(code)
     text = "\n".join([own, *(path.read_text("utf-8") for path in inner)])
     beside = {path.parent for path in inner} - {package}
-    needed = [
+    return [
         path
         for path in project.package_files()
         if path.suffix != ".py"
         and (
-            path.parent in beside
+            f'"{path.parent.name}"' in own
+            if path.suffix == ".safetensors"
+            else path.parent in beside
             or path.name in text
             or (path.parent != package and f'"{path.parent.name}"' in text)
         )
     ]
-    weights = {path for path in needed if path.suffix == ".safetensors"}
-    named = {path for path in weights if f'"{path.parent.name}"' in own}
-    return [path for path in needed if not named or path not in weights - named]

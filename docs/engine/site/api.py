@@ -104,7 +104,7 @@ class Package:
             about, names, modules = (
                 self.about(folder),
                 self.links(folder),
-                self.inside(folder),
+                [x for x in self.modules if x.startswith(f"{folder}.")],
             )
             parts.append(f"## {folder.rpartition('.')[2]}")
             parts.append(f"[`{folder}`][{folder}]: {about[:1].lower()}{about[1:]}")
