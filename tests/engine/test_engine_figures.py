@@ -23,6 +23,7 @@ def test_a_drawing_gives_the_same_bytes_and_no_black(write: Write) -> None:
     page = write(DRAW)
     ((first,), (second,)) = run(page)[0].figures, run(page)[0].figures
     assert first == second
+    assert "<text" in first  # text stays text
     assert "#000000" not in first
     assert "currentColor" in first
     assert "<metadata" not in first
@@ -36,12 +37,12 @@ L 162.523711 0.5
 z
 " style="opacity: 0.123456"/>
    </g>
-   <g id="line_1">
-    <use xlink:href="#a" transform="translate(1.987654 2) rotate(9)"/>
+   <g id="text_1">
+    <text style="font: 9px" transform="translate(1.987654 2) rotate(9)">1.23456</text>
    </g>"""
     assert shortened(long) == (
         '<path d="M 1.23 -8.99 L 162.52 0.5 z " style="opacity: 0.123456"/>\n'
-        '<use xlink:href="#a" transform="translate(1.98 2) rotate(9)"/>'
+        '<text style="font: 9px" transform="translate(1.98 2) rotate(9)">1.23456</text>'
     )
 
 

@@ -129,7 +129,9 @@ def test_the_fonts_are_where_npm_puts_them() -> None:
 
 
 @pytest.mark.skipif(not fonts.installed(), reason="`make` installs the site's fonts")
-def test_a_figure_draws_each_sign_in_the_first_font_that_has_it(write: Write) -> None:
+def test_a_figure_brings_the_glyphs_that_it_shows(write: Write) -> None:
+    from fontTools.ttLib import TTFont
+
     page = write(r"""
         ```python
         import matplotlib.pyplot as plt
@@ -140,11 +142,18 @@ def test_a_figure_draws_each_sign_in_the_first_font_that_has_it(write: Write) ->
         ```
     """)
     svg = run(page)[0].figures[0]
-    drawn = set(re.findall(r'<path id="(\w+-\w+)-[0-9a-f]+"', svg))
-    assert "SourceSans3-Italic" in drawn
-    assert drawn & {"DejaVuSans-Oblique", "DejaVuSans-BoldOblique"}  # the arrow
-    assert "<text" not in svg
-    assert len(svg) < 40_000
+    rules = fonts.face_rules(svg)
+    assert rules == fonts.face_rules(svg)
+    faces = re.findall(r"family:'([^']*)';font-style:(\w+);[^,]*,([^)]*)", rules)
+    shown: dict[str, set[str]] = {}
+    for family, _, data in faces:
+        font = TTFont(io.BytesIO(base64.b64decode(data)))
+        shown.setdefault(family, set()).update(map(chr, font.getBestCmap()))
+    assert shown[fonts.FAMILY] >= set("Hijé dk")
+    assert "→" in shown[fonts.FALLBACK]
+    assert not set("Hij") & shown[fonts.FALLBACK]
+    assert "√" in set().union(*shown.values())
+    assert len(rules) < 30_000
 
 
 def test_without_the_fonts_figures_fall_back(
@@ -157,8 +166,8 @@ def test_without_the_fonts_figures_fall_back(
         svg = schemed(run(page)[0].figures[0])
     finally:
         fonts.families.cache_clear()
-    assert 'id="DejaVuSans-' in svg
-    assert "SourceSans" not in svg
+    assert "font-family: 'DejaVu Sans'" in svg
+    assert fonts.FAMILY not in svg
 
 
 SIZED = """

@@ -43,7 +43,7 @@ def take_figures() -> tuple[list[str], list[str]]:
 
 
 def themed(svg: str, alt: str) -> str:
-    """Finish a figure for the site: named, coloured for light and dark.
+    """Finish a figure for the site: named, with its font, coloured for light and dark.
 
     An `<img>` of Material follows the scheme that the reader chose, so a media query
     in the image does.
@@ -83,19 +83,17 @@ class Size:
         return self.least_width > PHONE
 
 
-# A text is a group of glyphs, each a hundred units high, and indices are smaller.
-_TEXT = re.compile(r'scale\(([\d.]+) -[\d.]+\)">(.*?)</g>', re.DOTALL)
-_GLYPH = re.compile(r'<use [^>]*transform="translate\([^)]*\)(?: scale\(([\d.]+)\))?"')
-
-
 def size_of(svg: str) -> Size:
     """Read the size of a figure, and of its smallest text, from its SVG."""
     found = re.search(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"', svg)
     width, height = (float(x) for x in found.groups()) if found else (0.0, 0.0)
     sizes = [
-        100 * float(scale) * float(smaller or 1)
-        for scale, glyphs in _TEXT.findall(svg)
-        for smaller in _GLYPH.findall(glyphs)
+        float(size)
+        for style, text in re.findall(
+            r'<(?:text|tspan)[^>]*style="([^"]*)"[^>]*>([^<]*)', svg
+        )
+        for size in re.findall(r"font-size:\s*([\d.]+)px", style)
+        if text.strip()
     ]
     smallest = min(sizes, default=SIZE) * PIXELS
     return Size(round(width * PIXELS), round(height * PIXELS), smallest)

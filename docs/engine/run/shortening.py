@@ -5,7 +5,9 @@ import re
 # A hundredth of a point is less than any screen shows.
 _LONG = re.compile(r"(-?\d+\.\d\d)\d+")
 _PLACED = re.compile(r'\s(?:d|x|y|points)="[^"]*"|translate\([^)]*\)')
-_ALONE = re.compile(r'<g id="\w+">\s*(<(?:path|use)\b[^>]*/>)\s*</g>')
+_ALONE = re.compile(
+    r'<g id="\w+">\s*(<(?:path|use)\b[^>]*/>|<text\b[^>]*>[^<]*</text>)\s*</g>'
+)
 _BREAK = re.compile(r"\s*\n\s*")
 
 

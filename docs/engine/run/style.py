@@ -45,7 +45,7 @@ SIZE = 12  # points: 16 pixels of CSS
 STYLE: dict[str, Any] = {
     # The same drawing gives the same bytes.
     "svg.hashsalt": "figure",
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     # Black is the ink of the page, and the paper is the page itself.
     "figure.facecolor": "none",
     "axes.facecolor": "none",
@@ -113,7 +113,7 @@ _IMAGE = re.compile(
 
 
 def schemed(svg: str) -> str:
-    """Finish an SVG of matplotlib: coloured for light and dark."""
+    """Finish an SVG of matplotlib: with its fonts, coloured for light and dark."""
     dark: dict[str, str] = {}
 
     def style(match: re.Match[str]) -> str:
@@ -144,7 +144,7 @@ def schemed(svg: str) -> str:
         f".figure{{color:{INK[1]}{values}}}.light{{display:none}}.dark{{display:inline}}}}"
     )
     end = svg.index(">") + 1
-    return f"{svg[:end]}<style>{rules}</style>{svg[end:]}"
+    return f"{svg[:end]}<style>{rules}{fonts.face_rules(svg)}</style>{svg[end:]}"
 
 
 @functools.cache
