@@ -34,8 +34,8 @@ _LISTED = re.compile(
 # Readers type names and ideas.
 _RETURNED = re.compile(r"<p>(?:Returns|Yields):</p>\s*<ul>.*?</ul>", re.DOTALL)
 _TYPES = re.compile(r"\s*\(<code>(?:(?!<p>).){1,200}?\)(?=\s*–)|</?code>", re.DOTALL)
-OF_THE_COMMAND = ("reference", "runs", "cli", "check", "tasks", "interop", "training")
-_IN_SHORT = tuple(f"api/tformer/{x}/" for x in OF_THE_COMMAND)
+_OTHERS = ("reference", "runs", "cli", "check", "tasks", "interop")
+_IN_SHORT = tuple(f"api/tformer/{x}/" for x in _OTHERS)
 _SOURCE = re.compile(r"Source code in(?=\s*(?:<|$))")
 _EMPTY = re.compile(r"<(\w+)>\s*</\1>")
 _SPACE = re.compile(r"\s+")
