@@ -8,7 +8,7 @@ import markdown
 
 from engine.pages.blocks import squeeze
 from engine.project import Project
-from engine.site.code import embedded, folded, linked
+from engine.site.code import embedded, folded, linked, unmarked
 from small_project import Write
 
 CODE = '''\
@@ -95,3 +95,13 @@ def test_the_title_leads_to_the_lines(write: Write, project: Project) -> None:
     at = f"{project.repo_url}/blob/HEAD/{piece}"
     assert f'<a href="{at}">tiny/scale.py</a>' in done
     assert '<span class="filename">mine.py</span>' in done
+
+
+def test_marks_that_have_no_colour_of_their_own_are_left_out():
+    code = highlighted("def scale(x): return x\n")
+    plain = unmarked(code)
+    for mark in ('class="n"', 'class="w"'):
+        assert mark in code
+        assert mark not in plain
+    assert re.sub("<[^>]*>", "", plain) == re.sub("<[^>]*>", "", code)
+    assert '<span class="k">return</span> x' in plain

@@ -20,8 +20,7 @@ from test_site_browser import PHONE, opened
 HOME, ATTENTION, TRANSFORMER = "", "chapters/attention/", "chapters/transformer/"
 LAB = next(url(file) for file in FILES if file.endswith(".ipynb"))
 KINDS = [HOME, ATTENTION, "api/tformer/nn/attention/", "results/", LAB]
-# Most nodes are marked words of code: a chapter shows all of the code that runs.
-KILOBYTES, REQUESTS, NODES = 250, 22, 11_000
+KILOBYTES, REQUESTS, NODES = 250, 22, 9_500
 
 
 @pytest.mark.parametrize("page", [HOME, ATTENTION, TRANSFORMER])

@@ -26,6 +26,8 @@ _HIGHLIGHT = '<div class="language-'
 _OUTPUT = re.compile(rf'{_HIGHLIGHT}\w+ output highlight">')
 _TAG = re.compile(r"<[^>]*>")
 QUOTES = '"""'
+# Names and blanks have the colour of the code around them.
+_PLAIN = re.compile(r'<span class="[nw]">([^<]*)</span>')
 # A docstring that goes on below its first line, as Pygments writes it.
 _DOCSTRING = re.compile(
     rf'^(?P<first>.*<span class="sd">\w*{QUOTES}(?!.*{QUOTES}).*</span>)'
@@ -37,13 +39,18 @@ _DOCSTRING = re.compile(
 def on_page_content(html: str, page: SitePage, config: MkDocsConfig, **_: Any) -> str:
     """MkDocs: fold docstrings, and link each block of the package."""
     path = Path(config.docs_dir, page.file.src_uri)
-    html = joined(html)
+    html = joined(unmarked(html))
     if 'class="filename"' not in html or path.suffix != ".md" or not path.is_file():
         return html
     try:
         return linked(html, Page(project_of(config), path))
     except PageError:
         return html  # which the engine tells
+
+
+def unmarked(html: str) -> str:
+    """Take away the marks that change nothing: a page is lighter by a fifth."""
+    return _PLAIN.sub(r"\1", html)
 
 
 def joined(html: str) -> str:

@@ -34,8 +34,11 @@ _LISTED = re.compile(
 # Readers type names and ideas.
 _RETURNED = re.compile(r"<p>(?:Returns|Yields):</p>\s*<ul>.*?</ul>", re.DOTALL)
 _TYPES = re.compile(r"\s*\(<code>(?:(?!<p>).){1,200}?\)(?=\s*–)|</?code>", re.DOTALL)
-_OTHERS = ("reference", "runs", "cli", "check", "tasks", "interop")
-_IN_SHORT = tuple(f"api/tformer/{x}/" for x in _OTHERS)
+_OTHERS = ("reference", "runs", "cli", "check", "tasks", "interop", "training", "data")
+_IN_SHORT = (
+    *(f"api/tformer/{x}/" for x in _OTHERS),
+    *("results/", "speed/", "adding/"),  # figures, and what is for contributors
+)
 _SOURCE = re.compile(r"Source code in(?=\s*(?:<|$))")
 _EMPTY = re.compile(r"<(\w+)>\s*</\1>")
 _SPACE = re.compile(r"\s+")
@@ -81,10 +84,10 @@ def mended(entry: dict[str, Any], about: dict[str, dict[str, Any]]) -> dict[str,
     """
     text, place = entry["text"], entry["location"]
     title = prose(entry["title"])
+    if place.startswith(_IN_SHORT):
+        text = "".join(text.partition("</p>")[:2])
     if place.startswith("api/"):
         text = _RETURNED.sub("", _LISTED.sub("", text))
-        if place.startswith(_IN_SHORT):
-            text = "".join(text.partition("</p>")[:2])
         return {**entry, "title": title, "text": _TYPES.sub("", prose(text))}
     meta = about.get(place, {})  # of sections there is none: they have an anchor
     said = (meta.get("question"), meta.get("description"))
