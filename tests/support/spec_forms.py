@@ -1,7 +1,8 @@
 """The forms of each concept that the package has, by the signature of its spec."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -41,10 +42,11 @@ class Form:
     @property
     def asked(self) -> Spec:
         """The spec with the cases and properties of this form."""
-        spec = SPECS[self.spec]
-        cases = tuple(filter(self.only, self.cases or spec.cases))
-        properties = spec.properties if self.gradient else ("state", "inputs", "layout")
-        return replace(spec, cases=cases, properties=properties)
+        spec = copy(SPECS[self.spec])
+        spec.cases = tuple(filter(self.only, self.cases or spec.cases))
+        if not self.gradient:
+            spec.properties = ("state", "inputs", "layout")
+        return spec
 
 
 def is_causal(case):
@@ -107,11 +109,14 @@ class Scores:
     """The log-probabilities of a model's next token."""
 
     def __init__(self, seed):
-        self.model = tiny_gpt(seed)
+        self.model, self.known = tiny_gpt(seed), {}
 
+    @torch.no_grad()
     def __call__(self, ids):
-        with torch.no_grad():
-            return self.model(torch.tensor([ids]))[0, -1].log_softmax(-1)
+        if (ids := tuple(ids)) not in self.known:
+            logits = self.model(torch.tensor([ids]))[0, -1]
+            self.known[ids] = logits.log_softmax(-1).tolist()
+        return self.known[ids]
 
 
 def text_of(ids, eos):

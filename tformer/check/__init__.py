@@ -5,31 +5,10 @@ it differs, in what, and which known mistake gives these numbers. Oracles share 
 with `nn` or `reference`.
 """
 
-from tformer.check import (
-    attention,
-    caches,
-    decoding,
-    filters,
-    heads,
-    loss,
-    masks,
-    norms,
-    positions,
-)
+from tformer.check import caches, decoding, heads, loss, masks  # noqa: F401
 from tformer.check.judging import Difference, Verdict, judge, judge_numbers
 from tformer.check.outcomes import Outcome
-from tformer.check.spec import Case, Mistake, Spec
-
-_CONCEPTS = (
-    *(attention, masks, heads, norms, positions),
-    *(caches, decoding, filters, loss),
-)
-SPECS = {
-    spec.name: spec
-    for concept in _CONCEPTS
-    for spec in vars(concept).values()
-    if isinstance(spec, Spec)
-}
+from tformer.check.spec import SPECS, Case, Mistake, Spec
 
 __all__ = [
     "SPECS",

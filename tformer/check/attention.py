@@ -1,60 +1,20 @@
 """Specs of attention: softmax(Q Kᵀ / √d_k) V, and with fewer key/value heads."""
 
 from math import sqrt, tanh
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tformer.check.spec import Case, Spec, draw, mistakes
+from tformer.check.masks import causal_mask
+from tformer.check.spec import Array, Case, Spec, draw, mistakes
 
-Array = np.ndarray
-
-
-def attention(
-    query: Array,
-    key: Array,
-    value: Array,
-    mask: Array | None = None,
-    *,
-    bias: Array | None = None,
-    is_causal: bool = False,
-    window: int | None = None,
-    sinks: Array | None = None,
-    scale: float | None = None,
-    softcap: float | None = None,
-    segments: list[int] | None = None,
-) -> Array:
-    """Attend head by head, score by score."""
-    (B, H, T, Dh), (G, S) = query.shape, key.shape[1:3]
-    scale = 1 / sqrt(Dh) if scale is None else scale
-    window = S if window is None else window
-    text = np.repeat(np.arange(len(segments or [S])), segments or [S])
-    allowed = np.broadcast_to(True if mask is None else mask, (B, H, T, S))
-    added = np.broadcast_to(0.0 if bias is None else bias, (B, H, T, S))
-    output = np.zeros((B, H, T, value.shape[-1]))
-    for b, h in np.ndindex(B, H):
-        g = h // (H // G)
-        scores, seen = np.zeros((T, S)), np.zeros((T, S), bool)
-        for t, s in np.ndindex(T, S):
-            score = scale * float(query[b, h, t] @ key[b, g, s])
-            score = softcap * tanh(score / softcap) if softcap else score
-            scores[t, s] = score + added[b, h, t, s]
-            behind = t + S - T - s  # the last query stands at the last key
-            in_past = 0 <= behind < window
-            in_text = segments is None or text[t] == text[s]
-            seen[t, s] = allowed[b, h, t, s] and in_text and (in_past or not is_causal)
-        sink = -np.inf if sinks is None else sinks[h]
-        hidden = np.where(seen, scores, -np.inf)
-        largest = np.maximum(hidden.max(-1, keepdims=True), sink)
-        shift = np.where(largest == -np.inf, 0.0, largest)
-        powers = np.exp(hidden - shift)
-        total = powers.sum(-1, keepdims=True) + np.exp(sink - shift)
-        weights = powers / np.where(total == 0, 1.0, total)
-        output[b, h] = weights @ value[b, g]
-    return output
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
-def in_torch(query: Any, key: Any, value: Any, mask: Any = None) -> Any:
+def in_torch(
+    query: "Tensor", key: "Tensor", value: "Tensor", mask: "Tensor | None" = None
+) -> "Tensor":
     """Attend by methods of tensors: the right code of mistakes beside the numbers."""
     scores = query @ key.transpose(-2, -1) / sqrt(query.shape[-1])
     if mask is None:
@@ -63,96 +23,9 @@ def in_torch(query: Any, key: Any, value: Any, mask: Any = None) -> Any:
     return weights @ value
 
 
-MISTAKES = """
-# attention#the-formula
-unscaled: You left out the division by √d_k.
-    1 / sqrt(Dh) → 1.0
-divided_by_d: You divided by d_k and not by its root.
-    1 / sqrt(Dh) → 1 / Dh
-width_of_model: You divided by the root of the whole width, not of one head's.
-    1 / sqrt(Dh) → 1 / sqrt(H * Dh)
-softmax_over_queries: You took the softmax over the queries: over the keys the
-    weights must sum to 1.
-    hidden.max(-1 → hidden.max(-2
-    powers.sum(-1 → powers.sum(-2
-    np.where(total == 0, 1.0, total) → total
-no_softmax: You mixed the values by the scores, without a softmax.
-    powers / np.where(total == 0, 1.0, total) → np.where(seen, scores, 0.0)
-overflow: You took exp of the scores as they are: subtract each row's largest.
-    0.0, largest) → 0.0, 0.0)
-# masks#the-formula
-mask_inverted: You hid what the mask allows: True means that a query may attend.
-    = allowed[b, h, t, s] → = (mask is None or not allowed[b, h, t, s])
-mask_ignored: You did not use the mask.
-    allowed[b, h, t, s] and →
-mask_after_softmax: You masked the weights after the softmax: the rest no longer
-    sums to 1.
-    np.where(seen, scores, -np.inf) → scores
-    weights @ value → (weights * seen) @ value
-masked_to_zero: You gave hidden keys the score 0 and not -inf: exp(0) is 1.
-    scores, -np.inf) → scores, 0.0)
-mask_added: You added the mask to the scores as 0 and 1, which hides nothing.
-    np.where(seen, scores, -np.inf) → scores + seen
-dead_rows_nan: A query that may attend to nothing gives NaN: softmax of -inf alone
-    is 0/0.
-    np.where(total == 0, 1.0, total) → total
-dead_rows_even: A query that may attend to nothing attends to all evenly: you fill
-    with a large negative number.
-    scores, -np.inf) → scores, -1e9)
-first_on_first: Your causal mask lines up the first query with the first key: it
-    must be the last with the last.
-    t + S - T - s → t - s
-diagonal_hidden: Your causal mask hides a query's own key.
-    0 <= behind → 0 < behind
-one_ahead: Your causal mask lets a query see the next key.
-    0 <= behind → -1 <= behind
-# long-context#the-formula
-window_one_more: You count the keys before the query: its own is one of the window.
-    behind < window → behind <= window
-sinks_ignored: You left the sinks out of the softmax.
-    -np.inf if sinks is None else sinks[h] → -np.inf
-# block-today#the-formula
-softcap_ignored: You did not bound the scores by the softcap.
-    softcap * tanh(score / softcap) if softcap else score → score
-# relative-biases#the-formula
-bias_scaled: You scaled the bias with the scores: it is added after the scaling.
-    score + added → score + scale * added
-# batches#the-formula
-segments_ignored: You let sequences that lie side by side see each other.
-    text[t] == text[s] → True
-"""
-IN_TORCH = """
-# attention#the-code
-nan_gradient gradient: You replaced NaN by 0 after a softmax of -inf: the gradient is
-    NaN all the same.
-    scores.masked → (scores + (0 * scores.detach()).masked
-    -1e30).softmax(-1) * mask → -np.inf)).softmax(-1).nan_to_num(0.0)
-detached gradient: You cut the query off: no gradient flows to it.
-    query @ key → query.detach() @ key
-widened dtype: You return a wider dtype than came in: go back to the query's.
-    scores.softmax(-1) @ value → scores.softmax(-1).double() @ value.double()
-scaled_in_place inputs: You changed the query itself: write into a tensor of your own.
-    query @ key.transpose(-2, -1) / sqrt → query.div_(sqrt
-    (query.shape[-1]) → (query.shape[-1])) @ key.transpose(-2, -1)
-needs_rows layout: You call `view` on what may lie in memory in another order: use
-    `reshape`.
-    query @ key → query.view(-1).view(query.shape) @ key
-"""
-GROUPED_MISTAKES = """
-# block-today#key-heads-are-tiled
-tiled_heads: You tiled the key heads: query head h reads h // (H / G), not h % G.
-    h // (H // G) → h % G
-# heads#the-formula
-first_key_head: All query heads read the first key head.
-    h // (H // G) → 0
-unscaled: You left out the division by √d_k.
-    1 / sqrt(Dh) → 1.0
-"""
-
-
 def _inputs(
     B: int, H: int, T: int, S: int, Dh: int = 7, Dv: int = 7, G: int = 0
-) -> Any:
+) -> tuple[Array, Array, Array]:
     G = G or H
     return draw(B, H, T, Dh), draw(B, G, S, Dh, seed=1), draw(B, G, S, Dv, seed=2)
 
@@ -170,7 +43,26 @@ PADDING = np.arange(5) < np.array([5, 3])[:, None, None, None]  # (B, 1, 1, S)
 CAUSAL = {"is_causal": True}
 SQUARE, OBLONG = _inputs(2, 3, 5, 5), _inputs(2, 3, 4, 5, 7, 6)
 SINKS = draw(3)
-CASES = (
+
+
+@Spec(
+    Case("two heads read one", _inputs(1, 2, 2, 3, 4, 4, G=1)),
+    Case("four heads read two", _inputs(2, 4, 3, 5, 7, 6, G=2)),
+    Case("six heads read three, causal", _inputs(1, 6, 4, 5, G=3), CAUSAL),
+    Case("softcap", _inputs(1, 4, 4, 5, G=2), {"softcap": 1.0}),
+    Case("sinks", _inputs(1, 4, 3, 3, G=2), {"sinks": draw(4), **CAUSAL}),
+    wrong="""
+    # block-today#key-heads-are-tiled
+    tiled_heads: You tiled the key heads: query head h reads h // (H / G), not h % G.
+        h // (H // G) → h % G
+    # heads#the-formula
+    first_key_head: All query heads read the first key head.
+        h // (H // G) → 0
+    """,
+    parts={"attention": "unscaled"},
+    name="grouped_attention",
+)
+@Spec(
     Case("two tokens", _inputs(1, 1, 2, 2, 4, 4)),
     Case("fewer queries than keys, wider values", OBLONG),
     Case("large scores", LARGE),
@@ -196,24 +88,116 @@ CASES = (
     Case("sinks and a window", SQUARE, {"sinks": SINKS, "window": 2, **CAUSAL}),
     Case("segments", _inputs(1, 2, 5, 5), {"segments": [2, 3]}),
     Case("segments, causal", _inputs(1, 2, 6, 6), {"segments": [1, 3, 2], **CAUSAL}),
-)
-ATTENTION = Spec(
-    "attention",
-    "attention(query, key, value, mask=None)",
-    CASES,
-    attention,
-    (*mistakes(attention, MISTAKES), *mistakes(in_torch, IN_TORCH, "torch")),
-)
-GROUPED_ATTENTION = Spec(
-    "grouped_attention",
-    "grouped_attention(query, key, value)",
-    (
-        Case("two heads read one", _inputs(1, 2, 2, 3, 4, 4, G=1)),
-        Case("four heads read two", _inputs(2, 4, 3, 5, 7, 6, G=2)),
-        Case("six heads read three, causal", _inputs(1, 6, 4, 5, G=3), CAUSAL),
-        Case("softcap", _inputs(1, 4, 4, 5, G=2), {"softcap": 1.0}),
-        Case("sinks", _inputs(1, 4, 3, 3, G=2), {"sinks": draw(4), **CAUSAL}),
+    wrong="""
+    # attention#the-formula
+    unscaled: You left out the division by √d_k.
+        1 / sqrt(Dh) → 1.0
+    divided_by_d: You divided by d_k and not by its root.
+        1 / sqrt(Dh) → 1 / Dh
+    width_of_model: You divided by the root of the whole width, not of one head's.
+        1 / sqrt(Dh) → 1 / sqrt(H * Dh)
+    softmax_over_queries: You took the softmax over the queries: over the keys the
+        weights must sum to 1.
+        hidden.max(-1 → hidden.max(-2
+        powers.sum(-1 → powers.sum(-2
+        np.where(total == 0, 1.0, total) → total
+    no_softmax: You mixed the values by the scores, without a softmax.
+        powers / np.where(total == 0, 1.0, total) → np.where(seen, scores, 0.0)
+    overflow: You took exp of the scores as they are: subtract each row's largest.
+        0.0, largest) → 0.0, 0.0)
+    # masks#the-formula
+    mask_inverted: You hid what the mask allows: True means that a query may attend.
+        = allowed[b, h, t, s] → = (mask is None or not allowed[b, h, t, s])
+    mask_ignored: You did not use the mask.
+        allowed[b, h, t, s] and →
+    mask_after_softmax: You masked the weights after the softmax: the rest no longer
+        sums to 1.
+        np.where(seen, scores, -np.inf) → scores
+        weights @ value → (weights * seen) @ value
+    masked_to_zero: You gave hidden keys the score 0 and not -inf: exp(0) is 1.
+        scores, -np.inf) → scores, 0.0)
+    mask_added: You added the mask to the scores as 0 and 1, which hides nothing.
+        np.where(seen, scores, -np.inf) → scores + seen
+    dead_rows_nan: A query that may attend to nothing gives NaN: softmax of -inf alone
+        is 0/0.
+        np.where(total == 0, 1.0, total) → total
+    dead_rows_even: A query that may attend to nothing attends to all evenly: you fill
+        with a large negative number.
+        scores, -np.inf) → scores, -1e9)
+    # long-context#the-formula
+    sinks_ignored: You left the sinks out of the softmax.
+        -np.inf if sinks is None else sinks[h] → -np.inf
+    # block-today#the-formula
+    softcap_ignored: You did not bound the scores by the softcap.
+        softcap * tanh(score / softcap) if softcap else score → score
+    # relative-biases#the-formula
+    bias_scaled: You scaled the bias with the scores: it is added after the scaling.
+        score + added → score + scale * added
+    # batches#the-formula
+    segments_ignored: You let sequences that lie side by side see each other.
+        text[t] == text[s] → True
+    """,
+    parts={"causal_mask": "first_on_first diagonal_hidden one_ahead window_one_more"},
+    also=mistakes(
+        in_torch,
+        """
+        # attention#the-code
+        nan_gradient gradient: You replaced NaN by 0 after a softmax of -inf: the
+            gradient is NaN all the same.
+            scores.masked → (scores + (0 * scores.detach()).masked
+            -1e30).softmax(-1) * mask → -np.inf)).softmax(-1).nan_to_num(0.0)
+        detached gradient: You cut the query off: no gradient flows to it.
+            query @ key → query.detach() @ key
+        widened dtype: You return a wider dtype than came in: go back to the query's.
+            scores.softmax(-1) @ value → scores.softmax(-1).double() @ value.double()
+        scaled_in_place inputs: You changed the query itself: write into a tensor of
+            your own.
+            query @ key.transpose(-2, -1) / sqrt → query.div_(sqrt
+            (query.shape[-1]) → (query.shape[-1])) @ key.transpose(-2, -1)
+        needs_rows layout: You call `view` on what may lie in memory in another order:
+            use `reshape`.
+            query @ key → query.view(-1).view(query.shape) @ key
+        """,
+        "torch",
     ),
-    attention,
-    mistakes(attention, GROUPED_MISTAKES),
 )
+def attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None = None,
+    *,
+    bias: Array | None = None,
+    is_causal: bool = False,
+    window: int | None = None,
+    sinks: Array | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    segments: list[int] | None = None,
+) -> Array:
+    """Attend head by head, score by score."""
+    (B, H, T, Dh), (G, S) = query.shape, key.shape[1:3]
+    scale = 1 / sqrt(Dh) if scale is None else scale
+    text = np.repeat(np.arange(len(segments or [S])), segments or [S])
+    allowed = np.broadcast_to(True if mask is None else mask, (B, H, T, S))
+    added = np.broadcast_to(0.0 if bias is None else bias, (B, H, T, S))
+    past = causal_mask(T, S, window=window) if is_causal else np.ones((T, S), bool)
+    output = np.zeros((B, H, T, value.shape[-1]))
+    for b, h in np.ndindex(B, H):
+        g = h // (H // G)
+        scores, seen = np.zeros((T, S)), np.zeros((T, S), bool)
+        for t, s in np.ndindex(T, S):
+            score = scale * float(query[b, h, t] @ key[b, g, s])
+            score = softcap * tanh(score / softcap) if softcap else score
+            scores[t, s] = score + added[b, h, t, s]
+            in_text = segments is None or text[t] == text[s]
+            seen[t, s] = allowed[b, h, t, s] and in_text and past[t, s]
+        sink = -np.inf if sinks is None else sinks[h]
+        hidden = np.where(seen, scores, -np.inf)
+        largest = np.maximum(hidden.max(-1, keepdims=True), sink)
+        shift = np.where(largest == -np.inf, 0.0, largest)
+        powers = np.exp(hidden - shift)
+        total = powers.sum(-1, keepdims=True) + np.exp(sink - shift)
+        weights = powers / np.where(total == 0, 1.0, total)
+        output[b, h] = weights @ value[b, g]
+    return output

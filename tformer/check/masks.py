@@ -2,11 +2,39 @@
 
 import numpy as np
 
-from tformer.check.spec import Case, Spec, mistakes
-
-Array = np.ndarray
+from tformer.check.spec import Array, Case, Spec
 
 
+@Spec(
+    *(
+        Case(f"T = {T}, S = {S}, window {w}", (T, S), {"window": w} if w else {})
+        for T, S, w in (
+            *((1, 1, 0), (2, 2, 0), (5, 5, 0), (2, 5, 0), (1, 5, 0), (5, 2, 0)),
+            *((5, 5, 1), (5, 5, 3), (3, 7, 2), (2, 3, 11), (5, 3, 2)),
+        )
+    ),
+    wrong="""
+    # masks#the-formula
+    first_on_first: You lined up the first query with the first key: it must be the last
+        with the last.
+        t + S - T - s → t - s
+    diagonal_hidden: You hid a query's own key.
+        behind >= 0 → behind > 0
+    one_ahead: You let a query see the next key.
+        behind >= 0 → behind >= -1
+    inverted: You marked what a query may not see: True = may attend.
+        = behind >= 0 and behind < (window or S) → = not 0 <= behind < (window or S)
+    transposed: You let a query see itself and what comes after it.
+        behind >= 0 and behind < (window or S) → behind <= 0
+    # long-context#one-key-too-many
+    window_one_more: You count the keys before the query: its own is one of the window.
+        behind < (window or S) → behind <= (window or S)
+    window_ignored: You let a query see its whole past.
+        and behind < (window or S) →
+    window_both_ways: Your window looks ahead too.
+        behind >= 0 and behind → (window or behind >= 0) and abs(behind)
+    """,
+)
 def causal_mask(T: int, S: int, *, window: int | None = None) -> Array:
     """Ask of each query and key whether one sees the other."""
     seen = np.zeros((T, S), bool)
@@ -16,12 +44,49 @@ def causal_mask(T: int, S: int, *, window: int | None = None) -> Array:
     return seen
 
 
+@Spec(
+    Case("one length", (np.array([2]), 3)),
+    Case("three lengths, one of them whole", (np.array([3, 5, 1]), 5)),
+    Case("an empty sequence", (np.array([0, 2]), 3)),
+    wrong="""
+    # masks#the-formula
+    inverted: You marked the padding: True = a real token.
+        j < length → j >= length
+    one_more: You let the first token of the padding be seen.
+        j < length → j <= length
+    from_the_end: You hid the beginning: padding stands at the end.
+        j < length → j >= max_len - length
+    two_axes: You made (B, S): with heads and queries it is (B, 1, 1, S).
+        [:, None, None] →
+    """,
+)
 def length_mask(lengths: Array, max_len: int) -> Array:
     """Ask of each key whether it is a real token."""
     rows = [[j < length for j in range(max_len)] for length in lengths.tolist()]
     return np.array(rows, bool)[:, None, None]  # (B, 1, 1, S)
 
 
+_ROWS = np.array([[True, False, True], [False, True, True]])
+_KEYS = np.array([[[[True, True, False]]], [[[False, True, True]]]])  # (B, 1, 1, S)
+
+
+@Spec(
+    Case("one", (_ROWS,)),
+    Case("two of one shape", (_ROWS, ~_ROWS)),
+    Case("two shapes", (_ROWS, _KEYS)),
+    Case("three, the first missing", (None, _KEYS, _ROWS, _ROWS[:1])),
+    Case("none", (None, None)),
+    wrong="""
+    # masks#the-formula
+    or: You allow what one of them allows; all must.
+        all(np → any(np
+    sum: You added them, which makes numbers of booleans.
+        np.zeros(shape, bool) → np.zeros(shape, int)
+        all(np → sum(np
+    last: You take the last one alone.
+        [at] for mask in given → [at] for mask in given[-1:]
+    """,
+)
 def combine_masks(*masks: Array | None) -> Array | None:
     """Allow what all allow, entry by entry."""
     given = [mask for mask in masks if mask is not None]
@@ -32,97 +97,3 @@ def combine_masks(*masks: Array | None) -> Array | None:
     for at in np.ndindex(*shape):
         combined[at] = all(np.broadcast_to(mask, shape)[at] for mask in given)
     return combined
-
-
-CAUSAL_MASK = Spec(
-    "causal_mask",
-    "causal_mask(T, S)",
-    tuple(
-        Case(f"T = {T}, S = {S}, window {w}", (T, S), {"window": w} if w else {})
-        for T, S, w in (
-            *((1, 1, 0), (2, 2, 0), (5, 5, 0), (2, 5, 0), (1, 5, 0), (5, 2, 0)),
-            *((5, 5, 1), (5, 5, 3), (3, 7, 2), (2, 3, 11), (5, 3, 2)),
-        )
-    ),
-    causal_mask,
-    mistakes(
-        causal_mask,
-        """
-        # masks#the-formula
-        first_on_first: You lined up the first query with the first key: it must be the
-            last with the last.
-            t + S - T - s → t - s
-        diagonal_hidden: You hid a query's own key.
-            behind >= 0 → behind > 0
-        one_ahead: You let a query see the next key.
-            behind >= 0 → behind >= -1
-        inverted: You marked what a query may not see: True = may attend.
-            = behind >= 0 and behind < (window or S) → = not 0 <= behind < (window or S)
-        transposed: You let a query see itself and what comes after it.
-            behind >= 0 and behind < (window or S) → behind <= 0
-        # long-context#one-key-too-many
-        window_one_more: You count the keys before the query: its own is one of the
-            window.
-            behind < (window or S) → behind <= (window or S)
-        window_ignored: You let a query see its whole past.
-            and behind < (window or S) →
-        window_both_ways: Your window looks ahead too.
-            behind >= 0 and behind → (window or behind >= 0) and abs(behind)
-        """,
-    ),
-    properties=("state",),
-)
-LENGTH_MASK = Spec(
-    "length_mask",
-    "length_mask(lengths, max_len)",
-    (
-        Case("one length", (np.array([2]), 3)),
-        Case("three lengths, one of them whole", (np.array([3, 5, 1]), 5)),
-        Case("an empty sequence", (np.array([0, 2]), 3)),
-    ),
-    length_mask,
-    mistakes(
-        length_mask,
-        """
-        # masks#the-formula
-        inverted: You marked the padding: True = a real token.
-            j < length → j >= length
-        one_more: You let the first token of the padding be seen.
-            j < length → j <= length
-        from_the_end: You hid the beginning: padding stands at the end.
-            j < length → j >= max_len - length
-        two_axes: You made (B, S): with heads and queries it is (B, 1, 1, S).
-            [:, None, None] →
-        """,
-    ),
-    properties=("state", "inputs", "layout"),
-)
-
-_ROWS = np.array([[True, False, True], [False, True, True]])
-_KEYS = np.array([[[[True, True, False]]], [[[False, True, True]]]])  # (B, 1, 1, S)
-COMBINE_MASKS = Spec(
-    "combine_masks",
-    "combine_masks(*masks)",
-    (
-        Case("one", (_ROWS,)),
-        Case("two of one shape", (_ROWS, ~_ROWS)),
-        Case("two shapes", (_ROWS, _KEYS)),
-        Case("three, the first missing", (None, _KEYS, _ROWS, _ROWS[:1])),
-        Case("none", (None, None)),
-    ),
-    combine_masks,
-    mistakes(
-        combine_masks,
-        """
-        # masks#the-formula
-        or: You allow what one of them allows; all must.
-            all(np → any(np
-        sum: You added them, which makes numbers of booleans.
-            np.zeros(shape, bool) → np.zeros(shape, int)
-            all(np → sum(np
-        last: You take the last one alone.
-            [at] for mask in given → [at] for mask in given[-1:]
-        """,
-    ),
-    properties=("state", "inputs", "layout"),
-)

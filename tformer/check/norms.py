@@ -1,15 +1,61 @@
 """Specs of norms: over the last axis, whatever comes before it."""
 
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tformer.check.spec import Case, Spec, draw, mistakes
+from tformer.check.spec import Array, Case, Spec, draw, mistakes
 
-Array = np.ndarray
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
+def rms_norm_in_torch(x: "Tensor", weight: "Tensor", eps: float) -> "Tensor":
+    """Normalise in float32 at least, by methods of tensors."""
+    wide = x.double()
+    normalised = wide * (wide * wide).mean(-1, True).add(eps).rsqrt()
+    return (normalised * weight).to(x.dtype)
+
+
+ALL = ("float32", "bfloat16", "float16")
+_X, _GAIN, _SHIFT = 3 + 2 * draw(2, 3, 7), draw(7), draw(7, seed=1)
+_FOUR_AXES = draw(2, 3, 2, 5), draw(5)
+
+
+@Spec(
+    Case("one vector", (np.array([1.0, 2.0, 4.0]), draw(3), draw(3, seed=1), 1e-5)),
+    Case("three axes", (_X, _GAIN, _SHIFT, 1e-5)),
+    Case("without a bias", (_X, _GAIN, None, 1e-5)),
+    Case("four axes, a large ε", (*_FOUR_AXES, draw(5, seed=1), 0.5)),
+    Case("a constant vector", (np.full((1, 7), 2.0), _GAIN, _SHIFT, 1e-3)),
+    Case("numbers in the hundreds", (300 * draw(2, 7), _GAIN, _SHIFT, 1e-5)),
+    wrong="""
+    # feed-forward#unbiased-variance-and-ε-outside-the-root
+    unbiased: You divided the squares by D - 1 and not by D.
+        ** 2) / D → ** 2) / (D - 1)
+    eps_outside: You added ε to the root; it stands below the root.
+        np.sqrt(variance + eps) → (np.sqrt(variance) + eps)
+    # feed-forward#the-formula
+    no_root: You divided by the variance and not by its root.
+        np.sqrt(variance + eps) → (variance + eps)
+    gain_ignored: You left out the gain.
+        normalised * weight → normalised
+    bias_ignored: You left out the bias.
+        (0.0 if bias is None else bias) → 0.0
+    eps_ignored: You left ε out: a constant vector divides by 0.
+        variance + eps → variance
+    fixed_eps: You always take ε = 1e-5.
+        variance + eps → variance + 1e-5
+    not_centred: You did not subtract the mean.
+        np.sum(x[at]) / D → 0.0
+    # feed-forward#a-norm-over-positions-too
+    all_axes: You took mean and variance over all numbers.
+        np.sum(x[at]) / D → np.mean(x)
+        np.sum((x[at] - mean) ** 2) / D → np.mean((x - mean) ** 2)
+    """,
+    dtypes=ALL,
+)
 def layer_norm(x: Array, weight: Array, bias: Array | None, eps: float) -> Array:
     """Normalise one vector at a time."""
     output, D = np.zeros(x.shape), x.shape[-1]
@@ -21,6 +67,45 @@ def layer_norm(x: Array, weight: Array, bias: Array | None, eps: float) -> Array
     return output
 
 
+@Spec(
+    Case("one vector", (np.array([3.0, 4.0]), np.array([1.0, 0.5]), 1e-6)),
+    Case("three axes", (_X, _GAIN, 1e-6)),
+    Case("four axes, a large ε", (*_FOUR_AXES, 0.5)),
+    Case("zeros", (np.zeros((1, 3)), draw(3), 1e-6)),
+    Case("numbers in the hundreds", (300 * draw(2, 7), _GAIN, 1e-6)),
+    Case("1 + w", (_X, _GAIN, 1e-6), {"plus_one": True}),
+    wrong="""
+    # block-today#the-formula
+    centred: You subtracted the mean: that is layer normalisation.
+        sum(number**2 for number in x[at]) / x.shape[-1] → np.var(x[at])
+        x[at] / sqrt → (x[at] - np.mean(x[at])) / sqrt
+    sum: You took the sum of the squares and not their mean.
+        / x.shape[-1] →
+    no_root: You divided by the mean square and not by its root.
+        sqrt(mean_square + eps) → (mean_square + eps)
+    eps_outside: You added ε to the root; it stands below the root.
+        sqrt(mean_square + eps) → (sqrt(mean_square) + eps)
+    gain_ignored: You left out the gain.
+        + eps) * gain → + eps)
+    all_axes: You took the mean over all numbers.
+        sum(number**2 for number in x[at]) / x.shape[-1] → np.mean(x**2)
+    fixed_eps: You always take ε = 1e-6.
+        mean_square + eps → mean_square + 1e-6
+    # block-today#the-1-of-1-w
+    one_left_out: You multiplied by w and not by 1 + w.
+        1 + weight if plus_one else weight → weight
+    """,
+    also=mistakes(
+        rms_norm_in_torch,
+        """
+        # block-today#the-formula
+        half_inside precision: You square in half precision: 256² is infinite there.
+            x.double() → x
+        """,
+        "torch",
+    ),
+    dtypes=ALL,
+)
 def rms_norm(x: Array, weight: Array, eps: float, *, plus_one: bool = False) -> Array:
     """Normalise one vector at a time."""
     output = np.zeros(x.shape)
@@ -29,105 +114,3 @@ def rms_norm(x: Array, weight: Array, eps: float, *, plus_one: bool = False) -> 
         gain = 1 + weight if plus_one else weight
         output[at] = x[at] / sqrt(mean_square + eps) * gain
     return output
-
-
-def rms_norm_in_torch(x: Any, weight: Any, eps: float) -> Any:
-    """Normalise in float32 at least, by methods of tensors."""
-    wide = x.double()
-    normalised = wide * (wide * wide).mean(-1, True).add(eps).rsqrt()
-    return (normalised * weight).to(x.dtype)
-
-
-ALL = ("float32", "bfloat16", "float16")
-_X, _GAIN, _SHIFT = 3 + 2 * draw(2, 3, 7), draw(7), draw(7, seed=1)
-_FOUR_AXES = draw(2, 3, 2, 5), draw(5)
-LAYER_NORM = Spec(
-    "layer_norm",
-    "layer_norm(x, weight, bias, eps)",
-    (
-        Case("one vector", (np.array([1.0, 2.0, 4.0]), draw(3), draw(3, seed=1), 1e-5)),
-        Case("three axes", (_X, _GAIN, _SHIFT, 1e-5)),
-        Case("without a bias", (_X, _GAIN, None, 1e-5)),
-        Case("four axes, a large ε", (*_FOUR_AXES, draw(5, seed=1), 0.5)),
-        Case("a constant vector", (np.full((1, 7), 2.0), _GAIN, _SHIFT, 1e-3)),
-        Case("numbers in the hundreds", (300 * draw(2, 7), _GAIN, _SHIFT, 1e-5)),
-    ),
-    layer_norm,
-    mistakes(
-        layer_norm,
-        """
-        # feed-forward#unbiased-variance-and-ε-outside-the-root
-        unbiased: You divided the squares by D - 1 and not by D.
-            ** 2) / D → ** 2) / (D - 1)
-        eps_outside: You added ε to the root; it stands below the root.
-            np.sqrt(variance + eps) → (np.sqrt(variance) + eps)
-        # feed-forward#the-formula
-        no_root: You divided by the variance and not by its root.
-            np.sqrt(variance + eps) → (variance + eps)
-        gain_ignored: You left out the gain.
-            normalised * weight → normalised
-        bias_ignored: You left out the bias.
-            (0.0 if bias is None else bias) → 0.0
-        eps_ignored: You left ε out: a constant vector divides by 0.
-            variance + eps → variance
-        fixed_eps: You always take ε = 1e-5.
-            variance + eps → variance + 1e-5
-        not_centred: You did not subtract the mean.
-            np.sum(x[at]) / D → 0.0
-        # feed-forward#a-norm-over-positions-too
-        all_axes: You took mean and variance over all numbers.
-            np.sum(x[at]) / D → np.mean(x)
-            np.sum((x[at] - mean) ** 2) / D → np.mean((x - mean) ** 2)
-        """,
-    ),
-    dtypes=ALL,
-)
-RMS_NORM = Spec(
-    "rms_norm",
-    "rms_norm(x, weight, eps)",
-    (
-        Case("one vector", (np.array([3.0, 4.0]), np.array([1.0, 0.5]), 1e-6)),
-        Case("three axes", (_X, _GAIN, 1e-6)),
-        Case("four axes, a large ε", (*_FOUR_AXES, 0.5)),
-        Case("zeros", (np.zeros((1, 3)), draw(3), 1e-6)),
-        Case("numbers in the hundreds", (300 * draw(2, 7), _GAIN, 1e-6)),
-        Case("1 + w", (_X, _GAIN, 1e-6), {"plus_one": True}),
-    ),
-    rms_norm,
-    (
-        *mistakes(
-            rms_norm,
-            """
-            # block-today#the-formula
-            centred: You subtracted the mean: that is layer normalisation.
-                sum(number**2 for number in x[at]) / x.shape[-1] → np.var(x[at])
-                x[at] / sqrt → (x[at] - np.mean(x[at])) / sqrt
-            sum: You took the sum of the squares and not their mean.
-                / x.shape[-1] →
-            no_root: You divided by the mean square and not by its root.
-                sqrt(mean_square + eps) → (mean_square + eps)
-            eps_outside: You added ε to the root; it stands below the root.
-                sqrt(mean_square + eps) → (sqrt(mean_square) + eps)
-            gain_ignored: You left out the gain.
-                + eps) * gain → + eps)
-            all_axes: You took the mean over all numbers.
-                sum(number**2 for number in x[at]) / x.shape[-1] → np.mean(x**2)
-            fixed_eps: You always take ε = 1e-6.
-                mean_square + eps → mean_square + 1e-6
-            # block-today#the-1-of-1-w
-            one_left_out: You multiplied by w and not by 1 + w.
-                1 + weight if plus_one else weight → weight
-            """,
-        ),
-        *mistakes(
-            rms_norm_in_torch,
-            """
-            # block-today#the-formula
-            half_inside precision: You square in half precision: 256² is infinite there.
-                x.double() → x
-            """,
-            "torch",
-        ),
-    ),
-    dtypes=ALL,
-)

@@ -1,13 +1,15 @@
 """What functions are given and what they return, in NumPy and in torch."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 Normal = Callable[[np.ndarray], np.ndarray]
 WIDE = {"float64", "float32", "float16", "bfloat16"}
+KINDS = {"b": "booleans", "i": "numbers", "u": "numbers", "f": "numbers"}
 
 
 @dataclass(frozen=True)
@@ -19,35 +21,38 @@ class Outcome:
     error: str | None = None
 
 
-def strided(x: np.ndarray) -> np.ndarray:
-    """Copy an array so that its numbers lie column by column, with gaps."""
-    room = np.zeros((*x.shape[::-1], 2), x.dtype)
-    view = room[..., 0].T
-    view[...] = x
-    return view
+@dataclass(frozen=True)
+class Table:
+    """Log-probabilities of the next token, by the number of tokens and the last."""
+
+    table: np.ndarray  # (lengths, V, V)
+    framework: str = "numpy"  # whose array a call returns
+
+    def __call__(self, ids: Sequence[int]) -> object:
+        """Score what follows these ids, which begin with the start token: (V,)."""
+        return give(self.table[len(ids) - 1, int(ids[-1])], self.framework)
 
 
-def give(x: Any, framework: str, dtype: str = "float64", layout: str = "rows") -> Any:
+def give(
+    x: object, framework: str, dtype: str = "float64", *, strided: bool = False
+) -> object:
     """Copy a value of a case for a function; arrays become the framework's.
 
-    Args:
-        x: an array, whose floats get `dtype`, or anything else.
-        framework: "torch" or "numpy".
-        dtype: of floats.
-        layout: "rows", or "strided".
+    Floats get `dtype`; `strided`, they lie column by column in memory, with gaps.
     """
-    if hasattr(x, "speaking"):
-        return x.speaking(framework)
+    if isinstance(x, Table):
+        return replace(x, framework=framework)
     if not isinstance(x, np.ndarray):
-        return list(x) if isinstance(x, list) else x
-    x = strided(x) if layout == "strided" else x.copy()
+        return copy(x)
+    given = np.zeros((*x.shape[::-1], 2), x.dtype)[..., 0].T if strided else x.copy()
+    given[...] = x
     floating = x.dtype.kind == "f"
     if framework == "torch":
         import torch
 
-        tensor = torch.from_numpy(x)
+        tensor = torch.from_numpy(given)
         return tensor.to(getattr(torch, dtype)) if floating else tensor
-    return x.astype(dtype) if floating else x
+    return given.astype(dtype) if floating else given
 
 
 def as_numpy(x: Any) -> np.ndarray:
@@ -59,12 +64,11 @@ def as_numpy(x: Any) -> np.ndarray:
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
-def read(returned: Any, normal: Normal = lambda x: x) -> Outcome:
+def read(returned: object, normal: Normal = lambda x: x) -> Outcome:
     """Read what a function returned: an array or a number, or several of them."""
-    several = isinstance(returned, tuple | list)
-    if several and all(isinstance(x, int | float) for x in returned):
-        several = False  # a list of ids is one array
-    parts = list(returned) if several else [returned]
+    parts = [*returned] if isinstance(returned, tuple | list) else [returned]
+    if all(isinstance(x, int | float) for x in parts):
+        parts = [returned]  # a list of ids is one array
     names = [str(getattr(x, "dtype", "")).removeprefix("torch.") for x in parts]
     dtype = next((name for name in names if name in WIDE), None)
     return Outcome(tuple(normal(as_numpy(x)) for x in parts), dtype)
@@ -78,23 +82,20 @@ def difference(given: Outcome, right: Outcome, rtol: float) -> tuple[str, str] |
     if len(given.arrays) != len(right.arrays):
         told = f"it returns {len(given.arrays)} results, not {len(right.arrays)}"
         return "shape", told
-    for x, y in zip(given.arrays, right.arrays, strict=True):
-        found = _of_arrays(x, y, rtol)
-        if found:
-            return found
-    return None
+    pairs = zip(given.arrays, right.arrays, strict=True)
+    return next(filter(None, (_of_arrays(x, y, rtol) for x, y in pairs)), None)
 
 
 def _of_arrays(x: np.ndarray, y: np.ndarray, rtol: float) -> tuple[str, str] | None:
-    if x.dtype == object or y.dtype == object:  # None
-        same = x.dtype == y.dtype
-        return None if same else ("value", f"it returns {_kind(x)}, not {_kind(y)}")
+    kind, wanted = (KINDS.get(array.dtype.kind, "nothing") for array in (x, y))
+    if kind != wanted:
+        return "value", f"it returns {kind}, not {wanted}"
     if x.shape != y.shape:
         return "shape", f"the shape is {x.shape}, not {y.shape}"
-    if (x.dtype.kind == "b") != (y.dtype.kind == "b"):
-        return "value", f"it returns {_kind(x)}, not {_kind(y)}"
+    if kind == "nothing":
+        return None
     finite = np.isfinite(y)
-    largest = np.abs(y[finite]).max(initial=0.0)
+    largest = np.abs(y[finite]).max(initial=0)
     with np.errstate(invalid="ignore"):
         close = np.abs(x - y) <= rtol * largest if y.dtype.kind == "f" else x == y
     close = np.where(finite, close, (x == y) | (np.isnan(x) & np.isnan(y)))
@@ -107,8 +108,3 @@ def _of_arrays(x: np.ndarray, y: np.ndarray, rtol: float) -> tuple[str, str] | N
         return "value", told
     dead = y.ndim > 0 and not y[at[:-1]].any()
     return ("dead rows" if dead else "not finite"), told
-
-
-def _kind(x: np.ndarray) -> str:
-    kinds = {"b": "booleans", "i": "integers", "u": "integers", "f": "floats"}
-    return kinds.get(x.dtype.kind, "nothing")

@@ -1,18 +1,21 @@
 """The form of a spec: what a function must do, and how it is known to go wrong."""
 
-import json
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from inspect import getsource, signature
 from textwrap import dedent
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from tformer.check.outcomes import Normal, Outcome, give, read
 
-Function = Callable[..., Any]
+Array = np.ndarray
+Function = Callable[..., object]
+Oracle = TypeVar("Oracle", bound=Function)
 
 # What a property asks, beside the right numbers in the right shape.
 PROPERTIES = {
@@ -27,47 +30,36 @@ PROPERTIES = {
 
 @dataclass(frozen=True)
 class Case:
-    """One input.
+    """One input."""
 
-    Args:
-        name: what is special about it.
-        args: what every function of the spec takes; arrays in float64, bool or int64.
-        options: what a function may take; where its signature lacks one of them, the
-            case is skipped.
-    """
+    name: str  # what is special about it
+    args: tuple[object, ...]  # what every function takes; floats in float64
+    options: Mapping[str, object] = field(default_factory=dict)  # what it may take
 
-    name: str
-    args: tuple[Any, ...]
-    options: Mapping[str, Any] = field(default_factory=dict)
+    @property
+    def arrays(self) -> list[Array]:
+        """Those of all inputs."""
+        values = (*self.args, *self.options.values())
+        return [x for x in values if isinstance(x, Array)]
 
     @property
     def size(self) -> int:
         """How many numbers there are to look at."""
-        arrays = (*self.args, *self.options.values())
-        return sum(np.size(x) for x in arrays if isinstance(x, np.ndarray))
+        return sum(x.size for x in self.arrays)
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A known way to be wrong: the right code with a line or two changed.
-
-    Args:
-        id: its short name.
-        sentence: what was done, to whoever did it.
-        chapter: where it is explained: "masks#the-formula".
-        shows: "value", or the property that does not hold though the numbers are right.
-        right: the right code.
-        framework: whose arrays it takes.
-        edits: what is changed in it, each (before, after).
-    """
+    """A known way to be wrong: the right code with a line or two changed."""
 
     id: str
-    sentence: str
-    chapter: str
-    shows: str
-    right: Function
-    framework: str
-    edits: tuple[tuple[str, str], ...] = ()
+    sentence: str  # what was done, to whoever did it
+    chapter: str  # where it is explained: "masks#the-formula"
+    shows: str  # "value", or the property that does not hold though the numbers do
+    right: Function  # the right code of what is changed
+    whole: Function  # the right code of the concept, of which `right` may be a part
+    framework: str = "numpy"  # whose arrays it takes
+    edits: tuple[tuple[str, str], ...] = ()  # each (before, after)
 
     @property
     def function(self) -> Function:
@@ -76,15 +68,30 @@ class Mistake:
         Raises:
             ValueError: what is to be changed does not stand there once.
         """
-        source = getsource(self.right)
+        source = _source(self.right)
         for before, after in self.edits:
             if source.count(before) != 1:
                 raise ValueError(f"{before!r} must stand once in {self.right.__name__}")
             source = source.replace(before, after)
-        namespace = {**vars(sys.modules[self.right.__module__])}
-        exec(source, namespace)
-        changed: Function = namespace[self.right.__name__]
-        return changed
+        wrong = _run(source, self.right)
+        if self.right is self.whole:
+            return wrong
+        return _run(_source(self.whole), self.whole, {self.right.__name__: wrong})
+
+
+def _source(function: Function) -> str:
+    """Return the code of a function or class, without decorators."""
+    return re.sub(r"\A@.*?^(?=def |class )", "", getsource(function), flags=re.S | re.M)
+
+
+def _run(
+    source: str, original: Function, part: dict[str, Function] | None = None
+) -> Function:
+    """Define a function anew where the original stands, perhaps with another part."""
+    namespace = {**vars(sys.modules[original.__module__]), **(part or {})}
+    exec(source, namespace)
+    defined: Function = namespace[original.__name__]
+    return defined
 
 
 def mistakes(
@@ -105,9 +112,8 @@ def mistakes(
         elif not line.startswith(" "):
             head, _, told = line.partition(": ")
             name, _, shows = head.partition(" ")
-            found.append(
-                Mistake(name, told, chapter, shows or "value", right, framework)
-            )
+            begun = (name, told, chapter, shows or "value", right, right, framework)
+            found.append(Mistake(*begun))
         elif arrow:
             found[-1] = replace(found[-1], edits=(*found[-1].edits, (before, after)))
         else:
@@ -116,99 +122,112 @@ def mistakes(
     return tuple(found)
 
 
-@dataclass(frozen=True)
+SPECS: dict[str, "Spec"] = {}
+
+
 class Spec:
-    """What a function must do, said once for every form of it.
+    """What a function must do, said once for every form of it; declared on its oracle.
 
     Args:
-        name: of the exercise.
-        signature: of the function.
         cases: the inputs.
-        oracle: what is right, in plain loops over float64.
-        mistakes: the known ways to be wrong.
+        wrong: the known mistakes in the oracle, as `mistakes` reads them.
+        parts: mistakes, by their ids, in a function that the oracle calls, by its spec.
+        also: mistakes in other code, for torch.
+        name: of the exercise; the oracle's if not given.
         properties: names out of `PROPERTIES`.
         dtypes: the narrower ones that "dtype" and "precision" try.
-        run: how a function is called with a case, if it is not called once.
+        run: calls a function with a case, if it is not called once.
         normal: takes from a result what is free to choose, before it is compared.
     """
 
-    name: str
-    signature: str
-    cases: tuple[Case, ...]
-    oracle: Function
-    mistakes: tuple[Mistake, ...]
-    properties: tuple[str, ...] = tuple(PROPERTIES)
-    dtypes: tuple[str, ...] = ("float32", "bfloat16")
-    run: Function = lambda function, *args, **options: function(*args, **options)
-    normal: Normal = lambda x: x
+    oracle: Function  # what is right, in plain loops over float64
 
-    def inputs(self, case: Case) -> dict[str, Any]:
-        """Name what a function is given of a case: as the oracle names it."""
-        names = [f"{i}" for i in range(len(case.args))]
-        for i, (name, parameter) in enumerate(
-            signature(self.oracle).parameters.items()
-        ):
-            if i < len(names) and parameter.kind is not parameter.VAR_POSITIONAL:
-                names[i] = name
-        return dict(zip(names, case.args, strict=True)) | dict(case.options)
+    def __init__(
+        self,
+        *cases: Case,
+        wrong: str,
+        parts: Mapping[str, str] | None = None,
+        also: tuple[Mistake, ...] = (),
+        name: str = "",
+        properties: Collection[str] = tuple(PROPERTIES),
+        dtypes: tuple[str, ...] = ("float32", "bfloat16"),
+        run: Function | None = None,
+        normal: Normal = lambda x: x,
+    ) -> None:
+        self.cases, self.wrong, self.parts, self.also = cases, wrong, parts or {}, also
+        self.name, self.properties, self.dtypes = name, properties, dtypes
+        self.run, self.normal = run, normal
 
-    def call(self, function: Function, case: Case, inputs: Mapping[str, Any]) -> Any:
-        """Call a function with a case, whose values may have been exchanged."""
+    def __call__(self, oracle: Oracle) -> Oracle:
+        """Take the oracle, as a decorator does."""
+        self.oracle = oracle
+        self.name = self.name or oracle.__name__
+        SPECS[self.name] = self
+        return oracle
+
+    @cached_property
+    def mistakes(self) -> tuple[Mistake, ...]:
+        """The known ways to be wrong."""
+        of_parts = [
+            replace(mistake, whole=self.oracle)
+            for part, ids in self.parts.items()
+            for mistake in SPECS[part].mistakes
+            if mistake.id in ids.split()
+        ]
+        return *mistakes(self.oracle, self.wrong), *of_parts, *self.also
+
+    def inputs(
+        self,
+        case: Case,
+        framework: str = "numpy",
+        dtype: str = "float64",
+        *,
+        strided: bool = False,
+    ) -> dict[str, object]:
+        """Name what a function is given of a case, each time anew, as `give` does."""
+        names = [*signature(self.run or self.oracle).parameters]
+        names = names[1:] if self.run else names
+        names += [f"input {i}" for i in range(len(names), len(case.args))]
+        values = dict(zip(names, case.args, strict=False)) | dict(case.options)
+        return {
+            name: give(x, framework, dtype, strided=strided)
+            for name, x in values.items()
+        }
+
+    def call(
+        self, function: Function, case: Case, inputs: Mapping[str, object]
+    ) -> object:
+        """Call a function with the inputs of a case."""
         values = list(inputs.values())
         args, options = values[: len(case.args)], values[len(case.args) :]
         named = dict(zip(case.options, options, strict=True))
-        return self.run(function, *args, **named)
+        if self.run is not None:
+            return self.run(function, *args, **named)
+        return function(*args, **named)
 
     def outcome(
-        self, function: Function, case: Case, inputs: Mapping[str, Any] | None = None
+        self,
+        function: Function,
+        case: Case,
+        inputs: Mapping[str, object] | None = None,
     ) -> Outcome:
         """Call a function, and read what it returns or raises."""
         try:
             with np.errstate(all="ignore"):
-                if inputs is None:  # copies: a mistake may write into them
-                    named = self.inputs(case).items()
-                    inputs = {name: give(x, "numpy") for name, x in named}
+                inputs = self.inputs(case) if inputs is None else inputs
                 return read(self.call(function, case, inputs), self.normal)
         except Exception as error:  # noqa: BLE001 - whatever a reader's code raises
             first, *_ = str(error).splitlines() or [""]
             return Outcome(error=f"{type(error).__name__}: {first}")
 
-    def right(self, case: Case, inputs: Mapping[str, Any] | None = None) -> Outcome:
+    def right(self, case: Case, inputs: Mapping[str, object] | None = None) -> Outcome:
         """Ask the oracle."""
         outcome = self.outcome(self.oracle, case, inputs)
         if outcome.error:
             raise RuntimeError(f"the oracle of {self.name}: {outcome.error}")
         return outcome
 
-    def to_json(self) -> str:
-        """Write all cases with their expected numbers, for another language.
 
-        A list of objects with `name`, `args`, `options` and `expected`, a list of
-        arrays. An array is {"shape": […], "data": […]}, row by row, infinity a string.
-        """
-        return json.dumps(
-            [
-                {
-                    "name": case.name,
-                    "args": [_plain(x) for x in case.args],
-                    "options": {name: _plain(x) for name, x in case.options.items()},
-                    "expected": [_plain(x) for x in self.right(case).arrays],
-                }
-                for case in self.cases
-            ]
-        )
-
-
-def _plain(x: Any) -> Any:
-    """Say a value of a case in lists and numbers."""
-    if not isinstance(x, np.ndarray):
-        return _plain(x.table) if hasattr(x, "table") else x
-    if x.dtype == object:  # of None
-        return None
-    data = [n if abs(n) < np.inf else str(n) for n in x.ravel().tolist()]
-    return {"shape": list(x.shape), "data": data}
-
-
-def draw(*shape: int, seed: int = 0) -> np.ndarray:
+def draw(*shape: int, seed: int = 0) -> Array:
     """Draw normal numbers, the same in each run."""
     return np.random.default_rng([*shape, seed]).normal(size=shape)
