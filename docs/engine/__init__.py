@@ -4,13 +4,12 @@ project       where the pages are, and what mkdocs.yml says
 definitions   what `--8<-- "file.py:Class.method"` stands for, by the syntax tree
 pages/        a page as it is written and as the site shows it: `blocks` (lines with
               their origin, fenced code), `reading`, `checking` (what is wrong),
-              `languages` (of fences), `listing` (in the navigation, and finished),
-              `numbers` (what on the page holds each), `chapter.md` (how one begins)
+              `listing` (over all pages: the navigation, names), `numbers` (what on the
+              page holds each), `chapter.md` (how one begins)
 run/          `compiling` (code that keeps file and line), `running` (blocks in order,
               in one `__main__`), `outputs` (shown against printed), `figures` (their
-              places), `style`, `fonts`, `touching` (labels that do), `shortening`
-              (their SVG), `cache` (what a page was made from), `working` (pages in
-              processes of their own)
+              places), `style`, `fonts`, `touching` (labels that do), `cache` (what a
+              page was made from), `working` (pages in processes of their own)
 copies/       `notebooks`, those of `labs`, `as_markdown`; one-file copies: `closure`
               (the definitions that some need), `standalone` (the file); `alone` runs
               notebooks and copies where the package is not

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from engine.pages.blocks import PageError
-from engine.pages.checking import project_problems
+from engine.pages.listing import project_problems
 from engine.pages.reading import Page
 from engine.project import Project
 from engine.run.cache import Cache, write

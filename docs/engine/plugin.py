@@ -28,7 +28,7 @@ from engine.project import Project
 from engine.run.compiling import BlockFailed
 from engine.run.figures import place_figures, touching_problems
 from engine.run.outputs import output_problem
-from engine.run.running import Runner, SecondRun
+from engine.run.running import Runner
 
 if TYPE_CHECKING:
     from xdist.scheduler import Scheduling  # type: ignore[import-untyped]
@@ -133,16 +133,10 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
         """The run that all tests of the page share."""
         return Runner(self.page)
 
-    @functools.cached_property
-    def second(self) -> SecondRun:
-        """Another run, for outputs that are not what the page shows."""
-        return SecondRun(self.page)
-
     def teardown(self) -> None:
         """Free what the blocks hold once the last test of the page is done."""
-        for name in ("runner", "second"):
-            if name in vars(self):
-                getattr(self, name).close()
+        if "runner" in vars(self):
+            self.runner.close()
 
     def _test(self, name: str, check: Callable[["PageItem"], list[str]]) -> pytest.Item:
         item: PageItem = PageItem.from_parent(self, name=name)
@@ -173,7 +167,7 @@ class BlockItem(_Tidy, TestBlock):  # type: ignore[misc]
         reason = self.parent.runner.left_out.get(self.obj.number)
         if reason is not None:
             pytest.skip(reason)
-        problem = output_problem(self.obj, result, self.parent.second.stdout)
+        problem = output_problem(self.obj, result, self.parent.runner.again)
         if problem:
             raise PageFails(problem)
 

@@ -19,8 +19,8 @@ SPACE = "\u00a0"  # a line of a table is not broken here
 MISSING = "–"  # it was not recorded, or there is none
 # Student's t at 97.5 %, by degrees of freedom.
 T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-Item = TypeVar("Item")
 Z = statistics.NormalDist().inv_cdf(0.975)
+Item = TypeVar("Item")
 
 
 class KeptError(ValueError):
@@ -30,9 +30,7 @@ class KeptError(ValueError):
 class Kept:
     """What a file holds, or a part of it: `kept["result.test_loss"]` is a field.
 
-    Args:
-        data: the fields, by name.
-        where: the file, and the place in it, for messages.
+    `where` is the file, and the place in it, for messages.
     """
 
     def __init__(self, data: dict[str, Any], where: str) -> None:
@@ -96,12 +94,9 @@ def table(
     *,
     left: Iterable[str] = (),
 ) -> str:
-    """Write a table in Markdown.
+    """Write a table in Markdown; columns named in `left` are flush left, as the first.
 
-    Args:
-        columns: what the cell of each says of a row, by its title.
-        rows: what the rows are of.
-        left: columns that are flush left, beside the first.
+    A column is what its cell says of a row, by its title.
     """
     marks = ["---" if title in left else "---:" for title in columns]
     lines = [[*columns], ["---", *marks[1:]]]
@@ -115,7 +110,7 @@ def wide(name: str, least: int = 14) -> str:
     """Keep the first words of a name in one line, or a phone would set one a line."""
     if "`" in name:
         return name
-    cut = name.find(" ", least) if len(name) > least else -1
+    cut = name.find(" ", least)
     kept, rest = (name, "") if cut < 0 else (name[:cut], name[cut:])
     return kept.replace(" ", SPACE) + rest
 
@@ -124,9 +119,6 @@ def wilson(rate: float, count: int) -> tuple[float, float]:
     """Compute the 95 % interval of a rate that was seen in so many trials.
 
     Wilson 1927; unlike p ± 1.96·√(p(1-p)/n) it has a width at 0 and 1 too.
-
-    Raises:
-        ValueError: `count` is below 1.
     """
     if count < 1:
         raise ValueError(f"count ({count}) must be at least 1")
@@ -139,10 +131,7 @@ def wilson(rate: float, count: int) -> tuple[float, float]:
 def paired(differences: Sequence[float]) -> tuple[float, float]:
     """Compute the mean of some differences, and half of its 95 % interval.
 
-    Student's: t · s / √n, with n − 1 degrees of freedom.
-
-    Raises:
-        ValueError: there are fewer than 2, or more than the table of t has.
+    Student's: t · s / √n, with n - 1 degrees of freedom.
     """
     n = len(differences)
     if not 2 <= n <= len(T) + 1:
@@ -163,8 +152,8 @@ def percent(rate: float, digits: int = 2) -> str:
 
 def interval(rate: float, count: int, digits: int = 2) -> str:
     """Write the interval of a rate, in percent, without the sign."""
-    low, high = wilson(rate, count)
-    return f"{100 * low:.{digits}f} to {100 * high:.{digits}f}".replace(" ", SPACE)
+    low, high = (f"{100 * end:.{digits}f}" for end in wilson(rate, count))
+    return f"{low}{SPACE}to{SPACE}{high}"
 
 
 def span(values: Sequence[float], form: str) -> str:
@@ -195,11 +184,5 @@ def items(values: Iterable[object], name: str) -> str:
 
 def listed(values: Iterable[float], name: str) -> str:
     """Write numbers as a line of Python, folded where it is long."""
-    words = [f"{value:g}" for value in values]
-    lines = textwrap.wrap(
-        f"{name} = [{', '.join(words)}]",
-        width=86,
-        initial_indent="    ",
-        subsequent_indent="        ",
-    )
-    return "\n".join(lines)
+    code = f"    {name} = [{', '.join(f'{value:g}' for value in values)}]"
+    return "\n".join(textwrap.wrap(code, 86, subsequent_indent=" " * 8))

@@ -11,7 +11,7 @@ from engine.project import Project
 from engine.run.compiling import BlockFailed
 from engine.run.figures import place_figures
 from engine.run.outputs import output_problem
-from engine.run.running import Result, Runner, SecondRun
+from engine.run.running import Result, Runner
 
 Write = Callable[..., Page]  # the fixture `write`
 
@@ -28,11 +28,11 @@ def problems_of(project: Project, path: Path) -> list[str]:
     try:
         page = Page(project, path)
         problems += page_problems(page)
-        results = run(page)
-        with contextlib.closing(SecondRun(page)) as second:
+        with contextlib.closing(Runner(page)) as runner:
+            results = runner.results()
             for block in page.blocks:
                 result = results[block.number]
-                problems.append(output_problem(block, result, second.stdout))
+                problems.append(output_problem(block, result, runner.again))
         place_figures(page, results)
     except (PageError, BlockFailed) as error:
         problems.append(str(error))

@@ -2,8 +2,7 @@
 
 import re
 
-from engine.run.figures import place_figures, repeated_names, themed
-from engine.run.shortening import shortened
+from engine.run.figures import place_figures, repeated_names, shortened, themed
 from small_project import Write, run
 
 DRAW = """

@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from engine.pages.checking import marked_sources, project_problems, unshown_names
+from engine.pages.listing import marked_sources, project_problems, unshown_names
 from engine.pages.reading import Page
 from engine.project import Project
 from small_project import Write

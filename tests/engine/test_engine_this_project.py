@@ -4,13 +4,8 @@ import re
 from pathlib import Path
 
 from engine.making import read_pages
-from engine.pages.checking import (
-    PYTHON_WIDTH,
-    SECTIONS,
-    project_problems,
-    unshown_names,
-)
-from engine.pages.listing import todo_problems
+from engine.pages.checking import PYTHON_WIDTH, SECTIONS
+from engine.pages.listing import project_problems, todo_problems, unshown_names
 from engine.project import ENGINE, Project
 
 PROJECT = Project(Path(__file__).parents[2])

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-import torch
 
 from engine import results
 from engine.__main__ import main
@@ -72,8 +71,7 @@ def test_shakespeare_is_no_worse_than_nanogpt_says():
     texts = [k for k in texts if "steps" not in k.changes]
     assert len(texts) >= 5
     sizes = {"num_layers": 4, "d_model": 128, "max_len": 64, "batch_size": 12}
-    with torch.device("meta"):  # 65 characters, and no other token
-        model = gpt2.build(gpt2.SIZES["shakespeare-cpu"])
+    model = gpt2.build(gpt2.SIZES["shakespeare-cpu"])  # 65 characters, no other token
     plain = sum(p.numel() for p in model.parameters())
     for kept in texts:
         assert {name: kept["settings"][name] for name in sizes} == sizes

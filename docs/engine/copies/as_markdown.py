@@ -4,11 +4,10 @@ Snippets are in their places, tabs and boxes opened up, links absolute, and figu
 links. Every block of code that the page shows is there.
 """
 
-import itertools
 import re
 from collections.abc import Mapping
 
-from engine.copies.notebooks import absolute, flat_lines, notebook_markdown
+from engine.copies.notebooks import cut, link_from, texts_of
 from engine.pages.blocks import Fence
 from engine.pages.reading import Page
 
@@ -19,29 +18,20 @@ _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 def as_markdown(page: Page, lists: Mapping[str, list[str]]) -> str:
     """Return a page as Markdown that needs nothing of the site.
 
-    Args:
-        page: which.
-        lists: what stands where a line asks for a list of chapters.
+    `lists` says what stands where a line asks for a list of chapters.
     """
     code = {fence.start: _fence(fence) for fence in page.fences}
-    texts: dict[int, str] = {}
-    for index, line in flat_lines(page):
-        rows = lists.get(line.strip())
-        text = notebook_markdown(page, line) if rows is None else _list(page, rows)
-        if text is not None:
-            texts[index] = text
-    parts = []
-    for is_code, group in itertools.groupby(
-        sorted(code | texts), lambda index: index in code
-    ):
-        if is_code:
-            parts += [code[index] for index in group]
-        else:
-            text = "\n".join(texts[index] for index in group)
-            parts.append(re.sub(r"\n\s*\n", "\n\n", text).strip("\n"))
+    texts = texts_of(page)
+    for index, line in page.prose:
+        if rows := lists.get(line.strip()):
+            texts[index] = _LINK.sub(
+                lambda x: f"]({link_from(page.project, page.path, x['target'])})",
+                "\n".join(rows),
+            )
+    parts = [x if isinstance(x, str) else code[x] for x in cut(texts, code)]
     heading, _, first = parts[0].partition("\n")
     parts[0] = "\n\n".join([heading, *_about(page), first.strip("\n")])
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def _about(page: Page) -> list[str]:
@@ -50,12 +40,6 @@ def _about(page: Page) -> list[str]:
     goals = [f"- {goal}" for goal in page.meta.get("goals") or []]
     said = [f"*This is <{address}> as Markdown.*"]
     return [*said, "After this you can", "\n".join(goals)] if goals else said
-
-
-def _list(page: Page, rows: list[str]) -> str:
-    return _LINK.sub(
-        lambda link: f"]({absolute(page, link['target'])})", "\n".join(rows)
-    )
 
 
 def _fence(fence: Fence) -> str:

@@ -3,12 +3,13 @@
 import ast
 import base64
 import io
+import itertools
 import lzma
 import posixpath
 import re
 import textwrap
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,52 +64,46 @@ def notebook(ran: Ran) -> str:
 
 def _cells(ran: Ran) -> list[Cell]:
     """Cut the page at the blocks that were run: text between them, and code."""
-    page = ran.page
+    page, parts = ran.page, texts_of(ran.page)
+    for placed in ran.placed:  # figures are outputs there
+        parts.pop(placed.place.index, None)
     run = {b.fence.start: b for b in page.blocks if b.left_out is None}
-    parts = _texts(ran)
     for fence in page.fences:
         if fence.start not in run and not fence.is_output:
             ticks = fence.ticks
             parts[fence.start] = f"{ticks}{fence.language}\n{fence.code}\n{ticks}"
-    cells: list[Cell] = []
-    waiting: list[str] = []
-    for index in sorted(parts.keys() | run.keys()):
-        if index in run:
-            cells += _prose_cells(waiting)
-            cells.append(_block_cell(run[index], ran))
-            waiting = []
-        else:
-            waiting.append(parts[index])
-    return cells + _prose_cells(waiting)
+    return [
+        # What was below a list item would turn into code.
+        v4.new_markdown_cell(textwrap.dedent(each) if each.startswith("    ") else each)
+        if isinstance(each, str)
+        else _block_cell(run[each], ran)
+        for each in cut(parts, run)
+    ]
 
 
-def _texts(ran: Ran) -> dict[int, str]:
-    """Return the prose for a notebook, by index; figures are outputs there."""
-    figures = {placed.place.index for placed in ran.placed}
-    texts = {}
-    for index, line in flat_lines(ran.page):
-        text = notebook_markdown(ran.page, line)
-        if text is not None and index not in figures:
-            texts[index] = text
-    return texts
+def texts_of(page: Page) -> dict[int, str]:
+    """Return the prose of a page as a notebook has it, by the index of each line."""
+    lines = ((index, notebook_markdown(page, x)) for index, x in flat_lines(page))
+    return {index: text for index, text in lines if text is not None}
 
 
-def _prose_cells(lines: list[str]) -> list[Cell]:
-    """Return a cell for the lines, or none where they say nothing."""
-    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
-    if not text.strip("> \n"):
-        return []
-    if text.startswith("    "):  # what was below a list item would turn into code
-        text = textwrap.dedent(text)
-    return [v4.new_markdown_cell(text)]
+def cut(texts: dict[int, str], code: Collection[int]) -> Iterator[str | int]:
+    """Yield the text above each line of code, the index of that line, and the rest."""
+    indices = sorted({*texts, *code})
+    for is_code, group in itertools.groupby(indices, lambda index: index in code):
+        if is_code:
+            yield from group
+            continue
+        lines = "\n".join(texts[index] for index in group)
+        text = re.sub(r"\n{3,}", "\n\n", lines).strip("\n")
+        if text.strip("> \n"):
+            yield text
 
 
 def _block_cell(block: Block, ran: Ran) -> Cell:
     result = ran.results[block.number]
     code = _ANNOTATION.sub(r"#\1", block.fence.code)
-    outputs = []
-    if result.stdout:
-        outputs.append(v4.new_output("stream", text=result.stdout))
+    outputs = [v4.new_output("stream", text=result.stdout)] if result.stdout else []
     for placed in ran.placed:
         if placed.block == block.number:
             data = {"image/svg+xml": placed.svg, "text/plain": placed.place.alt}
@@ -139,11 +134,8 @@ def flat_lines(page: Page) -> Iterator[tuple[int, str]]:
 
     The title of a tab or a box becomes a bold line; what was in it is moved left.
     """
-    inside = {n for f in page.fences for n in range(f.start, f.end + 1)}
     depth = 0
-    for index, line in enumerate(page.lines):
-        if index in inside:
-            continue
+    for index, line in page.prose:
         while line.strip() and depth and indent_of(line) < depth:
             depth -= _STEP
         text = line[depth:] if line.strip() else ""
@@ -156,21 +148,19 @@ def flat_lines(page: Page) -> Iterator[tuple[int, str]]:
 
 def _title(text: str) -> str | None:
     """Return the title of a tab or box that begins here."""
-    tab, box = _TAB.match(text), _BOX.match(text)
-    if tab:
-        return tab["title"]
-    if box:
-        return box["kind"].title() if box["title"] is None else box["title"]
-    return None
+    found = _TAB.match(text) or _BOX.match(text)
+    if found is None:
+        return None
+    return found["kind"].title() if found["title"] is None else found["title"]
 
 
 _CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
 _MATH = re.compile(r"\\\((.+?)\\\)")
 _DISPLAY = re.compile(r"\\[\[\]]")  # either end of it
 _LINK = re.compile(r"(\]\(|^\s*\[[^\]^]+\]:\s+)(<?)([^)\s>]+)")
-_ABBREVIATION = re.compile(r"\*\[.+?\]:")
 _COMMENT = re.compile(r"<!--.*?-->")
-_FIGURE = re.compile(r"\s*</?figure\b")  # around a picture that is live on the site
+# An abbreviation, and what is around a picture that is live on the site.
+_NOWHERE = re.compile(r"\*\[.+?\]:|\s*</?figure\b")
 _FOOTNOTE = re.compile(r"\[\^([\w-]+)\](:?)")
 _ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]+:\s?")
 # `{ #id .class key="value" }` after a heading, a link, a span or a blank; TeX has
@@ -183,19 +173,15 @@ _ATTRIBUTES = re.compile(
 
 def notebook_markdown(page: Page, line: str) -> str | None:
     """Return a line of the page for a notebook, or None if it has no place there."""
-    if _ABBREVIATION.match(line) or _FIGURE.match(line):
+    if _NOWHERE.match(line):
         return None
-    pieces = []
-    end = 0
+    written, end = "", 0
     for span in _CODE_SPAN.finditer(line):
-        pieces += [_prose(page, line[end : span.start()]), _code(span[0])]
+        # Without the language that it names for highlighting.
+        code = re.sub(r"^(`+)(?:#!|:::)\w+ ", r"\1", span[0])
+        written += _prose(page, line[end : span.start()]) + code
         end = span.end()
-    return "".join([*pieces, _prose(page, line[end:])]).rstrip()
-
-
-def absolute(page: Page, target: str) -> str:
-    """Return a link of the page as it works anywhere."""
-    return link_from(page.project, page.path, target)
+    return (written + _prose(page, line[end:])).rstrip()
 
 
 def link_from(project: Project, file: Path, target: str) -> str:
@@ -210,18 +196,14 @@ def link_from(project: Project, file: Path, target: str) -> str:
 
 
 def _prose(page: Page, text: str) -> str:
-    text = _COMMENT.sub("", text)
-    text = _ATTRIBUTES.sub("", text)
+    for dropped in (_COMMENT, _ATTRIBUTES, _ICON):
+        text = dropped.sub("", text)
     text = _MATH.sub(lambda math: f"${math[1].strip()}$", text)
-    text = _DISPLAY.sub("$$", text)
-    text = _ICON.sub("", text)
-    text = _FOOTNOTE.sub(lambda note: f"<sup>{note[1]}</sup>", text)
-    return _LINK.sub(lambda link: link[1] + link[2] + absolute(page, link[3]), text)
-
-
-def _code(span: str) -> str:
-    """Drop the language that a code span names for highlighting."""
-    return re.sub(r"^(`+)(?:#!|:::)\w+ ", r"\1", span)
+    text = _FOOTNOTE.sub(r"<sup>\1</sup>", _DISPLAY.sub("$$", text))
+    return _LINK.sub(
+        lambda link: link[1] + link[2] + link_from(page.project, page.path, link[3]),
+        text,
+    )
 
 
 _LOADING = """\

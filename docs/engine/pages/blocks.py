@@ -182,69 +182,43 @@ def find_blocks(lines: list[Line], fences: Iterable[Fence]) -> list[Block]:
             block, a session where a script is expected.
     """
     blocks: list[Block] = []
-    marks = _Marks()
+    mark: tuple[Line, str] | None = None  # the one that waits for its block
     end = -1
     for fence in fences:
-        marks.read(lines[end + 1 : fence.start])
+        for line in lines[end + 1 : fence.start]:
+            mark = _mark(line, mark)
         end = fence.end
+        where = fence.opening.origin
+        if fence.language in SESSIONS:
+            advice = "write a python fence, and what it prints in a .output fence"
+            raise PageError(where, f"a session is not run: {advice}")
         if fence.is_python:
-            if fence.language in SESSIONS:
-                advice = "write a python fence, and what it prints in a .output fence"
-                raise PageError(fence.opening.origin, f"a session is not run: {advice}")
-            blocks.append(Block(len(blocks), fence, marks.take()))
+            blocks.append(Block(len(blocks), fence, mark[1] if mark else None))
+            mark = None
         elif fence.classes & (PYTHON | SESSIONS):
             problem = f"a {fence.language} fence is called Python, and would not be run"
-            raise PageError(fence.opening.origin, f"{problem}: write ```python")
+            raise PageError(where, f"{problem}: write ```python")
         else:
-            marks.none_waits()
+            mark = _mark(fence.opening, mark)
         if fence.is_output:
-            _attach(fence, blocks)
-    marks.read(lines[end + 1 :])
-    marks.none_waits()
+            if not blocks or blocks[-1].output is not None:
+                raise PageError(where, "an output that no Python block stands before")
+            if blocks[-1].left_out:
+                raise PageError(where, "the output of a block that is never run")
+            blocks[-1].output = fence
+    for line in [*lines[end + 1 :], *(mark[:1] if mark else ())]:
+        mark = _mark(line, mark)
     return blocks
 
 
-def _attach(output: Fence, blocks: list[Block]) -> None:
-    if not blocks or blocks[-1].output is not None:
-        raise PageError(
-            output.opening.origin, "an output that no Python block stands before"
-        )
-    if blocks[-1].left_out:
-        raise PageError(
-            output.opening.origin, "the output of a block that is never run"
-        )
-    blocks[-1].output = output
-
-
-class _Marks:
-    """The mark that waits for the fence below it."""
-
-    def __init__(self) -> None:
-        self.waiting: tuple[Line, str] | None = None
-
-    def read(self, lines: Iterable[Line]) -> None:
-        """Look for marks between two fences."""
-        for line in lines:
-            if _COMMENT.match(line):
-                self.none_waits()
-                self.waiting = line, _reason(line)
-            elif line.strip():
-                self.none_waits()
-
-    def none_waits(self) -> None:
-        """Complain of a mark that something else than a Python block follows."""
-        if self.waiting:
-            raise PageError(self.waiting[0].origin, "no Python block follows this mark")
-
-    def take(self) -> str | None:
-        """Hand out the reason of the mark that waits, once."""
-        reason = self.waiting[1] if self.waiting else None
-        self.waiting = None
-        return reason
-
-
-def _reason(line: Line) -> str:
-    """Read `pytest.mark.skip(reason="…")`."""
+def _mark(line: Line, waiting: tuple[Line, str] | None) -> tuple[Line, str] | None:
+    """Return the mark that waits below a line: `pytest.mark.skip(reason="…")`."""
+    if not line.strip():
+        return waiting
+    if waiting:
+        raise PageError(waiting[0].origin, "no Python block follows this mark")
+    if not _COMMENT.match(line):
+        return None
     mark = _SKIP.fullmatch(line)
     if mark is None:
         problem = f"not accepted in a page: {_HOW}; to show an error, catch it"
@@ -252,4 +226,4 @@ def _reason(line: Line) -> str:
     reason = (mark["reason"] or "").strip()
     if not reason:
         raise PageError(line.origin, f"no reason is given: {_HOW}")
-    return reason
+    return line, reason

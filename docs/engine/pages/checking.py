@@ -1,17 +1,20 @@
 """All that can be wrong with a page, in one place for pytest and for the generator."""
 
+import difflib
+import functools
 import os
 import re
+import textwrap
 from collections import Counter
 from pathlib import Path
 
-from engine.pages.blocks import PYTHON, SESSIONS, Origin, PageError, squeeze
-from engine.pages.languages import language_problems
+from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
+
+from engine.pages.blocks import PYTHON, SESSIONS, Fence, Origin, squeeze
 from engine.pages.listing import todo_problems, unlisted_problem
 from engine.pages.numbers import number_problems
 from engine.pages.reading import KINDS, Page, Rendered, render
-from engine.project import Project
-from engine.run.figures import image_problems, repeated_names
+from engine.run.figures import image_problems
 
 
 def page_problems(page: Page) -> list[str]:
@@ -38,30 +41,22 @@ def unseen_code(page: Page, rendered: Rendered) -> list[str]:
         for code in rendered.code
     )
     found = Counter((fence.is_python, squeeze(fence.code)) for fence in page.fences)
+    kinds = {True: "a Python block", False: "a code block"}
     problems = [
-        f"{page.top}: the page shows {_what(python)} that the engine did not find, as "
+        f"{page.top}: the page shows {kinds[python]} that the engine did not find, as "
         f"no fence begins it or its fence is not understood:\n{_indent(text)}"
         for python, text in (shown - found).elements()
     ]
-    problems += [
-        f"{_place(page, text)}: the engine found {_what(python)} that the page does "
-        f"not show as one:\n{_indent(text)}"
+    places = {squeeze(x.code): x.opening.origin for x in reversed(page.fences)}
+    return problems + [
+        f"{places[text]}: the engine found {kinds[python]} that the page does not show "
+        f"as one:\n{_indent(text)}"
         for python, text in (found - shown).elements()
     ]
-    return problems
-
-
-def _what(python: bool) -> str:
-    return "a Python block" if python else "a code block"
-
-
-def _place(page: Page, text: str) -> str:
-    fences = (fence for fence in page.fences if squeeze(fence.code) == text)
-    return str(next(fences).opening.origin)
 
 
 def _indent(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.split("\n"))
+    return textwrap.indent(text, "    ")
 
 
 SECTIONS = (
@@ -117,18 +112,25 @@ def header_problems(page: Page) -> list[str]:
             rule = "must be a list of texts; a text with a colon is quoted"
             problems.append(f"{where}: `goals:` {rule}: {goal!r}")
     unlisted = unlisted_problem(page.project, page.path, page.meta)
-    return [
-        *problems,
-        *([unlisted] if unlisted else []),
-        *_missing_files(page),
-        *todo_problems(page.path, page.text),
+    problems += [unlisted] if unlisted else []
+    roots = {"modules": page.project.root, "builds_on": page.path.parent}
+    problems += [
+        f"{page.meta_line(key)}: the front matter names {name}, which is not there"
+        for key, root in roots.items()
+        for name in page.meta.get(key) or []
+        if not (root / name).is_file()
     ]
+    return problems + todo_problems(page.path, page.text)
 
 
 def text_problems(page: Page) -> list[str]:
     """Return dead links, fences in no known language, code that a phone cannot show."""
-    problems = language_problems(page)
-    for line in page.prose():
+    problems = [
+        f"{fence.opening.origin}: {fence.opening.strip()}{problem}"
+        for fence in page.fences
+        if (problem := _language_problem(fence))
+    ]
+    for _, line in page.prose:
         if line.origin.file == page.path:
             for link in _LINK.finditer(re.sub(r"(`+).+?\1", "", line)):
                 target = link["target"] or link["other"]
@@ -142,6 +144,25 @@ def text_problems(page: Page) -> list[str]:
             if len(line) > most and not fence.is_output
         ]
     return problems
+
+
+@functools.cache
+def _languages() -> set[str]:
+    """Return all names by which the site knows a language."""
+    names = {name for _, names, *_ in get_all_lexers() for name in names}
+    return names | PYTHON | SESSIONS
+
+
+def _language_problem(fence: Fence) -> str:
+    """Say what is wrong with a fence whose Python would be neither coloured nor run."""
+    if not fence.language:
+        return " names no language: write python, sh or text behind it"
+    if fence.language in _languages():
+        return ""
+    known = sorted(_languages(), key=lambda x: x != "python")
+    near = difflib.get_close_matches(fence.language, known, n=1, cutoff=0.5)
+    advice = near[0] if near else "python, sh or text"
+    return f": the language `{fence.language}` is unknown: write {advice}"
 
 
 def _leads(page: Page, target: str) -> bool:
@@ -186,79 +207,4 @@ def section_problems(page: Page, rendered: Rendered) -> list[str]:
 
 def _heading_place(page: Page, name: str) -> Origin:
     heading = re.compile(rf"\s*##\s+{re.escape(name)}\s*(#*|\{{.*\}})\s*$")
-    return next((x.origin for x in page.prose() if heading.match(x)), page.top)
-
-
-def _missing_files(page: Page) -> list[str]:
-    roots = {"modules": page.project.root, "builds_on": page.path.parent}
-    return [
-        f"{page.meta_line(key)}: the front matter names {name}, which is not there"
-        for key, root in roots.items()
-        for name in page.meta.get(key) or []
-        if not (root / name).is_file()
-    ]
-
-
-def project_problems(project: Project, pages: list[Page]) -> list[str]:
-    """Return what is wrong with more than one page at once, without running any."""
-    problems = [
-        *marked_sources(project),
-        *_repeated_chapters(pages),
-        *repeated_names(_readable(pages)),
-    ]
-    return [project.tidy(problem) for problem in problems]
-
-
-def marked_sources(project: Project) -> list[str]:
-    """Find snippet markers: a page names a definition, so the package holds none."""
-    advice = 'a page names a definition, as in --8<-- "file.py:Class.method"'
-    return [
-        f"{path}:{number}: the package holds no snippet markers: {advice}"
-        for path in project.package_files()
-        if path.suffix == ".py"
-        for number, line in enumerate(path.read_text("utf-8").split("\n"), 1)
-        if "8<-" in line
-    ]
-
-
-# `nn.RMSNorm`, `torch.nn.RMSNorm`, `from torch.nn import RMSNorm`
-_TORCHS = re.compile(
-    r"(?<![\w.])(?:torch\.)?nn(?:\.\w+)+|from torch[\w.]* import (?:\([^)]*\)|.*)"
-)
-
-
-def unshown_names(project: Project, pages: list[Page]) -> list[str]:
-    """Return the public names of the package that no block of a chapter holds.
-
-    What torch calls by the same name, as in `nn.RMSNorm`, does not count.
-    """
-    code = "\n".join(
-        block.fence.code
-        for page in _readable(pages)
-        if page.is_chapter
-        for block in page.blocks
-    )
-    words = set(re.findall(r"\w+", _TORCHS.sub("", code)))
-    return sorted(name for name in project.public_names if name not in words)
-
-
-def _repeated_chapters(pages: list[Page]) -> list[str]:
-    """Two chapters of one name would write over each other's files."""
-    names = Counter(page.name for page in pages if page.is_chapter)
-    return [
-        f"{page.top}: another chapter is called {page.name} as well"
-        for page in pages
-        if page.is_chapter and names[page.name] > 1
-    ]
-
-
-def _readable(pages: list[Page]) -> list[Page]:
-    """Return the pages whose blocks can be told; the others say so themselves."""
-    readable = []
-    for page in pages:
-        try:
-            _ = page.blocks
-        except PageError:
-            continue
-        readable.append(page)
-    return readable
+    return next((x.origin for _, x in page.prose if heading.match(x)), page.top)

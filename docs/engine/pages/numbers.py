@@ -131,15 +131,15 @@ def find_quantities(text: str) -> Iterator[Quantity]:
 
 def _paragraphs(page: Page) -> Iterator[tuple[Origin, str]]:
     """Yield the paragraphs, items and rows of a page, without code."""
-    inside = {n for f in page.fences for n in range(f.start, f.end + 1)}
+    prose = dict(page.prose)
     waiting: list[Line] = []
     skipped = in_math = False
     for n, line in enumerate([*page.lines, Line("", page.top)]):
         stripped = line.strip(" >")
         if stripped.count("$$") % 2:
             in_math = not in_math
-        heading = stripped.startswith("#") and n not in inside
-        ends = not stripped or heading or n in inside or in_math or "$$" in stripped
+        heading = stripped.startswith("#") and n in prose
+        ends = not stripped or heading or n not in prose or in_math or "$$" in stripped
         if (ends or re.match(r"[-*|:]\s|\||\d+\.\s", stripped)) and waiting:
             if not skipped:
                 yield waiting[0].origin, " ".join(x.strip(" >") for x in waiting)

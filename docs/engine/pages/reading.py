@@ -4,9 +4,8 @@ import functools
 import re
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import markdown  # type: ignore[import-untyped]
 from bs4 import BeautifulSoup, Tag
@@ -15,17 +14,8 @@ from mkdocs.utils.yaml import yaml_load
 from pymdownx.snippets import SnippetMissingError  # type: ignore[import-untyped]
 
 from engine.definitions import DefinitionExtension, DefinitionPreprocessor
-from engine.pages.blocks import (
-    TAB,
-    Block,
-    Fence,
-    Line,
-    Origin,
-    PageError,
-    find_blocks,
-    find_fences,
-    number,
-)
+from engine.pages import blocks
+from engine.pages.blocks import TAB, Block, Fence, Line, Origin, PageError, number
 from engine.project import Project
 
 CHAPTERS = "chapters"  # the folder in docs/
@@ -51,28 +41,23 @@ class Page:
         self.project = project
         self.path = path.resolve()
         self.text = self.path.read_text("utf-8")
-        body, self.meta = self._split()
+        body, self.meta = self.text, dict[str, Any]()
+        if self.text.startswith("---"):  # else MkDocs takes `Note: …` for front matter
+            body, self.meta = get_data(self.text)
         above = self.text[: len(self.text) - len(body)].count("\n")
         self.body = number(self.path, body, first=above + 1)
         self.on_site = self.path.is_relative_to(project.docs)
-        self.lines: list[Line] = self.body
-        if self.on_site:
-            self.lines = expand(project, self.body)
-
-    def _split(self) -> tuple[str, dict[str, Any]]:
-        if not self.text.startswith("---"):
-            return self.text, {}  # MkDocs would take `Note: …` for front matter
-        return get_data(self.text)
+        self.lines = expand(project, self.body) if self.on_site else self.body
 
     @functools.cached_property
     def fences(self) -> list[Fence]:
         """All fenced blocks, of any language."""
-        return find_fences(self.lines)
+        return blocks.find_fences(self.lines)
 
     @functools.cached_property
     def blocks(self) -> list[Block]:
         """The Python blocks."""
-        return find_blocks(self.lines, self.fences)
+        return blocks.find_blocks(self.lines, self.fences)
 
     @functools.cached_property
     def has_python(self) -> bool:
@@ -90,7 +75,7 @@ class Page:
     @property
     def title(self) -> str:
         """The heading of the page, without its attributes."""
-        headings = (line for line in self.prose() if line.startswith("# "))
+        headings = (line for _, line in self.prose if line.startswith("# "))
         return re.sub(r"\s*\{[^}]*\}\s*$", "", next(headings, self.name)).strip("# ")
 
     @property
@@ -119,10 +104,11 @@ class Page:
         named = (n for n, x in enumerate(lines, 1) if x.startswith(f"{key}:"))
         return Origin(self.path, next(named, 1))
 
-    def prose(self) -> list[Line]:
-        """Return the lines outside of all fences."""
+    @functools.cached_property
+    def prose(self) -> list[tuple[int, Line]]:
+        """The lines outside of all fences, each with its index."""
         inside = {n for f in self.fences for n in range(f.start, f.end + 1)}
-        return [line for n, line in enumerate(self.lines) if n not in inside]
+        return [(n, line) for n, line in enumerate(self.lines) if n not in inside]
 
 
 def expand(project: Project, lines: list[Line]) -> list[Line]:
@@ -174,8 +160,7 @@ class _Snippets(DefinitionPreprocessor):
 def _preprocess(options: dict[str, Any], lines: list[Line]) -> list[str]:
     settings = DefinitionExtension(**options).getConfigs()
     preprocessor = _Snippets(settings, types.SimpleNamespace(tab_length=TAB))
-    expanded: list[str] = preprocessor.run(lines)
-    return expanded
+    return list(preprocessor.run(lines))
 
 
 def _keep_origins(lines: list[str], origin: Origin) -> Iterator[Line]:
@@ -189,21 +174,19 @@ def _keep_origins(lines: list[str], origin: Origin) -> Iterator[Line]:
 _BUILTIN = ["toc", "tables", "fenced_code"]  # MkDocs adds these
 
 
-@dataclass(frozen=True)
-class ShownCode:
+class ShownCode(NamedTuple):
     """A code block and the language it is highlighted in."""
 
     language: str
     text: str
 
 
-@dataclass
-class Rendered:
+class Rendered(NamedTuple):
     """What the HTML of a page holds."""
 
-    code: list[ShownCode] = field(default_factory=list)
-    headings: list[str] = field(default_factory=list)  # of the second level
-    images: list[dict[str, str]] = field(default_factory=list)
+    code: list[ShownCode]
+    headings: list[str]  # of the second level
+    images: list[dict[str, str]]
 
 
 def render(page: Page) -> Rendered:

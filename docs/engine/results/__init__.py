@@ -14,9 +14,7 @@ page.md.jinja the page, with blanks: its words, and which table has which column
 from collections.abc import Iterable
 from pathlib import Path
 
-from engine.results import choice, ledger
-from engine.results.columns import across, table
-from engine.results.groups import commands, grouped, machines, seeds_told
+from engine.results import choice, columns, groups, ledger
 from engine.results.kept import Run, keep, kept_results
 from engine.tables import KeptError, render, signed
 from tformer.runs.folder import RunError
@@ -24,7 +22,6 @@ from tformer.runs.folder import RunError
 __all__ = ["keep", "kept_results", "page", "write", "written"]
 
 PAGE = "results.md"
-COST = ("training loss", "tokens a second", "processor", "parameters")
 
 
 def page(docs: Path) -> str:
@@ -36,26 +33,20 @@ def written(runs: Iterable[Run]) -> str:
     """Make the page of some runs."""
     return render(
         Path(__file__).parent / "page.md.jinja",
-        groups=grouped(runs),
+        groups=groups.grouped(runs),
         choice=choice,
         ledger=ledger,
-        table=table,
-        across=across,
-        machines=machines,
-        seeds_told=seeds_told,
-        commands=commands,
+        table=columns.table,
+        across=columns.across,
+        machines=groups.machines,
+        seeds_told=groups.seeds_told,
+        commands=groups.commands,
         signed=signed,
-        cost=COST,
     )
 
 
 def write(docs: Path, runs: Iterable[Path] = ()) -> None:
-    """Keep these runs, and write the page.
-
-    Raises:
-        KeptError: a folder has no finished run, or a kept file lacks a field, which
-            the message names.
-    """
+    """Keep these runs, and write the page; a KeptError names file and field."""
     try:
         keep(docs, runs)
     except (RunError, OSError) as error:

@@ -38,11 +38,17 @@ def fewest(groups: Groups) -> tuple[int, float]:
     return least, 100 * (1 - wilson(1.0, least)[0])
 
 
+def _as_long(groups: Groups, these: Groups) -> list[Group]:
+    """Choose those of as many steps as one of `these`."""
+    return [g for g in groups if g.first.steps in {x.first.steps for x in these}]
+
+
 def models(groups: Groups) -> list[Group]:
     """Choose all models of the dates: ours of as many steps as the others."""
     of_dates = of_task(groups, "dates")
-    made = {g.first.steps for g in of_dates if not g.own and g.trained}
-    found = [g for g in of_dates if not g.own or g.first.steps in made]
+    others = [g for g in of_dates if not g.own]
+    ours = [g for g in of_dates if g.own]
+    found = others + _as_long(ours, [g for g in others if g.trained])
     return sorted(found, key=_order) if len(found) > 1 else []
 
 
@@ -61,16 +67,13 @@ def harder(groups: Groups) -> list[Group]:
 def locales(groups: Groups) -> list[Group]:
     """Choose the runs without four locales, and those with all that are as long."""
     held_out = of_task(groups, "dates-new-locales")
-    made = {g.first.steps for g in held_out}
-    others = of_task(groups, "dates", own=True)
-    return held_out + [g for g in others if g.first.steps in made]
+    return held_out + _as_long(of_task(groups, "dates", own=True), held_out)
 
 
 def without(groups: Groups) -> list[Group]:
     """Choose the dates learned without a part, and those with all that are as long."""
     of_dates = [g for g in groups if g.own and g.first.task == "dates"]
-    made = {g.first.steps for g in of_dates if g.first.off}
-    return [g for g in of_dates if g.first.steps in made]
+    return _as_long(of_dates, [g for g in of_dates if g.first.off])
 
 
 def text(groups: Groups) -> list[Group]:
@@ -137,31 +140,23 @@ def curve(group: Group) -> dict[str, list[float]]:
 
 def locales_read(groups: Groups) -> tuple[str, str, str]:
     """List the locales of which the parser reads all dates, none, and some."""
-    found = {
-        name: counts
-        for g in groups
-        if g.first.model == "dateutil"
-        for name, counts in g.first.get("result.test_by_locale", {}).items()
-    }
-    whole = [name for name, (right, asked) in found.items() if right == asked]
-    none = [name for name, (right, _) in found.items() if not right]
-    some = [
-        f"{name} {right} of {asked}"
-        for name, (right, asked) in found.items()
-        if 0 < right < asked
-    ]
-    return ", ".join(whole), ", ".join(none), ", ".join(some)
+    found: dict[str, list[str]] = {"all": [], "none": [], "some": []}
+    for group in groups:
+        if group.first.model == "dateutil":
+            counts = group.first.get("result.test_by_locale", {})
+            for name, (right, asked) in counts.items():
+                kind = "all" if right == asked else "some" if right else "none"
+                told = f"{name} {right} of {asked}" if kind == "some" else name
+                found[kind].append(told)
+    return ", ".join(found["all"]), ", ".join(found["none"]), ", ".join(found["some"])
 
 
 def wrong_answers(run: Run) -> str:
     """Show wrong answers of a model, a table for each split."""
+    fields = {"the text": "source", "right": "target", "written": "written"}
     columns = {
-        name: lambda wrong, field=field: _code(wrong[field])
-        for name, field in (
-            ("the text", "source"),
-            ("right", "target"),
-            ("written", "written"),
-        )
+        title: lambda wrong, field=field: _code(wrong[field])
+        for title, field in fields.items()
     }
     parts = [
         f"{name}:\n\n{table(columns, wrong[:SHOWN], left=columns)}"
@@ -220,11 +215,7 @@ def sentences(run: Run) -> list[tuple[str, str, str]]:
     tests = [x for name, x in run.evaluations.items() if name.startswith("test")]
     wrong = next(filter(None, (each.each("mistakes") for each in tests)), [])
     return [
-        (
-            _plain(m["source"]),
-            _plain(m["target"]),
-            _marked(m["target"], m["written"]),
-        )
+        (_plain(m["source"]), _plain(m["target"]), _marked(m["target"], m["written"]))
         for m in wrong[:SENTENCES]
     ]
 

@@ -34,9 +34,10 @@ WITHOUT = {
     "positions": "the positions",
 }
 UNTOLD = ("evaluate_every", "save_every", "keep", "steps")  # they say nothing here
+LOSS, SPEED = "result.test_loss", "training.tokens_per_cpu_second"
 
 
-def value(field: str, form: str = ",") -> Cell:
+def _value(field: str, form: str = ",") -> Cell:
     """Write a number that all runs of a group share."""
     return lambda g: f"{g.first.number(field):{form}}"
 
@@ -51,7 +52,7 @@ def mean(field: str, form: str, factor: float = 1, unit: str = "") -> Cell:
     return cell
 
 
-def low_high(field: str, form: str, factor: float = 1) -> Cell:
+def _low_high(field: str, form: str, factor: float = 1) -> Cell:
     """Write the lowest and the highest seed, if there are several."""
 
     def cell(group: Group) -> str:
@@ -69,7 +70,7 @@ def spread(values: Sequence[float]) -> str:
     return told + (f"<br>({span(values, '.3f')})" if len(values) > 1 else "")
 
 
-def split(name: str) -> Cell:
+def _split(name: str) -> Cell:
     """Write the exact match in a split over its interval."""
 
     def cell(group: Group) -> str:
@@ -91,23 +92,11 @@ def title(group: Group) -> str:
     return TITLES.get(group.first.model, group.first.model)
 
 
-def with_steps(group: Group) -> str:
-    """Name a model, and the steps if it was trained."""
-    steps = f", {group.first.steps:,} steps" if group.trained else ""
-    return title(group) + steps
-
-
-def task(group: Group) -> str:
-    """Name a task."""
+def _task(group: Group) -> str:
     return NAMES.get(group.first.task, group.first.task)
 
 
-def without(group: Group) -> str:
-    """Name what was left out of the training."""
-    return WITHOUT.get(group.first.off, group.first.off)
-
-
-def recipe(group: Group) -> str:
+def _recipe(group: Group) -> str:
     """Name what was changed, as on the command line."""
     changed = {n: x for n, x in group.first.changes.items() if n not in UNTOLD}
     words = [f"`{x}`" for x in options(changed)] if group.own else [NANO]
@@ -119,28 +108,29 @@ def _draws(group: Group) -> str:
     return spread([x for each in found if each for x in each["result.losses"]])
 
 
-LOSS, SPEED = "result.test_loss", "training.tokens_per_cpu_second"
 COLUMNS: dict[str, Cell] = {
-    "task": task,
+    "task": _task,
     "model": title,
-    "model, steps": with_steps,
-    "trained without": without,
-    "trained on": lambda g: f"{task(g)}, {g.first.steps:,} steps",
+    "model, steps": lambda g: (
+        title(g) + (f", {g.first.steps:,} steps" if g.trained else "")
+    ),
+    "trained without": lambda g: WITHOUT.get(g.first.off, g.first.off),
+    "trained on": lambda g: f"{_task(g)}, {g.first.steps:,} steps",
     "training": lambda g: f"seed {g.first.seed}",
-    "recipe": recipe,
+    "recipe": _recipe,
     "text": lambda g: "`tformer train text`" if g.own else g.first.model,
     "exact match": lambda g: percent(g.mean(RATE)),
     "95 % interval": lambda g: interval(g.mean(RATE), g.first["result.test_pairs"]),
-    "lowest to highest seed": low_high(RATE, ".2f", 100),
-    "test sources": value("result.test_pairs"),
+    "lowest to highest seed": _low_high(RATE, ".2f", 100),
+    "test sources": _value("result.test_pairs"),
     "seeds": lambda g: len(g) if g.trained else "none",
-    "steps": value("settings.steps"),
+    "steps": _value("settings.steps"),
     "training loss": mean("training.loss", "#.2g"),
     "tokens a second": mean(SPEED, ",.0f"),
     "processor": mean("result.cpu_seconds", ".1f", 1 / 60, f"{SPACE}min"),
-    "parameters": value("result.parameters"),
+    "parameters": _value("result.parameters"),
     "test loss": mean(LOSS, "#.2g"),
-    "lowest to highest loss": low_high(LOSS, "#.2g"),
+    "lowest to highest loss": _low_high(LOSS, "#.2g"),
     "loss": lambda g: spread(g.values(LOSS)),
     "characters a step": lambda g: (
         f"{g.first['settings.batch_size']}{SPACE}×{SPACE}{g.first['settings.max_len']}"
@@ -149,11 +139,11 @@ COLUMNS: dict[str, Cell] = {
     "bits a byte": lambda g: spread(g.values("result.test_bits_per_byte")),
     "loss on 20 random batches of it": _draws,
     "training loss, last 100 steps": mean("training.loss", ".3f"),
-    "steps of 12 windows of 64": value("settings.steps"),
-    "highest learning rate": value("settings.learning_rate", "g"),
+    "steps of 12 windows of 64": _value("settings.steps"),
+    "highest learning rate": _value("settings.learning_rate", "g"),
     "lowest, at the end": lambda g: 0 if g.own else 0.0001,
     "characters a second": mean(SPEED, ",.0f"),
-    **{name: split(key) for name, key in SPLITS.items()},
+    **{name: _split(key) for name, key in SPLITS.items()},
 }
 
 
@@ -164,7 +154,7 @@ def table(groups: Iterable[Group], *names: str) -> str:
 
 def across(groups: Sequence[Group], *names: str) -> str:
     """Write a table with a row for each of `names` but the first, a column a group."""
-    head, *others = [[name, *(COLUMNS[name](g) for g in groups)] for name in names]
-    head = ["", *head[1:]]
-    cells = {str(h): lambda row, i=i: row[i] for i, h in enumerate(head)}
-    return tables.table(cells, others)
+    head, *rows = [[name, *(COLUMNS[name](g) for g in groups)] for name in names]
+    titles = ["", *map(str, head[1:])]
+    cells = {title: lambda row, i=i: row[i] for i, title in enumerate(titles)}
+    return tables.table(cells, rows)

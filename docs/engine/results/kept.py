@@ -30,35 +30,15 @@ OWN = "tformer"
 class Run(Kept):
     """What was kept of a run."""
 
-    @property
-    def task(self) -> str:
-        """What it was trained for."""
-        return str(self["settings.task"])
-
-    @property
-    def model(self) -> str:
-        """Our model, or which baseline."""
-        return str(self.get("result.baseline", OWN))
-
-    @property
-    def steps(self) -> int:
-        """How many steps it was trained for."""
-        return int(self.number("settings.steps"))
-
-    @property
-    def seed(self) -> int:
-        """What decides its random numbers."""
-        return int(self.number("settings.seed"))
-
-    @property
-    def off(self) -> str:
-        """The parts that it was trained without."""
-        return " ".join(self["settings.without"])
-
-    @property
-    def of_parts(self) -> bool:
-        """Whether its model was built with parts, as the command line names them."""
-        return bool(self.get("settings.model") == PARTED)
+    def __init__(self, data: dict[str, Any], where: str) -> None:
+        super().__init__(data, where)
+        self.task = str(self["settings.task"])
+        self.model = str(self.get("result.baseline", OWN))  # ours, or a baseline
+        self.steps = int(self.number("settings.steps"))
+        self.seed = int(self.number("settings.seed"))
+        self.off = " ".join(self["settings.without"])  # parts it was trained without
+        # Whether its model was built with parts, as the command line names them.
+        self.of_parts = bool(self.get("settings.model") == PARTED)
 
     @property
     def evaluations(self) -> dict[str, Kept]:
@@ -99,10 +79,8 @@ class Run(Kept):
         baseline = self.get("result.baseline", "")
         changed = [
             # A number of a part says nothing without the part's name.
-            f"{name}-{value:g}"
-            if name in PARTS and not isinstance(value, str)
-            else str(value)
-            for name, value in self.changes.items()
+            str(x) if isinstance(x, str) or name not in PARTS else f"{name}-{x:g}"
+            for name, x in self.changes.items()
         ]
         words = [self.task, baseline, *filter(None, changed), str(self.seed)]
         text = re.sub(r"[^\w.]+", "-", "-".join(filter(None, words)))
@@ -115,11 +93,7 @@ class Run(Kept):
 
 
 def keep(docs: Path, runs: Iterable[Path]) -> None:
-    """Write a file for each run that is finished.
-
-    Raises:
-        RunError: a folder has no finished run in it.
-    """
+    """Write a file for each run; raise a RunError where one is not finished."""
     for path in runs:
         run = Run(summary(RunFolder.open(path)), str(path))
         folder = docs / FILES / (OF_PARTS if run.of_parts else "")

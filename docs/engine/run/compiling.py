@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, TracebackType
+from types import CodeType
 from typing import Any
 
 from _pytest.assertion.rewrite import rewrite_asserts
@@ -70,9 +70,10 @@ class Compiler:
         return Compiled(codes, value)
 
     def _code(self, tree: ast.Module | ast.Expression, file: Path) -> CodeType:
-        if isinstance(tree, ast.Module) and _asserts(tree):
-            rewrite_asserts(tree, b"")  # a bare assert says what was compared
         mode = "exec" if isinstance(tree, ast.Module) else "eval"
+        asserts = any(isinstance(node, ast.Assert) for node in ast.walk(tree))
+        if isinstance(tree, ast.Module) and asserts:
+            rewrite_asserts(tree, b"")  # a bare assert says what was compared
         code: CodeType = compile(
             tree, str(file), mode, flags=self._future, dont_inherit=True
         )
@@ -162,10 +163,6 @@ def _say_first_line(node: ast.ClassDef, line: int) -> None:
     node.body.insert(after_docstring, say)
 
 
-def _asserts(tree: ast.Module) -> bool:
-    return any(isinstance(node, ast.Assert) for node in ast.walk(tree))
-
-
 class BlockFailed(Exception):
     """A block raised; the message is a traceback that begins in the page."""
 
@@ -177,42 +174,23 @@ def describe(
 
     `copied` says where the lines below the page's listing are from.
     """
-    trace = traceback.TracebackException(
-        type(error), error, _below_engine(error.__traceback__)
-    )
+    tb = error.__traceback__
+    while tb and Path(tb.tb_frame.f_code.co_filename).is_relative_to(ENGINE):
+        tb = tb.tb_next
+    trace = traceback.TracebackException(type(error), error, tb)
+    place = f"{page.path}:{block.line}"
     for index, frame in enumerate(trace.stack):
-        line = frame.lineno or 0
-        if frame.filename == str(page.path) and line in copied:
-            trace.stack[index] = _true_frame(frame, copied[line])
-    place = _innermost(trace, page.project.root) or f"{page.path}:{block.line}"
+        origin = copied.get(frame.lineno or 0)
+        if origin and frame.filename == str(page.path):
+            true = str(origin.file), origin.line, frame.name
+            frame = traceback.FrameSummary(*true, line=frame.line)
+            trace.stack[index] = frame
+        file = Path(frame.filename)  # the last of the page's or the package's own
+        own = file.is_relative_to(page.project.root)
+        if own and "site-packages" not in file.parts:
+            place = f"{frame.filename}:{frame.lineno}"
     if isinstance(error, SyntaxError) and not trace.stack:  # of the block itself
         place = f"{error.filename}:{error.lineno}"
     lines = "".join(trace.format_exception_only()).strip().splitlines()
     first = lines[-1 if isinstance(error, SyntaxError) else 0]
     return f"{place}: {first}\n\n{''.join(trace.format())}"
-
-
-def _below_engine(tb: TracebackType | None) -> TracebackType | None:
-    """Skip the frames through which the engine called the block."""
-    while tb and Path(tb.tb_frame.f_code.co_filename).is_relative_to(ENGINE):
-        tb = tb.tb_next
-    return tb
-
-
-def _true_frame(
-    frame: traceback.FrameSummary, origin: Origin
-) -> traceback.FrameSummary:
-    return traceback.FrameSummary(
-        str(origin.file), origin.line, frame.name, line=frame.line
-    )
-
-
-def _innermost(trace: traceback.TracebackException, root: Path) -> str | None:
-    """Return the place of the last line that is the page's or the package's own."""
-    own = [
-        frame
-        for frame in trace.stack
-        if Path(frame.filename).is_relative_to(root)
-        and "site-packages" not in Path(frame.filename).parts
-    ]
-    return f"{own[-1].filename}:{own[-1].lineno}" if own else None

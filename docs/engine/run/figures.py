@@ -10,11 +10,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.pages.blocks import Origin, PageError
+from engine.pages.blocks import Block, Origin, PageError
 from engine.pages.reading import Page
-from engine.run.shortening import shortened
 from engine.run.style import SIZE, schemed
-from engine.run.touching import touching_labels
 
 if TYPE_CHECKING:
     from engine.pages.reading import Rendered
@@ -32,6 +30,8 @@ def take_figures() -> tuple[list[str], list[str]]:
         return [], []
     from matplotlib import pyplot as plt
 
+    from engine.run.touching import touching_labels
+
     drawn, problems = [], []
     for number in plt.get_fignums():
         figure, file = plt.figure(number), io.StringIO()
@@ -48,20 +48,33 @@ def themed(svg: str, alt: str) -> str:
     An `<img>` of Material follows the scheme that the reader chose, so a media query
     in the image does.
     """
-    svg = schemed(svg)
-    root_end = svg.index(">") + 1
-    title = f"<title>{html.escape(alt, quote=False)}</title>"
-    return f"{svg[:root_end]}{title}{svg[root_end:]}"
+    title = f"><title>{html.escape(alt, quote=False)}</title>"
+    return schemed(svg).replace(">", title, 1)
+
+
+# Metadata says when it was drawn; what is shorter than a hundredth of a point, no
+# screen shows; a group around one element groups nothing.
+_METADATA = re.compile(r"<metadata>.*?</metadata>\s*", re.DOTALL)
+_LONG = re.compile(r"(-?\d+\.\d\d)\d+")
+_PLACED = re.compile(r'\s(?:d|x|y|points)="[^"]*"|translate\([^)]*\)')
+_ALONE = re.compile(
+    r'<g id="\w+">\s*(<(?:path|use)\b[^>]*/>|<text\b[^>]*>[^<]*</text>)\s*</g>'
+)
+_BREAK = re.compile(r"\s*\n\s*")
 
 
 def _bare(svg: str) -> str:
-    """Drop the date and the like, and turn black into the colour of the text."""
-    svg = re.sub(
-        r"<metadata>.*?</metadata>\s*", "", svg[svg.index("<svg") :], flags=re.S
-    )
+    """Drop what nobody sees, and turn black into the colour of the text."""
+    svg = _METADATA.sub("", svg[svg.index("<svg") :])
     svg = re.sub(r"#000000\b", "currentColor", svg)
     root = '<svg class="figure" role="img" fill="currentColor" '
     return shortened(svg.replace("<svg ", root, 1))
+
+
+def shortened(svg: str) -> str:
+    """Return the same picture in fewer signs: an element stands on one line."""
+    svg = _PLACED.sub(lambda x: _BREAK.sub(" ", _LONG.sub(r"\1", x[0])), svg)
+    return _BREAK.sub("\n", _ALONE.sub(r"\1", svg))
 
 
 @dataclass(frozen=True)
@@ -129,11 +142,8 @@ class Placed:
 
 def find_places(page: Page) -> list[Place]:
     """Return the links of a page to files in docs/figures, in order."""
-    inside = {n for f in page.fences for n in range(f.start, f.end + 1)}
     places = []
-    for index, line in enumerate(page.lines):
-        if index in inside:
-            continue
+    for index, line in page.prose:
         for image in _IMAGE.finditer(line):
             name = _figure_name(page, image["target"])
             if name:
@@ -156,7 +166,12 @@ def image_problems(page: Page, rendered: "Rendered") -> list[str]:
         if place.name != f"{page.name}.svg"
         and not place.name.startswith(f"{page.name}-")
     ]
-    problems += [_no_caption(place) for place in places if not place.caption]
+    how = '![what it shows](file.svg "What to see in it.")'
+    problems += [
+        f"{place.origin}: the figure {place.name} has no caption: {how}"
+        for place in places
+        if not place.caption
+    ]
     shown: Counter[str] = Counter()
     for image in rendered.images:
         source = image.get("src", "")
@@ -169,11 +184,6 @@ def image_problems(page: Page, rendered: "Rendered") -> list[str]:
         how = f"write it as ![what it shows](../{FIGURES}/{name})"
         problems.append(f"{page.top}: {name} is linked in a way unknown here: {how}")
     return problems
-
-
-def _no_caption(place: Place) -> str:
-    how = '![what it shows](file.svg "What to see in it.")'
-    return f"{place.origin}: the figure {place.name} has no caption: {how}"
 
 
 def touching_problems(placed: list[Placed]) -> list[str]:
@@ -191,25 +201,25 @@ def place_figures(page: Page, results: list["Result"]) -> list[Placed]:
     Raises:
         PageError: a figure without a place, or a place without a figure.
     """
-    waiting: list[tuple[int, str, str]] = []
-    events: list[tuple[int, int, Place | None]] = []
-    events += [(b.fence.start, b.number, None) for b in page.blocks]
-    events += [(place.index, -1, place) for place in find_places(page)]
+    waiting: list[tuple[Block, str, str]] = []
+    events: list[tuple[int, Block | Place]] = [(b.fence.start, b) for b in page.blocks]
+    events += [(place.index, place) for place in find_places(page)]
     placed = []
-    for _, number, place in sorted(events, key=lambda event: event[0]):
-        if place is None:
-            left = results[number]
+    for _, each in sorted(events, key=lambda event: event[0]):
+        if isinstance(each, Block):
+            left = results[each.number]
             both = zip(left.figures, left.touching, strict=True)
-            waiting += [(number, svg, touching) for svg, touching in both]
+            waiting += [(each, svg, touching) for svg, touching in both]
         elif waiting:
-            placed.append(Placed(place, *waiting.pop(0)))
+            block, svg, touching = waiting.pop(0)
+            placed.append(Placed(each, block.number, svg, touching))
         else:
-            problem = f"no block above this place draws {place.name}"
-            raise PageError(place.origin, problem)
-    for number, *_ in waiting:
-        opening = page.blocks[number].fence.opening.origin
+            problem = f"no block above this place draws {each.name}"
+            raise PageError(each.origin, problem)
+    for block, *_ in waiting:
         how = f"put ![what it shows](../{FIGURES}/{page.name}-….svg) below the block"
-        raise PageError(opening, f"the block leaves a figure without a place: {how}")
+        problem = f"the block leaves a figure without a place: {how}"
+        raise PageError(block.fence.opening.origin, problem)
     return placed
 
 

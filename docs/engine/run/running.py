@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import importlib.util
 import os
 import random
 import sys
@@ -12,7 +11,10 @@ import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest import mock
 
+import matplotlib
+import numpy as np
 from _pytest.capture import FDCapture
 
 from engine.pages.blocks import Block
@@ -48,6 +50,7 @@ class Runner:
         self._module.__file__ = str(page.path)
         self._compiler = Compiler(page.path, page.text.count("\n") + 1)
         self._leaving = contextlib.ExitStack()
+        self._second: Runner | None = None
         self._threads = set(threading.enumerate())  # those that are not the page's
         self._in_threads: list[BaseException] = []  # what threads of the page raised
 
@@ -70,8 +73,19 @@ class Runner:
         """Run the whole page."""
         return [self.result(block) for block in self.page.blocks]
 
+    def again(self, block: Block) -> str | None:
+        """Return what a block prints in another run, or None where it fails."""
+        if self._second is None:
+            self._second = Runner(self.page)
+        try:
+            return self._second.result(block).stdout
+        except BlockFailed:
+            return None
+
     def close(self) -> None:
         """Free what the page holds, and put the process back as it was."""
+        if self._second:
+            self._second.close()
         self._module.__dict__.clear()
         self._leaving.close()
 
@@ -120,158 +134,82 @@ class Runner:
 
     @functools.cached_property
     def _folder(self) -> Path:
-        self._leaving.enter_context(_threads_told(self._in_threads))
-        self._leaving.enter_context(_no_end())
-        return self._leaving.enter_context(page_environment(self.page))
+        return enter_page(self.page, self._leaving, self._in_threads)
 
     @contextlib.contextmanager
     def _as_main(self) -> Iterator[None]:
         """Be the program: `__main__`, its arguments and its working folder."""
-        main, arguments, folder = sys.modules["__main__"], sys.argv, Path.cwd()
-        own_folder = self._folder
-        sys.modules["__main__"], sys.argv = self._module, [str(self.page.path)]
-        os.chdir(own_folder)
-        try:
-            yield
-        finally:
-            sys.modules["__main__"], sys.argv = main, arguments
-            os.chdir(folder)
+        arguments = mock.patch.object(sys, "argv", [str(self.page.path)])
+        main = sys.modules["__main__"]
+        with contextlib.chdir(self._folder), arguments:
+            sys.modules["__main__"] = self._module
+            try:
+                yield
+            finally:
+                sys.modules["__main__"] = main
+
+
+def enter_page(
+    page: Page, leaving: contextlib.ExitStack, raised: list[BaseException]
+) -> Path:
+    """Prepare the process for a page, until `leaving`; return its working folder.
+
+    What threads raise, which Python only prints, is added to `raised`.
+    """
+    folder = leaving.enter_context(tempfile.TemporaryDirectory(prefix="page-"))
+    root = str(page.project.root)
+    sys.path.insert(0, root)  # the package is imported from its sources
+    leaving.callback(sys.path.remove, root)
+    if _uses_torch(page):
+        import torch
+
+        leaving.callback(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(1)
+    leaving.enter_context(np.printoptions())  # more pages may follow
+    leaving.enter_context(matplotlib.rc_context())
+    set_style()
+    leaving.callback(_forget)
+
+    def tell(told: threading.ExceptHookArgs) -> None:
+        if told.exc_value is not None:
+            raised.append(told.exc_value)
+
+    leaving.enter_context(mock.patch.object(threading, "excepthook", tell))
+    for name in ("_exit", "execv", "execve"):
+        leaving.enter_context(mock.patch.object(os, name, _no_end(name)))
+    random.seed()
+    np.random.seed()
+    if "torch" in sys.modules:
+        sys.modules["torch"].seed()
+    return Path(folder)
+
+
+def _uses_torch(page: Page) -> bool:
+    """Whether the page may import torch, itself or through the package."""
+    code = "\n".join(block.fence.code for block in page.blocks)
+    return "torch" in code or (
+        page.project.needs_torch and page.project.package in code
+    )
+
+
+def _forget() -> None:
+    """Close the page's figures, and forget how it had tensors printed."""
+    figures.take_figures()
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_printoptions(profile="default")
 
 
 class PageEnded(BaseException):
     """A block ended the process, in which more blocks and pages were to run."""
 
 
-@contextlib.contextmanager
-def _no_end() -> Iterator[None]:
+def _no_end(name: str) -> Callable[..., None]:
     """Let nothing end the process as if all were well; a fork of it may end."""
-    process, names = os.getpid(), ("_exit", "execv", "execve")
-    real = {name: getattr(os, name) for name in names}
+    process, real = os.getpid(), getattr(os, name)
 
-    def instead(name: str) -> Callable[..., None]:
-        def end(*given: object) -> None:
-            if os.getpid() != process:
-                real[name](*given)
-            raise PageEnded(f"os.{name}({', '.join(map(repr, given))})")
+    def end(*given: object) -> None:
+        if os.getpid() != process:
+            real(*given)
+        raise PageEnded(f"os.{name}({', '.join(map(repr, given))})")
 
-        return end
-
-    for name in names:
-        setattr(os, name, instead(name))
-    try:
-        yield
-    finally:
-        for name in names:
-            setattr(os, name, real[name])
-
-
-@contextlib.contextmanager
-def _threads_told(raised: list[BaseException]) -> Iterator[None]:
-    """Collect what threads raise, which Python only prints."""
-    before = threading.excepthook
-
-    def tell(told: threading.ExceptHookArgs) -> None:
-        if told.exc_value is not None:
-            raised.append(told.exc_value)
-
-    threading.excepthook = tell
-    try:
-        yield
-    finally:
-        threading.excepthook = before
-
-
-class SecondRun:
-    """Runs a page once more, as far as it is asked for: is its output the same?"""
-
-    def __init__(self, page: Page) -> None:
-        self._runner = Runner(page)
-
-    def stdout(self, block: Block) -> str | None:
-        """Return what a block prints this time, or None where it fails."""
-        try:
-            return self._runner.result(block).stdout
-        except BlockFailed:
-            return None
-
-    def close(self) -> None:
-        """Free what the run holds."""
-        self._runner.close()
-
-
-@contextlib.contextmanager
-def page_environment(page: Page) -> Iterator[Path]:
-    """Prepare the process for a page; yield its working folder."""
-    with contextlib.ExitStack() as leaving:
-        folder = leaving.enter_context(tempfile.TemporaryDirectory(prefix="page-"))
-        leaving.enter_context(_importable(page.project.root))
-        if _uses_torch(page):
-            leaving.enter_context(_one_thread())
-        if _installed("numpy"):
-            leaving.enter_context(_printing())
-        if _installed("matplotlib"):
-            leaving.enter_context(_drawing())
-        _unseed()
-        yield Path(folder)
-
-
-def _uses_torch(page: Page) -> bool:
-    """Whether the page may import torch, itself or through the package."""
-    code = "\n".join(block.fence.code for block in page.blocks)
-    through_package = page.project.needs_torch and page.project.package in code
-    return _installed("torch") and ("torch" in code or through_package)
-
-
-def _installed(name: str) -> bool:
-    return name in sys.modules or importlib.util.find_spec(name) is not None
-
-
-@contextlib.contextmanager
-def _importable(root: Path) -> Iterator[None]:
-    """Let pages import the project's package from its sources."""
-    sys.path.insert(0, str(root))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(root))
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-@contextlib.contextmanager
-def _drawing() -> Iterator[None]:
-    import matplotlib
-
-    with matplotlib.rc_context():
-        set_style()
-        yield
-        figures.take_figures()
-
-
-@contextlib.contextmanager
-def _printing() -> Iterator[None]:
-    """Forget afterwards how the page had numbers printed: more pages may follow."""
-    import numpy
-
-    with numpy.printoptions():
-        yield
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_printoptions(profile="default")
-
-
-def _unseed() -> None:
-    random.seed()
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()
-    if "torch" in sys.modules:
-        sys.modules["torch"].seed()
+    return end

@@ -21,7 +21,7 @@ from engine.project import Project
 from engine.run.compiling import BlockFailed
 from engine.run.figures import place_figures, themed, touching_problems
 from engine.run.outputs import UNSEEDED, output_problem
-from engine.run.running import Runner, SecondRun
+from engine.run.running import Runner
 
 AT_ONCE = 2
 
@@ -103,11 +103,10 @@ def _make(page: Page, outcome: Outcome) -> None:
     outcome.problems += page_problems(page)
     with contextlib.closing(Runner(page)) as runner:
         ran = Ran(page, runner.results(), [], _imported(project))
-    with contextlib.closing(SecondRun(page)) as second:
         for block in page.blocks:
             if block.left_out is None:
                 result = ran.results[block.number]
-                problem = output_problem(block, result, second.stdout)
+                problem = output_problem(block, result, runner.again)
                 if problem and UNSEEDED in problem:
                     outcome.unseeded[block.number] = problem
                 outcome.printed[block.number] = result.stdout
