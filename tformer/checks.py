@@ -4,6 +4,7 @@ And imports: of packages that are optional, and of names when they are first use
 """
 
 import ast
+import math
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -39,6 +40,21 @@ def check_probability(**probabilities: float) -> None:
     for name, value in probabilities.items():
         if not 0 <= value < 1:
             raise ValueError(f"{name} ({value}) must be in [0, 1)")
+
+
+def check_above_0(**numbers: float | None) -> None:
+    """Raise unless every number that is given is above zero, and finite."""
+    for name, value in numbers.items():
+        if value is not None and not 0 < value < math.inf:
+            raise ValueError(f"{name} ({value}) must be above 0 and finite")
+
+
+def check_id(name: str, token: int | None, vocab_size: int) -> None:
+    """Raise unless a token is a whole number in [0, V)."""
+    if token is not None and type(token) is not int:  # nor a bool
+        raise TypeError(f"{name} must be an int, not {type(token).__name__}")
+    if token is None or not 0 <= token < vocab_size:
+        raise ValueError(f"{name} ({token}) must be in [0, vocab_size = {vocab_size})")
 
 
 def check_divisible(**sizes: int) -> None:

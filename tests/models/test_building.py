@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+import torch.nn.functional as functional
+from torch import nn
 
 from tformer import BERTConfig, CausalLM, TransformerConfig
 from tformer.models import build_model, config_of, names_of_today
@@ -37,6 +39,51 @@ def test_a_model_put_together_by_hand_has_no_config(raises):
     )
     with raises(ValueError, "model (CausalLM) was built without a config"):
         config_of(model)
+
+
+def test_a_model_of_given_parts_leaves_them_as_they_are():
+    model = build_model(CONFIGS["GPT"])
+    before = {name: p.clone() for name, p in model.named_parameters()}
+    again = CausalLM(model.embedding, model.blocks, model.norm, max_len=9)
+    assert all(torch.equal(p, before[name]) for name, p in again.named_parameters())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"logit_cap": 0.0}, "logit_cap (0.0) must be above 0 and finite"),
+        ({"pad_id": 13}, "pad_id (13) must be in [0, vocab_size = 13)"),
+        ({"pad_id": -1}, "pad_id (-1) must be in [0, vocab_size = 13)"),
+    ],
+)
+def test_bad_values_of_a_model_put_together_by_hand(changes, message, raises):
+    parts = build_model(CONFIGS["GPT"])
+    with raises(ValueError, message):
+        CausalLM(parts.embedding, parts.blocks, None, max_len=3, **changes)
+
+
+class Silent(nn.Linear):
+    """Is false, as a layer with a length of 0 would be."""
+
+    def __len__(self):
+        return 0
+
+
+@pytest.mark.parametrize("name", ["GPT", "Transformer"])
+def test_an_output_that_is_false_is_an_output(name):
+    model = build_model({**CONFIGS[name], "tie_embeddings": False})
+    x = torch.randn(2, 3, 64)
+    model.output.__class__ = Silent
+    assert torch.equal(model.logits(x), functional.linear(x, model.output.weight))
+
+
+@pytest.mark.parametrize("name", ["BERT", "Transformer"])
+def test_padding_is_what_the_model_says(name):
+    model, ids = build_model(CONFIGS[name]).eval(), torch.tensor([[7, 5, 3, 3]])
+    other = [] if name == "BERT" else [ids]
+    model.pad_id = 3
+    key_mask = {"key_mask" if name == "BERT" else "src_key_mask": ids != 3}
+    assert torch.equal(model(ids, *other), model(ids, *other, **key_mask))
 
 
 def test_bad_configs(raises):

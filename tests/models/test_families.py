@@ -173,6 +173,11 @@ def test_what_else_reaches_a_llama():
 @pytest.mark.parametrize(
     ("kind", "config", "message"),
     [
+        (
+            "llama",
+            {"pad_token_id": 13},
+            "pad_id (13) must be in [0, vocab_size = 13)",
+        ),
         ("gpt2", {"n_layers": 3}, "config has n_layers (3), which is unknown here"),
         (
             "gpt2",
@@ -219,6 +224,16 @@ def test_what_is_refused(kind, config, message):
 def test_a_flag_is_true_or_false(raises):
     with raises(TypeError, "tie_word_embeddings must be a bool, not str"):
         made("llama", tie_word_embeddings="false")
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_a_family_builds_no_model_of_another(kind):
+    build = family_of({"model_type": kind}).build
+    with (
+        torch.device("meta"),  # what it would build is large
+        pytest.raises(ValueError, match=r"model_type \('bloom'\) must be one of"),
+    ):
+        build({"model_type": "bloom"})
 
 
 def test_an_unknown_architecture(raises):

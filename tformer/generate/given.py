@@ -9,7 +9,7 @@ from typing import NamedTuple, Required, TypedDict
 import torch
 from torch import Tensor, nn
 
-from tformer.checks import check_positive
+from tformer.checks import check_id, check_positive
 from tformer.generate.decode import (
     Choose,
     Score,
@@ -132,7 +132,7 @@ def check_given(
     cache: ModelCache
     if isinstance(model, Transformer):
         V = model.tgt_embedding.vocab_size
-        _check_id("bos_id", bos_id, V)
+        check_id("bos_id", bos_id, V)
         if window is not None:
             raise ValueError(f"window ({window}) is for a GPT")
         if prefix is not None:
@@ -180,18 +180,11 @@ def check_given(
         eos_id = []
     stops = list(eos_id) if isinstance(eos_id, Sequence) else [eos_id]
     for stop in stops:
-        _check_id("eos_id", stop, V)
+        check_id("eos_id", stop, V)
     fill_id = model.pad_id
     if fill_id is None:
         fill_id = stops[0] if stops else 0
     return Given(score, cache, prompts, lengths, max_len, stops, fill_id, V)
-
-
-def _check_id(name: str, token: int | None, vocab_size: int) -> None:
-    if token is not None and type(token) is not int:  # nor a bool
-        raise TypeError(f"{name} must be an int, not {type(token).__name__}")
-    if token is None or not 0 <= token < vocab_size:
-        raise ValueError(f"{name} ({token}) must be in [0, vocab_size = {vocab_size})")
 
 
 def _room(positions: nn.Module | None, read: int, max_len: int) -> int:

@@ -152,7 +152,7 @@ class BERT(nn.Module):
             ValueError: an id is outside the vocabulary, shapes do not match, or the
                 text is empty or longer than `max_len`.
         """
-        key_mask = ids != self.config.pad_id if key_mask is None else key_mask
+        key_mask = ids != self.pad_id if key_mask is None else key_mask
         x = self.embed(ids, segments)  # (B, S, D)
         x = self.encoder(x, check_key_mask(key_mask, *ids.shape[:2]))  # (B, S, D)
         return self.logits(x)

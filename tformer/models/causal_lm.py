@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tformer.checks import check_above_0, check_id
 from tformer.nn.block import Block
 from tformer.nn.cache import ModelCache
 from tformer.nn.embedding import TokenEmbedding
@@ -59,7 +60,9 @@ class CausalLM(nn.Module):
         self.vocab_size, self.d_model = embedding.vocab_size, embedding.d_model
         self.max_len, self.pad_id = max_len, pad_id
         self.config = dict(config or {})
-        self.reset_parameters()
+        check_above_0(logit_cap=logit_cap)
+        if pad_id is not None:
+            check_id("pad_id", pad_id, self.vocab_size)
 
     def reset_parameters(self, std: float = 0.02) -> None:
         """Draw matrices from N(0, std²), the last of each sub-layer with std / √(2N).
@@ -108,7 +111,8 @@ class CausalLM(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token of the vocabulary: (B, T, D) to (B, T, V)."""
-        logits = self.output(x) if self.output else self.embedding.logits(x)
+        make = self.embedding.logits if self.output is None else self.output
+        logits = make(x)
         logits = logits if self.logit_scale == 1 else self.logit_scale * logits
         cap = self.logit_cap
         return logits if cap is None else cap * torch.tanh(logits / cap)

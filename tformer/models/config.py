@@ -1,10 +1,15 @@
 """The sizes and choices of a whole Transformer, with the paper's as presets."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
-from tformer.checks import check_divisible, check_positive, check_probability
+from tformer.checks import (
+    check_above_0,
+    check_divisible,
+    check_id,
+    check_positive,
+    check_probability,
+)
 from tformer.nn.feed_forward import ACTIVATIONS
 
 # The fields of any model's configuration that are sizes, and those that may be None.
@@ -43,16 +48,9 @@ def check_shared(config: Any) -> None:
     if config.num_kv_heads is not None:
         check_divisible(num_heads=config.num_heads, num_kv_heads=config.num_kv_heads)
     check_probability(dropout=config.dropout)
-    if not 0 < config.eps < math.inf:
-        raise ValueError(f"eps ({config.eps}) must be above 0 and finite")
-    pad_id, vocab_size = config.pad_id, config.vocab_size
-    if pad_id is not None:
-        if isinstance(pad_id, bool) or not isinstance(pad_id, int):
-            raise TypeError(f"pad_id must be an int, not {type(pad_id).__name__}")
-        if not 0 <= pad_id < vocab_size:
-            raise ValueError(
-                f"pad_id ({pad_id}) must be in [0, vocab_size = {vocab_size})"
-            )
+    check_above_0(eps=config.eps)
+    if config.pad_id is not None:
+        check_id("pad_id", config.pad_id, config.vocab_size)
 
 
 @dataclass(frozen=True, kw_only=True)

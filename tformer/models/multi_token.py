@@ -114,7 +114,7 @@ def multi_token_losses(trunk: CausalLM, heads: MultiTokenHeads, ids: Tensor) -> 
         trunk: the model beside which the heads stand.
         heads: n of them.
         ids: (B, T), with T > n + 1. Where the token that is predicted is the `pad_id`
-            of the trunk's config, it is left out.
+            of the trunk, it is left out.
 
     Returns:
         losses (n,).

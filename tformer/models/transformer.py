@@ -122,8 +122,8 @@ class Transformer(nn.Module):
 
     def source_mask(self, src: Tensor, key_mask: Tensor | None = None) -> Tensor | None:
         """Return `key_mask`, or if None the ids (B, S) that are not padding."""
-        if key_mask is None and self.config.pad_id is not None:
-            return src != self.config.pad_id
+        if key_mask is None and self.pad_id is not None:
+            return src != self.pad_id
         return key_mask
 
     def encode(
@@ -176,4 +176,4 @@ class Transformer(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token of the target's vocabulary: (B, T, D) to (B, T, V)."""
-        return self.output(x) if self.output else self.tgt_embedding.logits(x)
+        return self.tgt_embedding.logits(x) if self.output is None else self.output(x)

@@ -4,7 +4,6 @@ With the defaults it is a GPT. Each part stands once, in `PARTS`: the command li
 settings of a run and the results take its name, its kind and its help from there.
 """
 
-import math
 from collections.abc import Mapping
 from functools import partial
 from types import SimpleNamespace
@@ -13,7 +12,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from tformer.checks import check_at_least_0, check_divisible, check_positive
+from tformer.checks import (
+    check_above_0,
+    check_at_least_0,
+    check_divisible,
+    check_positive,
+)
 from tformer.models.causal_lm import CausalLM
 from tformer.models.config import check_shared
 from tformer.models.families.reading import one_of, with_defaults
@@ -122,7 +126,7 @@ def build(config: Mapping[str, Any]) -> CausalLM:
             )
         )
     tied = c["tie_embeddings"]
-    return CausalLM(
+    model = CausalLM(
         TokenEmbedding(V, D, scale=False),
         blocks,
         None if c["placement"] == "post" else norm(D),
@@ -135,6 +139,8 @@ def build(config: Mapping[str, Any]) -> CausalLM:
         pad_id=c["pad_id"],
         config=c,
     )
+    model.reset_parameters()
+    return model
 
 
 def check_config(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,9 +158,8 @@ def check_config(config: Mapping[str, Any]) -> dict[str, Any]:
             raise TypeError(f"{name} must be {known}, not {type(value).__name__}")
     check_shared(SimpleNamespace(**c, num_kv_heads=None))
     for name in ("softcap", "logit_cap", "logit_scale", "score_scale"):
+        check_above_0(**{name: c[name]})
         if c[name] is not None:
-            if not 0 < c[name] < math.inf:
-                raise ValueError(f"{name} ({c[name]}) must be above 0 and finite")
             c[name] = float(c[name])  # of 10³⁰ as an int torch raises an error
     for name in ("top_k", "shared_experts"):
         if c[name] and not c["experts"]:

@@ -120,7 +120,7 @@ def build(config: Mapping[str, Any]) -> CausalLM:
         for _ in range(c["n_layer"])
     ]
     tied = c["tie_word_embeddings"]
-    return CausalLM(
+    model = CausalLM(
         TokenEmbedding(c["vocab_size"], D, scale=False),
         blocks,
         norm(),
@@ -131,6 +131,8 @@ def build(config: Mapping[str, Any]) -> CausalLM:
         pad_id=c["pad_token_id"],
         config=c,
     )
+    model.reset_parameters()
+    return model
 
 
 def rename(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -91,7 +91,7 @@ def build(
         )
         for window in windows_of(c)
     ]
-    return CausalLM(
+    model = CausalLM(
         TokenEmbedding(V, D, scale=False),
         blocks,
         norm(),
@@ -100,6 +100,8 @@ def build(
         pad_id=c["pad_token_id"],
         config=c,
     )
+    model.reset_parameters()
+    return model
 
 
 def windows_of(c: Mapping[str, Any]) -> list[int | None]:

@@ -48,6 +48,8 @@ def with_defaults(
     config: Mapping[str, Any], defaults: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Complete a config by a family's defaults."""
+    own = defaults["model_type"]
+    one_of("model_type", config.get("model_type", own), [own])
     for name, value in config.items():
         if name not in defaults and name not in NOTES:
             raise ValueError(f"config has {name} ({value!r}), which is unknown here")
