@@ -103,7 +103,11 @@ def test_what_reaches_attention():
         attention = block.attention
         assert (attention.num_heads, attention.num_kv_heads) == (4, 2)
         assert (attention.head_dim, attention.dropout) == (6, 0.25)
-        assert attention.scoring == {"window": None, "softcap": 7.0, "scale": 0.3}
+        assert (attention.window, attention.softcap, attention.scale) == (
+            None,
+            7.0,
+            0.3,
+        )
         assert attention.gate.weight.shape == (24, 64)
         assert attention.sinks.shape == (4,)
         assert block.dropout.p == model.dropout.p == 0.25

@@ -33,3 +33,17 @@ def test_vmap_over_attention(masked, options, at_a_time, monkeypatch):
     slope = grad(lambda *one: attend(*one).square().sum())
     expected = torch.stack([slope(*one) for one in each])
     assert_close(vmap(slope, over)(query, key, value, mask), expected)
+
+
+@pytest.mark.parametrize("of", range(5), ids=["query", "key", "value", "bias", "sinks"])
+def test_grad_of_one_input_of_a_long_sequence(of):
+    T, names = 300, ["query", "key", "value", "bias", "sinks"]
+    given = [*torch.randn(3, 1, 2, T, 4), torch.randn(T, T), torch.randn(2)]
+
+    def total(*inputs):
+        options = dict(zip(names, inputs, strict=True), is_causal=True)
+        return scaled_dot_product_attention(**options).square().sum()
+
+    leaf = given[of].clone().requires_grad_()
+    total(*given[:of], leaf, *given[of + 1 :]).backward()
+    assert_close(grad(total, argnums=of)(*given), leaf.grad)

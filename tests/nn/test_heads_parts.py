@@ -95,9 +95,9 @@ def slowly(module, x, start=0):
         for i in range(T):
             first = 0 if module.window is None else max(0, i - module.window + 1)
             seen = slice(first, i + 1)
-            scale = module.scoring.get("scale") or 1 / math.sqrt(Dh)
+            scale = module.scale or 1 / math.sqrt(Dh)
             scores = (k[:, of, seen] @ q[:, h, i, :, None])[..., 0] * scale  # (B, seen)
-            if cap := module.scoring.get("softcap"):
+            if cap := module.softcap:
                 scores = cap * (scores / cap).tanh()
             scores = scores + bias[0, h, i, seen]
             if module.sinks is not None:

@@ -298,12 +298,12 @@ def _activation(activation: Any) -> str:
 def _theirs_of(old: Any) -> Any:
     """Make torch's module of the sizes of ours; what it cannot have is an error."""
     if isinstance(old, MultiHeadAttention):
-        scoring = {n for n, x in old.scoring.items() if x is not None}
+        names = ("sinks", "window", "scale", "softcap")
+        own = [name for name in names if getattr(old, name) is not None]
         if old.head_dim * old.num_heads != old.d_model or list(old.children())[4:]:
             raise ValueError("module has parts, or a head_dim, that torch's has not")
-        if old.sinks is not None or scoring:
-            own = ", ".join(sorted(scoring)) or "sinks"
-            raise ValueError(f"module has {own}, which torch's has not")
+        if own:
+            raise ValueError(f"module has {', '.join(own)}, which torch's has not")
         parts = (old.q_proj, old.k_proj, old.v_proj, old.out_proj)
         bias = any(part.bias is not None for part in parts)
         D, H, dropout = old.d_model, old.num_heads, old.dropout

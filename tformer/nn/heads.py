@@ -5,7 +5,6 @@ B batch · T queries · S keys · D d_model · H heads · G key/value heads · D
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -55,8 +54,8 @@ class MultiHeadAttention(nn.Module):
         relative: makes from T and S the bias of the scores, such as `ALiBi`.
         gate: maps the input (B, T, D) to (B, T, H · Dh), whose sigmoid multiplies what
             the heads bring (arXiv:2505.06708).
-        sinks: (H,), a parameter: further logits.
-        scoring: window, scale, softcap, as `scaled_dot_product_attention` has them.
+        sinks: (H,), a parameter: as `attention_weights` has them, and window, scale and
+            softcap too.
     """
 
     recorders: tuple[Callable[[Tensor], None], ...] = ()  # of `record_weights`
@@ -76,7 +75,9 @@ class MultiHeadAttention(nn.Module):
         relative: nn.Module | None = None,
         gate: nn.Module | None = None,
         sinks: nn.Parameter | None = None,
-        **scoring: Any,
+        window: int | None = None,
+        scale: float | None = None,
+        softcap: float | None = None,
     ) -> None:
         super().__init__()
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
@@ -100,13 +101,9 @@ class MultiHeadAttention(nn.Module):
         self.out_proj = nn.Linear(num_heads * head_dim, d_model, bias=bias)
         self.q_norm, self.k_norm = q_norm, k_norm
         self.rotary, self.relative, self.gate = rotary, relative, gate
-        self.sinks, self.scoring = sinks, scoring
+        self.sinks, self.softcap = sinks, softcap
+        self.window, self.scale = window, scale
         self.reset_parameters()
-
-    @property
-    def window(self) -> int | None:
-        """How many keys a query sees; all if None."""
-        return self.scoring.get("window")
 
     def reset_parameters(self) -> None:
         """Draw new weights by Glorot's uniform, variance 2 / (in + out); biases 0."""
@@ -157,18 +154,21 @@ class MultiHeadAttention(nn.Module):
         if cache is not None:
             keys_values = cache.append(*keys_values)  # S is now the whole past
         k, v = keys_values  # (B, G, S, Dh)
-        bias = None
-        if self.relative is not None:
-            bias = self.relative(q.shape[2], k.shape[2])
-        scoring = {"bias": bias, "sinks": self.sinks, **self.scoring}
-        scoring["is_causal"] = is_causal
+        relative = self.relative
+        scoring: dict[str, object] = {
+            "bias": None if relative is None else relative(q.shape[2], k.shape[2]),
+            "is_causal": is_causal,
+            "sinks": self.sinks,
+            "window": self.window,
+            "scale": self.scale,
+            "softcap": self.softcap,
+        }
+        weigh: Callable[..., Tensor] = attention_weights
+        attend: Callable[..., Tensor] = scaled_dot_product_attention
         if self.recorders and around is not None:
             raise ValueError("around makes no weights that can be recorded")
-        if self.recorders:
-            weights = attention_weights(q, k, attn_mask, **scoring)  # (B, H, T, S)
-            for keep in self.recorders:
-                keep(weights)
-        attend: Callable[..., Tensor] = scaled_dot_product_attention
+        for keep in self.recorders:
+            keep(weigh(q, k, attn_mask, **scoring))  # (B, H, T, S)
         attend = attend if around is None else partial(around, attend)
         dropout_p = self.dropout if self.training else 0.0
         heads = attend(q, k, v, attn_mask, dropout_p=dropout_p, **scoring)

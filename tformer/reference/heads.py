@@ -5,8 +5,7 @@ Dh head_dim
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -53,7 +52,9 @@ class MultiHeadAttention:
     relative: Callable[[int, int], np.ndarray] | None = None  # T, S to a bias
     gate: Map | None = None  # W^G, from D to H · Dh: heads · sigmoid(x W^G)
     sinks: np.ndarray | None = None  # (H,); as in `attention_weights`
-    scoring: dict[str, Any] = field(default_factory=dict)  # window, scale, softcap
+    window: int | None = None
+    scale: float | None = None
+    softcap: float | None = None
 
     # `record_weights` puts another function in its place, which keeps the weights.
     attend = staticmethod(scaled_dot_product_attention)
@@ -112,7 +113,9 @@ class MultiHeadAttention:
             bias=bias,
             is_causal=is_causal,
             sinks=self.sinks,
-            **self.scoring,
+            window=self.window,
+            scale=self.scale,
+            softcap=self.softcap,
         )  # (B, H, T, Dh)
         merged = merge_heads(heads)  # (B, T, H · Dh)
         if self.gate is not None:
