@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tformer.checks import (
     check_above_0,
@@ -20,7 +20,7 @@ from tformer.checks import (
 )
 from tformer.models.causal_lm import CausalLM
 from tformer.models.config import check_shared
-from tformer.models.families.reading import one_of, with_defaults
+from tformer.models.families import Config, one_of, with_defaults
 from tformer.nn.block import Block
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.experts import Experts
@@ -84,7 +84,7 @@ PARTS = {
     "softcap": Part(None, float, "Bound each score of attention, smoothly."),
     "logit_cap": Part(None, float, "Bound each logit, smoothly."),
 }
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Config = {
     "model_type": "tformer",
     "vocab_size": 256,
     "d_model": 64,
@@ -104,7 +104,7 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def build(config: Mapping[str, Any]) -> CausalLM:
+def build(config: Config) -> CausalLM:
     """Build a language model of these sizes and parts, with random weights."""
     c = check_config(config)
     D, V = c["d_model"], c["vocab_size"]
@@ -143,7 +143,7 @@ def build(config: Mapping[str, Any]) -> CausalLM:
     return model
 
 
-def check_config(config: Mapping[str, Any]) -> dict[str, Any]:
+def check_config(config: Config) -> dict[str, Any]:
     """Complete a config, or raise as `build`, without making anything."""
     c = with_defaults(config, DEFAULTS)
     for name, part in PARTS.items():
@@ -192,7 +192,7 @@ def check_config(config: Mapping[str, Any]) -> dict[str, Any]:
     return c
 
 
-def make_positions(c: Mapping[str, Any]) -> nn.Module | None:
+def make_positions(c: Config) -> nn.Module | None:
     """Make what is added to the embedded tokens, if anything is."""
     if c["positions"] == "learned":
         return LearnedPositionalEmbedding(c["max_len"], c["d_model"])
@@ -202,7 +202,7 @@ def make_positions(c: Mapping[str, Any]) -> nn.Module | None:
     return None
 
 
-def make_rotary(c: Mapping[str, Any], width: int) -> RotaryEmbedding | None:
+def make_rotary(c: Config, width: int) -> RotaryEmbedding | None:
     """Make what rotates queries and keys, for all layers, if anything does."""
     if c["positions"] != "rotary":
         return None
@@ -211,14 +211,14 @@ def make_rotary(c: Mapping[str, Any], width: int) -> RotaryEmbedding | None:
     return RotaryEmbedding(rotary_frequencies(width), layout="halves")
 
 
-def make_relative(c: Mapping[str, Any]) -> nn.Module | None:
+def make_relative(c: Config) -> nn.Module | None:
     """Make what adds to the scores by distance, for all layers, if anything does."""
     if c["positions"] == "alibi":
         return ALiBi(c["num_heads"])
     return RelativeBias(c["num_heads"]) if c["positions"] == "t5" else None
 
 
-def make_norm(c: Mapping[str, Any], width: int) -> nn.Module:
+def make_norm(c: Config, width: int) -> nn.Module:
     """Make a norm of this width."""
     if c["norm"] == "layer":
         return LayerNorm(width, c["eps"], bias=c["bias"])
@@ -226,7 +226,7 @@ def make_norm(c: Mapping[str, Any], width: int) -> nn.Module:
 
 
 def make_attention(
-    c: Mapping[str, Any],
+    c: Config,
     width: int,
     window: int | None,
     rotary: RotaryEmbedding | None,
@@ -264,7 +264,7 @@ def make_attention(
     )
 
 
-def make_feed_forward(c: Mapping[str, Any]) -> nn.Module:
+def make_feed_forward(c: Config) -> nn.Module:
     """Make the feed-forward network of a layer, or its experts."""
     gated = c["feed_forward"] in GATES
     D, F, bias = c["d_model"], inner_width(c), c["bias"]
@@ -287,12 +287,12 @@ def make_feed_forward(c: Mapping[str, Any]) -> nn.Module:
     )
 
 
-def inner_width(c: Mapping[str, Any]) -> int:
+def inner_width(c: Config) -> int:
     """Return `d_ff`, or what it is if not given: 4 · D, or with a gate 8/3 · D."""
     gated, D = c["feed_forward"] in GATES, c["d_model"]
     return int(c["d_ff"] or (max(1, 8 * D // 3) if gated else 4 * D))
 
 
-def rename(state: Mapping[str, Any]) -> dict[str, Any]:
+def rename(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Give weights the names of today: they have them."""
     return dict(state)

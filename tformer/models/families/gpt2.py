@@ -5,12 +5,11 @@ Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", tabl
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from torch import Tensor, nn
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families.reading import one_of, replace_parts, with_defaults
+from tformer.models.families import Config, one_of, replace_parts, with_defaults
 from tformer.nn.block import Block
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.feed_forward import FeedForward
@@ -18,7 +17,7 @@ from tformer.nn.heads import MultiHeadAttention
 from tformer.nn.norm import LayerNorm
 from tformer.nn.positions import LearnedPositionalEmbedding
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Config = {
     "model_type": "gpt2",
     "vocab_size": 50_257,
     "n_positions": 1024,
@@ -40,7 +39,7 @@ DEFAULTS: dict[str, Any] = {
     "bias": True,  # of linear layers and norms: nanoGPT's word
 }
 NO_DROPOUT = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
-SIZES: dict[str, dict[str, Any]] = {
+SIZES: dict[str, Config] = {
     "tiny": {
         "vocab_size": 256,
         "n_positions": 64,
@@ -92,7 +91,7 @@ NAMES = (
 )
 
 
-def build(config: Mapping[str, Any]) -> CausalLM:
+def build(config: Config) -> CausalLM:
     """Build a GPT-2 with random weights.
 
     Args:

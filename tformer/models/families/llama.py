@@ -5,13 +5,12 @@ Touvron et al. 2023 (arXiv:2302.13971); Grattafiori et al. 2024 (arXiv:2407.2178
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from torch import Tensor, nn
 
 from tformer.checks import check_positive
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families.reading import one_of, replace_parts, with_defaults
+from tformer.models.families import Config, one_of, replace_parts, with_defaults
 from tformer.nn.block import Block
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.feed_forward import GatedFeedForward
@@ -25,7 +24,7 @@ from tformer.nn.rotary_scaling import (
     yarn_factor,
 )
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Config = {
     "model_type": "llama",
     "vocab_size": 32_000,
     "hidden_size": 4096,
@@ -60,9 +59,7 @@ NAMES = (
 )
 
 
-def build(
-    config: Mapping[str, Any], defaults: Mapping[str, Any] = DEFAULTS
-) -> CausalLM:
+def build(config: Config, defaults: Config = DEFAULTS) -> CausalLM:
     """Build a Llama with random weights; arguments and errors as of `gpt2.build`."""
     c = with_defaults(config, defaults)
     one_of("hidden_act", c["hidden_act"], ["silu"])
@@ -104,7 +101,7 @@ def build(
     return model
 
 
-def windows_of(c: Mapping[str, Any]) -> list[int | None]:
+def windows_of(c: Config) -> list[int | None]:
     """Return the window of each layer: `layer_types` says which have one."""
     layers, kinds = c["num_hidden_layers"], c.get("layer_types")
     window = c["sliding_window"] if c.get("use_sliding_window", True) else None
@@ -118,7 +115,7 @@ def windows_of(c: Mapping[str, Any]) -> list[int | None]:
     return [window if kind == "sliding_attention" else None for kind in kinds]
 
 
-def rotary_of(c: Mapping[str, Any], head_dim: int) -> RotaryEmbedding:
+def rotary_of(c: Config, head_dim: int) -> RotaryEmbedding:
     """Build what rotates queries and keys, scaled as the config says."""
     rope = {**(c["rope_scaling"] or {}), **(c["rope_parameters"] or {})}
     base = rope.pop("rope_theta", c["rope_theta"])

@@ -3,13 +3,10 @@
 Jiang et al. 2023 (arXiv:2310.06825).
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import llama
+from tformer.models.families import Config, llama
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Config = {
     **llama.DEFAULTS,
     "model_type": "mistral",
     "intermediate_size": 14_336,
@@ -20,6 +17,6 @@ DEFAULTS: dict[str, Any] = {
 rename = llama.rename
 
 
-def build(config: Mapping[str, Any]) -> CausalLM:
+def build(config: Config) -> CausalLM:
     """Build a Mistral with random weights; arguments and errors as of `gpt2.build`."""
     return llama.build(config, DEFAULTS)

@@ -3,13 +3,10 @@
 Yang et al. 2025 (arXiv:2505.09388).
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import llama
+from tformer.models.families import Config, llama
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Config = {
     **llama.DEFAULTS,
     "model_type": "qwen3",
     "vocab_size": 151_936,
@@ -26,6 +23,6 @@ DEFAULTS: dict[str, Any] = {
 rename = llama.rename
 
 
-def build(config: Mapping[str, Any]) -> CausalLM:
+def build(config: Config) -> CausalLM:
     """Build a Qwen3 with random weights; arguments and errors as of `gpt2.build`."""
     return llama.build(config, DEFAULTS)
