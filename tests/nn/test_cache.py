@@ -121,7 +121,7 @@ def test_what_cannot_be_forgotten(raises):
 def test_a_refused_token_leaves_the_cache_as_it_was(window, which, raises):
     cache, right = KeyValueCache(7, window=window), drawn(2)
     cache.append(*right)
-    rule = f"{('key', 'value')[which]} must be (B, G, T, Dh) = (2, 3, T, 5)"
+    rule = f"{('key', 'value')[which]} must be (B, G, T, Dh) = (2, 3, 2, 5)"
     name = ("key", "value")[which]
     for wrong, kind, message in (
         (right[0].clone().requires_grad_(), ValueError, "a cache holds no gradients: "),

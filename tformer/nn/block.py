@@ -5,7 +5,6 @@ B batch · T length · S length of the memory · D d_model
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -69,7 +68,7 @@ class Block(nn.Module):
         *,
         is_causal: bool = False,
         cache: BlockCache | None = None,
-        **options: Any,
+        **options: object,
     ) -> Tensor:
         """Map x (B, T, D) to (B, T, D).
 

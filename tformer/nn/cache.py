@@ -205,23 +205,18 @@ def check_new(key: Tensor, value: Tensor, cache: KeyValueCache) -> None:
     """Raise unless new keys and values can be written into the memory of a cache."""
     if key.requires_grad or value.requires_grad:
         raise ValueError("a cache holds no gradients: use it under torch.no_grad()")
+    T = key.shape[2]
     for name, x, held in (("key", key, cache.keys), ("value", value, cache.values)):
-        if x.shape[:2] != held.shape[:2] or x.shape[3:] != held.shape[3:]:
-            B, G, _, Dh = held.shape
+        wanted = (*cache.keys.shape[:2], T, held.shape[3])
+        if x.shape != wanted:
             raise ValueError(
-                f"{name} must be (B, G, T, Dh) = ({B}, {G}, T, {Dh}) as in the cache, "
+                f"{name} must be (B, G, T, Dh) = {wanted} as in the cache, "
                 f"not {tuple(x.shape)}"
             )
         if x.dtype != held.dtype:
             raise TypeError(f"{name} is {x.dtype} but the cache holds {held.dtype}")
-    if key.shape[:3] != value.shape[:3]:
+    if cache.length + T > cache.max_len:
         raise ValueError(
-            "key and value must be of the same rows, heads and tokens: key is "
-            f"{tuple(key.shape)}, value is {tuple(value.shape)}"
-        )
-    room, T = cache.max_len, key.shape[2]
-    if cache.length + T > room:
-        raise ValueError(
-            f"the cache is full: it has room for max_len = {room} tokens, holds "
-            f"{cache.length}, and {T} more came"
+            f"the cache is full: it has room for max_len = {cache.max_len} tokens, "
+            f"holds {cache.length}, and {T} more came"
         )

@@ -125,10 +125,11 @@ def _layout(closure: Closure, demo: str) -> str:
     parts = ["\n".join([*head, "", *_import_lines(closure.imports)])]
     for path in closure.order():
         title = f"# ---- {page.project.relative(path)} ".ljust(88, "-")
+        first, *others = closure.texts(path)
         if path in closure.offered:
             about = closure.module(path).docstring.split("\n")
-            title += "".join(f"\n# {line}".rstrip() for line in about)
-        parts += [title, *closure.texts(path)]
+            title += "".join(f"\n# {line}".rstrip() for line in about) + "\n\n"
+        parts += [f"{title}\n{first}", *others]
     if demo:
         main = 'if __name__ == "__main__":\n' + textwrap.indent(demo, "    ")
         parts.append(main)
