@@ -23,8 +23,8 @@ LONGEST = {  # lines; in brackets where they are to go
     "attention": 264,  # (180)
     "heads": 478,  # (320)
     "encoder": 1047,  # (800)
-    "gpt": 1336,  # (800)
-    "transformer": 1731,  # (950)
+    "gpt": 1358,  # (800)
+    "transformer": 1739,  # (950)
 }
 
 
