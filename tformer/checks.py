@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from numpy import ndarray
     from torch import Tensor
 
 
@@ -66,7 +67,7 @@ def check_divisible(**sizes: int) -> None:
         )
 
 
-def check_width(d_model: int, x: "Tensor") -> None:
+def check_width(d_model: int, x: "Tensor | ndarray") -> None:
     """Raise unless x is (..., D)."""
     if x.shape[-1] != d_model:
         raise ValueError(
@@ -74,7 +75,7 @@ def check_width(d_model: int, x: "Tensor") -> None:
         )
 
 
-def check_sequences(d_model: int, **sequences: "Tensor") -> None:
+def check_sequences(d_model: int, **sequences: "Tensor | ndarray") -> None:
     """Raise unless every tensor is (B, length, D)."""
     for name, x in sequences.items():
         if x.ndim != 3 or x.shape[-1] != d_model:

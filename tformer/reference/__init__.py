@@ -1,8 +1,9 @@
 """The NumPy twin: the formula of every part of `tformer.nn`; torch is never imported.
 
 Functions and plain classes, for reading and for checking; nothing is trained. Names,
-arguments and masks are those of the torch code, and reference/x.py mirrors nn/x.py. A
-class has its weights and parts under the names that they have in the torch module;
+arguments, masks and errors are those of the torch code: reference/x.py mirrors nn/x.py,
+where they are explained. A class computes what the torch module of its name does in
+`eval()`, of whole sequences, and has its weights and parts under the same names;
 `from_torch` makes the twin of a module that you have.
 """
 

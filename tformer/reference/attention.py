@@ -31,30 +31,10 @@ def attention_weights(
 ) -> np.ndarray:
     """Compute how much each query takes from each key: softmax(scale · Q Kᵀ).
 
-    Vaswani et al. 2017, section 3.2.1 (arXiv:1706.03762).
-
-    Args:
-        query: (B, H, T, Dh), floating.
-        key: (B, G, S, Dh); query head h reads key head h // (H / G)
-            (grouped-query attention, arXiv:2305.13245).
-        attn_mask: bool, True = may attend: (T, S), or four axes that broadcast to
-            (B, H, T, S). A mask (B, S) of padding is not for here: `length_mask`
-            makes (B, 1, 1, S).
-        bias: float, of such a shape, added to the scaled scores.
-        is_causal: hide later keys; the last query lines up with the last key.
-        window: with `is_causal`, how many keys a query sees, itself included.
-        sinks: (H,), one more logit in each softmax, without a value.
-        scale: factor of the scores; 1 / √Dh if not given.
-        softcap: c > 0 bounds each scaled score, before the bias: c · tanh(score / c)
-            (Gemma 2, arXiv:2408.00118).
-
-    Returns:
-        (B, H, T, S), float32 or wider. Rows sum to 1, with sinks to less, or are 0
-        where a query may attend to nothing.
-
-    Raises:
-        TypeError: the mask is not boolean, or another array not floating.
-        ValueError: shapes do not match, or a number is out of its range.
+    Vaswani et al. 2017, section 3.2.1 (arXiv:1706.03762). Query (B, H, T, Dh), key
+    (B, G, S, Dh), a boolean mask and a float bias, (T, S) or four axes that broadcast
+    to (B, H, T, S). What each argument does, and what is refused, is as in
+    `tformer.attention_weights`. Returns (B, H, T, S), float32 or wider.
     """
     check_attention(query, key, key, attn_mask, bias, softcap)
     if window is not None and not is_causal:
@@ -193,8 +173,8 @@ def check_attention(
     softcap: float | None,
 ) -> None:
     """Refuse what NumPy would compute all the same, into something else."""
-    named = {"query": query, "key": key, "value": value, "bias": bias}
-    for name, x in named.items():
+    floats = {"query": query, "key": key, "value": value, "bias": bias}
+    for name, x in floats.items():
         if x is not None and x.dtype.kind != "f":
             raise TypeError(f"{name} must be floating, not {x.dtype}")
     (B, H, T, _), (key_batch, G, S, _) = query.shape, key.shape

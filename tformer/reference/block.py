@@ -22,8 +22,7 @@ class Block:
 
     "pre" computes x + f(norm(x)), "post", as in the paper, norm(x + f(x)), "sandwich"
     x + norm₂(f(norm(x))), "output" x + norm(f(x)); f is attention, then attention to
-    the memory, if there is one, then the feed-forward network. The twin of
-    `tformer.Block` in `eval()`.
+    the memory, if there is one, then the feed-forward network.
     """
 
     attention: Part  # (B, T, D) to (B, T, D)
@@ -45,18 +44,9 @@ class Block:
         *,
         is_causal: bool = False,
     ) -> np.ndarray:
-        """Map x (B, T, D) to (B, T, D).
+        """Map x (B, T, D) to (B, T, D), with a memory (B, S, D) for cross-attention.
 
-        Args:
-            x: (B, T, D).
-            memory: (B, S, D), with cross-attention, and only then.
-            attn_mask: bool, True = may attend: (T, T), or four axes.
-            memory_mask: bool: (T, S), or four axes.
-            is_causal: hide later positions of x.
-
-        Raises:
-            ValueError: there is a memory and no cross-attention, or the reverse; or
-                `placement` is unknown.
+        The masks are as in `MultiHeadAttention`, of x to itself and to the memory.
         """
         if (memory is None) != (self.cross_attention is None):
             raise ValueError("memory must be given with cross-attention, and only then")

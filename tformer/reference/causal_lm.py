@@ -17,10 +17,7 @@ Map = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(eq=False)
 class CausalLM:
-    """Predict each next token of a sequence from the tokens up to it.
-
-    The twin of `tformer.CausalLM` in `eval()`, of whole sequences.
-    """
+    """Predict each next token of a sequence from the tokens up to it."""
 
     embedding: TokenEmbedding  # makes logits too, without `output`
     blocks: list[Block]

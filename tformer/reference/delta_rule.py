@@ -12,7 +12,7 @@ from tformer.checks import check_divisible
 from tformer.reference.feed_forward import sigmoid
 from tformer.reference.heads import merge_heads, split_heads
 from tformer.reference.linear import Linear
-from tformer.reference.linear_attention import check_states, or_zeros
+from tformer.reference.linear_attention import decay_and_state
 from tformer.reference.masks import check_causal
 from tformer.reference.norm import RMSNorm
 
@@ -28,22 +28,10 @@ def delta_rule_recurrent(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Correct a state token by token: S ← α S, S ← S + β k (v − Sᵀ k)ᵀ, then o = Sᵀ q.
 
-    Args:
-        query: (B, H, T, Dk).
-        key: (B, H, T, Dk), each of length 1.
-        value: (B, H, T, Dv).
-        beta: how much of the error is corrected, (B, H, T).
-        log_decay: log α of each token, (B, H, T), at most 0.
-        state: S after the tokens before these, (B, H, Dk, Dv).
-
-    Returns:
-        The outputs (B, H, T, Dv), and the new state (B, H, Dk, Dv).
-
-    Raises:
-        ValueError: shapes do not match.
+    Each key has length 1; β (B, H, T) is how much of the error is corrected. All else
+    is as in `linear_attention_recurrent`.
     """
-    check_states(query, key, value, state, beta=beta, log_decay=log_decay)
-    log_decay, S = or_zeros(query, value, log_decay, state)
+    log_decay, S = decay_and_state(query, key, value, log_decay, state, beta=beta)
     output = np.empty_like(value)
     for t in range(query.shape[2]):
         one = np.s_[:, :, t : t + 1]

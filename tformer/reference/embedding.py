@@ -15,7 +15,7 @@ from tformer.reference.linear import linear
 class TokenEmbedding:
     """Look up a vector for each token, times √D; its transpose makes logits.
 
-    Vaswani et al. 2017, section 3.4. The twin of `tformer.TokenEmbedding`.
+    Vaswani et al. 2017, section 3.4.
     """
 
     weight: np.ndarray  # (V, D)
@@ -24,10 +24,7 @@ class TokenEmbedding:
     def __call__(self, ids: np.ndarray) -> np.ndarray:
         """Look up ids, integer (B, T), each in [0, V); returns (B, T, D).
 
-        Raises:
-            TypeError: the ids are not integers; NumPy would take booleans as a mask.
-            ValueError: an id is outside the vocabulary; NumPy would count a negative
-                one from the end.
+        NumPy would take booleans as a mask, and count negative ids from the end.
         """
         if ids.dtype.kind not in "iu":
             raise TypeError(f"ids must be integers, not {ids.dtype}")

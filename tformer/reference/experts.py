@@ -36,10 +36,7 @@ def route(
 ) -> Routing:
     """Choose the k experts with the largest scores; their scores are the weights.
 
-    The twin of `tformer.route`. Of equal scores the expert with the lower number wins.
-
-    Raises:
-        ValueError: `scores` is unknown, or `top_k` is not in [1, E].
+    As `tformer.route`; of equal scores the expert with the lower number wins.
     """
     if scores not in SCORES:
         raise ValueError(f"scores ({scores!r}) must be one of {', '.join(SCORES)}")
@@ -62,10 +59,7 @@ def expert_counts(chosen: np.ndarray, num_experts: int) -> np.ndarray:
 
 
 def load_balance_loss(scores: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Compute E · Σᵢ fᵢ Pᵢ: 1 if all experts are used alike, E / k if only k are.
-
-    The twin of `tformer.load_balance_loss`.
-    """
+    """Compute E · Σᵢ fᵢ Pᵢ: 1 if all experts are used alike, E / k if only k are."""
     E = scores.shape[-1]
     counts = expert_counts(chosen, E)
     f = (counts / counts.sum()).astype(scores.dtype)  # (E,)
@@ -76,7 +70,7 @@ def load_balance_loss(scores: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False)
 class Router:
-    """Score all experts for each token, and choose k: the twin of `tformer.nn`'s."""
+    """Score all experts for each token, and choose k."""
 
     proj: Linear  # x (..., D) to logits (..., E)
     selection_bias: np.ndarray  # (E,), for the choice only
@@ -99,10 +93,7 @@ class Router:
 
 @dataclass(eq=False)
 class Experts:
-    """Let each token use k of E networks: y = Σ wᵢ Eᵢ(x) over the chosen, and shared.
-
-    The twin of `tformer.Experts` in `eval()`.
-    """
+    """Let each token use k of E networks: y = Σ wᵢ Eᵢ(x) over the chosen."""
 
     router: Router
     experts: list[Map]  # E of them: (..., D) to (..., D)

@@ -67,10 +67,7 @@ GATES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 class FeedForward:
     """Transform each position by itself: FFN(x) = max(0, x W₁ + b₁) W₂ + b₂.
 
-    Vaswani et al. 2017, equation 2. The twin of `tformer.FeedForward` in `eval()`.
-
-    Raises:
-        ValueError: `activation` is unknown.
+    Vaswani et al. 2017, equation 2.
     """
 
     linear1: Linear  # W₁, from D to F
@@ -94,10 +91,7 @@ class FeedForward:
 class GatedFeedForward:
     """Transform each position by itself: W₂(act(W₁ x) ⊙ W₃ x).
 
-    Shazeer 2020 (arXiv:2002.05202). The twin of `tformer.GatedFeedForward` in `eval()`.
-
-    Raises:
-        ValueError: `gate` is unknown.
+    Shazeer 2020 (arXiv:2002.05202).
     """
 
     gate_proj: Linear  # W₁, from D to F

@@ -33,11 +33,7 @@ def merge_heads(x: np.ndarray) -> np.ndarray:
 class MultiHeadAttention:
     """Attend with H heads: Concat(head₁, …) W^O, headᵢ = Attention(Q Wᵢ^Q, …).
 
-    Vaswani et al. 2017, section 3.2.2 (arXiv:1706.03762). The twin of
-    `tformer.MultiHeadAttention` in `eval()`.
-
-    Raises:
-        ValueError: H does not divide the width, or G does not divide H.
+    Vaswani et al. 2017, section 3.2.2 (arXiv:1706.03762).
     """
 
     q_proj: Linear  # from D to H · Dh
@@ -73,22 +69,10 @@ class MultiHeadAttention:
         *,
         is_causal: bool = False,
     ) -> np.ndarray:
-        """Attend from `query` to `key`; to itself if no key is given.
+        """Attend from query (B, T, D) to key and value (B, S, D); returns (B, T, D).
 
-        Args:
-            query: (B, T, D).
-            key: (B, S, D); `query` if not given (self-attention).
-            value: (B, S, D); `key` if not given.
-            attn_mask: bool, True = may attend: (T, S), or four axes that broadcast to
-                (B, H, T, S), as from `length_mask`.
-            is_causal: hide later keys; the last query lines up with the last key.
-
-        Returns:
-            (B, T, D).
-
-        Raises:
-            TypeError: the mask is not boolean.
-            ValueError: shapes do not match, or `value` comes without `key`.
+        The key is the query if not given (self-attention), the value the key. The mask
+        is boolean, True = may attend: (T, S), or four axes, as from `length_mask`.
         """
         if key is None and value is not None:
             raise ValueError("value is given without key")

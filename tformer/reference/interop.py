@@ -14,14 +14,8 @@ def from_torch(module: Any) -> Any:
     A field of the twin gets what the module has under this name: the twin of a part,
     a copy of a weight, or an option. The twin computes what the module does in
     `eval()`. Arrays keep the dtype, except that bfloat16, which NumPy does not have,
-    becomes float32.
-
-    Args:
-        module: one of tformer's modules, or one of torch's own that
-            `tformer.interop.from_torch` takes.
-
-    Returns:
-        the object of the same name in `tformer.reference`.
+    becomes float32. Modules of torch's own are taken as `tformer.interop.from_torch`
+    takes them.
 
     Raises:
         TypeError: there is no twin of this module, or one that lacks a part or a weight
@@ -39,7 +33,7 @@ def from_torch(module: Any) -> Any:
     raise TypeError(f"{type(module).__name__} has no twin in tformer.reference")
 
 
-def _filled(twin: Any, module: Any) -> Any:
+def _filled(twin: Any, module: Any) -> object:
     names = {field.name for field in fields(twin) if field.init}
     inside = {name.partition(".")[0] for name in module.state_dict()}
     parts = dict(module.named_children())
@@ -54,7 +48,7 @@ def _filled(twin: Any, module: Any) -> Any:
     return twin(**given)
 
 
-def _converted(value: Any) -> Any:
+def _converted(value: Any) -> object:
     if hasattr(value, "state_dict"):
         if type(value).__name__ == "ModuleList":
             return [from_torch(each) for each in value]

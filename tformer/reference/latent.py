@@ -18,10 +18,7 @@ from tformer.reference.rotary import RotaryEmbedding
 
 @dataclass(eq=False)
 class LatentAttention:
-    """Attend to keys and values that are made of a short vector, the latent.
-
-    The twin of `tformer.LatentAttention` in `eval()`, of whole sequences.
-    """
+    """Attend to keys and values that are made of a short vector, the latent."""
 
     q_proj: Linear  # from D, or q_rank, to H · (Dh + Dr)
     kv_down: Linear  # from D to R + Dr

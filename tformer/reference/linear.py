@@ -18,14 +18,10 @@ def linear(
 
 @dataclass(eq=False)
 class Linear:
-    """A linear layer with its weights, the twin of `nn.Linear`.
-
-    Raises:
-        ValueError: the bias has another length; one of 1 would broadcast.
-    """
+    """A linear layer with its weights, the twin of `nn.Linear`."""
 
     weight: np.ndarray  # W (O, I)
-    bias: np.ndarray | None = None  # b (O,), or None
+    bias: np.ndarray | None = None  # b (O,), or None; one of 1 would broadcast
 
     def __post_init__(self) -> None:
         if self.bias is not None and self.bias.shape != self.weight.shape[:1]:

@@ -23,21 +23,10 @@ def linear_attention_recurrent(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read and write a state token by token: S ← α S + k vᵀ, then o = Sᵀ q.
 
-    Args:
-        query: (B, H, T, Dk).
-        key: (B, H, T, Dk).
-        value: (B, H, T, Dv).
-        log_decay: log α of each token, (B, H, T), at most 0.
-        state: S after the tokens before these, (B, H, Dk, Dv).
-
-    Returns:
-        The outputs (B, H, T, Dv), and the new state (B, H, Dk, Dv).
-
-    Raises:
-        ValueError: shapes do not match.
+    Query and key are (B, H, T, Dk), values (B, H, T, Dv), log α (B, H, T), at most 0.
+    Returns the outputs (B, H, T, Dv), and the new state S (B, H, Dk, Dv).
     """
-    check_states(query, key, value, state, log_decay=log_decay)
-    log_decay, S = or_zeros(query, value, log_decay, state)
+    log_decay, S = decay_and_state(query, key, value, log_decay, state)
     output = np.empty_like(value)
     for t in range(query.shape[2]):
         written = key[:, :, t, :, None] * value[:, :, t, None, :]  # (B, H, Dk, Dv)
@@ -82,42 +71,34 @@ class LinearAttention:
         return self.out_proj(merge_heads(output[..., :-1] / output[..., -1:]))
 
 
-def check_states(
+def decay_and_state(
     query: np.ndarray,
     key: np.ndarray,
     value: np.ndarray,
+    log_decay: np.ndarray | None,
     state: np.ndarray | None,
-    **each_token: np.ndarray | None,
-) -> None:
-    """Raise unless the shapes are those of `linear_attention_recurrent`."""
+    **each_token: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Put zeros for what is not given, and hold all to their shapes."""
     if query.ndim != 4 or 0 in query.shape:
         raise ValueError(
             f"query must be (B, H, T, Dk), and not empty, not {query.shape}"
         )
-    B, H, T, Dk = query.shape
-    wanted: dict[str, tuple[np.ndarray | None, tuple[int, ...]]] = {
-        "key": (key, (B, H, T, Dk)),
-        "value": (value, (B, H, T, value.shape[-1])),
-        "state": (state, (B, H, Dk, value.shape[-1])),
-        **{name: (x, (B, H, T)) for name, x in each_token.items()},
-    }
-    for name, (x, shape) in wanted.items():
-        if x is not None and x.shape != shape:
-            raise ValueError(
-                f"{name} must be {shape} with query {query.shape}, not {x.shape}"
-            )
-
-
-def or_zeros(
-    query: np.ndarray,
-    value: np.ndarray,
-    log_decay: np.ndarray | None,
-    state: np.ndarray | None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Put zeros for a decay and a state that are not given."""
-    B, H, T, Dk = query.shape
+    (B, H, T, Dk), Dv = query.shape, value.shape[-1]
     if log_decay is None:
         log_decay = np.zeros((B, H, T), value.dtype)
     if state is None:
-        state = np.zeros((B, H, Dk, value.shape[-1]), value.dtype)
+        state = np.zeros((B, H, Dk, Dv), value.dtype)
+    wanted = {
+        "key": (key, (B, H, T, Dk)),
+        "value": (value, (B, H, T, Dv)),
+        "state": (state, (B, H, Dk, Dv)),
+        "log_decay": (log_decay, (B, H, T)),
+        **{name: (x, (B, H, T)) for name, x in each_token.items()},
+    }
+    for name, (x, shape) in wanted.items():
+        if x.shape != shape:
+            raise ValueError(
+                f"{name} must be {shape} with query {query.shape}, not {x.shape}"
+            )
     return log_decay, state

@@ -14,8 +14,7 @@ from tformer.reference.linear import Linear
 class LoRALinear:
     """Compute x Wᵀ + b + s (x Aᵀ) Bᵀ: as a linear layer with the matrix W + s B A.
 
-    Hu et al. 2021, arXiv:2106.09685. The twin of `tformer.LoRALinear` in `eval()`,
-    merged or not.
+    Hu et al. 2021, arXiv:2106.09685. It is the same for a merged module.
     """
 
     base: Linear  # W (O, I) and b (O,)

@@ -17,18 +17,7 @@ def causal_mask(
 
     Vaswani et al. 2017, section 3.2.3 (arXiv:1706.03762); the window is that of
     Beltagy et al. 2020, section 3.1 (arXiv:2004.05150), of the past only. With T != S
-    the last query lines up with the last key.
-
-    Args:
-        query_len: number of queries T.
-        key_len: number of keys S; T if not given.
-        window: how many keys a query sees at most, itself included; all if not given.
-
-    Returns:
-        bool (T, S), True where the query may attend to the key.
-
-    Raises:
-        ValueError: the window is below 1.
+    the last query lines up with the last key. Returns bool (T, S).
 
     Example:
         >>> causal_mask(2, 3).astype(int).tolist()
@@ -45,16 +34,8 @@ def causal_mask(
 def length_mask(lengths: np.ndarray, max_len: int | None = None) -> np.ndarray:
     """Hide padding: every query of row b sees key j where j < lengths[b].
 
-    Args:
-        lengths: integer (B,), each in [0, max_len].
-        max_len: number of keys S; the longest length if not given.
-
-    Returns:
-        bool (B, 1, 1, S), True at real tokens, the same for all heads and queries.
-
-    Raises:
-        TypeError: `lengths` does not hold integers.
-        ValueError: `lengths` is not (B,), or a length is below 0 or above `max_len`.
+    Returns bool (B, 1, 1, S), for all heads and queries; S is the longest length if
+    `max_len` is not given.
     """
     if lengths.dtype.kind not in "iu":
         raise TypeError(f"lengths must hold integers, not {lengths.dtype}")
@@ -70,17 +51,7 @@ def length_mask(lengths: np.ndarray, max_len: int | None = None) -> np.ndarray:
 
 
 def combine_masks(*masks: np.ndarray | None) -> np.ndarray | None:
-    """Allow what every mask allows: the logical and, broadcast; None allows everything.
-
-    Args:
-        masks: bool arrays whose shapes broadcast together, or None.
-
-    Returns:
-        bool, the broadcast shape; None if every mask is None.
-
-    Raises:
-        TypeError: a mask is not boolean.
-    """
+    """Allow what every mask allows: the logical and, broadcast; None allows all."""
     given = [mask for mask in masks if mask is not None]
     for mask in given:
         check_bool("a mask", mask)
@@ -93,9 +64,6 @@ def check_fits(name: str, x: np.ndarray, scores: tuple[int, ...]) -> None:
     With two axes it is (T, S), a row for each query. With four, each is 1 or that of
     the scores. A mask (B, S), a row for each sequence, would broadcast by luck: it is
     refused, unless B = T, where nothing tells the two apart.
-
-    Raises:
-        ValueError: it has another shape.
     """
     T, S = scores[2:]
     axes = zip(x.shape, scores, strict=False)

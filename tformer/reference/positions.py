@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tformer.checks import check_at_least_0
+from tformer.checks import check_at_least_0, check_sequences
 
 
 def sinusoidal_positional_encoding(
@@ -15,19 +15,8 @@ def sinusoidal_positional_encoding(
 ) -> np.ndarray:
     """Compute sin(p / 10000^(2i/D)) in column 2i, and the cosine in column 2i + 1.
 
-    Vaswani et al. 2017, section 3.5. The twin of `tformer.nn.positions`'s
-    `sinusoidal_positions`.
-
-    Args:
-        length: number of positions.
-        d_model: width D; even, as each sine has its cosine.
-        start: the first position.
-
-    Returns:
-        float64 (length, D).
-
-    Raises:
-        ValueError: `d_model` is odd, or `start` is below 0.
+    Vaswani et al. 2017, section 3.5. Returns float64 (length, D), D even, of the
+    positions start, start + 1, …
     """
     if d_model % 2:
         raise ValueError(f"d_model ({d_model}) must be even: a cosine for each sine")
@@ -46,8 +35,9 @@ class SinusoidalPositionalEncoding:
 
     def __call__(self, x: np.ndarray, *, start: int = 0) -> np.ndarray:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
-        T = _length(x, self.d_model)
-        table = sinusoidal_positional_encoding(T, self.d_model, start=start)
+        check_sequences(self.d_model, x=x)
+        T, D = x.shape[1:]
+        table = sinusoidal_positional_encoding(T, D, start=start)
         return x + table.astype(x.dtype)
 
 
@@ -61,19 +51,11 @@ class LearnedPositionalEmbedding:
         """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
         check_at_least_0(start=start)
         max_len, d_model = self.weight.shape
-        end = start + _length(x, d_model)
+        check_sequences(d_model, x=x)
+        end = start + x.shape[1]
         if end > max_len:
             raise ValueError(
                 f"x needs positions up to {end} but max_len is {max_len}: "
                 f"x is {x.shape}, start is {start}"
             )
         return x + self.weight[start:end]
-
-
-def _length(x: np.ndarray, d_model: int) -> int:
-    """Return T of x (B, T, D): another shape might broadcast with the table."""
-    if x.ndim != 3 or x.shape[-1] != d_model:
-        raise ValueError(
-            f"x must be (batch, length, d_model = {d_model}), not {x.shape}"
-        )
-    return x.shape[1]

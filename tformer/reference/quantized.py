@@ -11,13 +11,8 @@ def quantize(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Round to whole numbers: s = max |x| / (2^(bits − 1) − 1), codes = round(x / s).
 
-    Args:
-        x: (..., I).
-        bits: from 2 to 8.
-        group_size: g; divides I. All I numbers are one group if not given.
-
-    Returns:
-        codes, int8 (..., I), and scales (..., I / g) in the dtype of x.
+    Of x (..., I), I numbers or g of a group. Returns codes, int8 (..., I), and scales
+    (..., I / g) in the dtype of x.
     """
     most = 2 ** (bits - 1) - 1
     groups = x.reshape(*x.shape[:-1], -1, group_size or x.shape[-1])

@@ -3,24 +3,30 @@
 B batch · H heads · T queries · S keys
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from tformer.reference.attention import attention_weights, mix_values
 
 
-class RecordedWeights(dict[Any, np.ndarray]):
+class Attention(Protocol):
+    """What attends by a function, in whose place another may be put."""
+
+    attend: Callable[..., np.ndarray]
+
+
+class RecordedWeights(dict[object, np.ndarray]):
     """The weights (B, H, T, S) of each attention that ran, as they were the last time.
 
     `weights[model.encoder.blocks[0].attention]`, or by its name in the model:
     `weights["encoder.blocks.0.attention"]`.
     """
 
-    def __init__(self, attentions: dict[str, Any]) -> None:
+    def __init__(self, attentions: dict[str, Attention]) -> None:
         super().__init__()
         self.attentions = attentions
 
@@ -35,15 +41,8 @@ class RecordedWeights(dict[Any, np.ndarray]):
 
 
 @contextmanager
-def record_weights(model: Any) -> Iterator[RecordedWeights]:
-    """Keep the weights of every attention of a model while the block runs.
-
-    Args:
-        model: a `MultiHeadAttention`, or whatever holds some.
-
-    Yields:
-        `RecordedWeights`, filled by each call.
-    """
+def record_weights(model: object) -> Iterator[RecordedWeights]:
+    """Keep the weights of every attention of a model while the block runs."""
     weights = RecordedWeights(dict(_attentions(model)))
     before = {each: vars(each).get("attend") for each in weights.attentions.values()}
     for each in before:
@@ -59,11 +58,11 @@ def record_weights(model: Any) -> Iterator[RecordedWeights]:
 
 def _attend_and_keep(
     weights: RecordedWeights,
-    attention: Any,
+    attention: Attention,
     query: np.ndarray,
     key: np.ndarray,
     value: np.ndarray,
-    *mask: Any,
+    *mask: np.ndarray,
     **options: Any,
 ) -> np.ndarray:
     """Do what `scaled_dot_product_attention` does, and keep the weights."""
@@ -71,7 +70,7 @@ def _attend_and_keep(
     return mix_values(weights[attention], value)
 
 
-def _attentions(part: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def _attentions(part: object, name: str = "") -> Iterator[tuple[str, Attention]]:
     """Find each attention in a part of a model, and its name."""
     if hasattr(part, "attend"):
         yield name, part

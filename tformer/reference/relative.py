@@ -11,11 +11,7 @@ from tformer.checks import check_buckets, check_positive
 
 
 def distances(query_len: int, key_len: int) -> np.ndarray:
-    """Say how many places each key stands before each query; below 0 if after it.
-
-    Returns:
-        int64 (T, S).
-    """
+    """Say how many places each key stands before each query, negative if after it."""
     return np.arange(key_len - query_len, key_len)[:, None] - np.arange(key_len)
 
 
@@ -24,12 +20,6 @@ def alibi_slopes(num_heads: int) -> np.ndarray:
 
     Press et al. 2021, section 3 (arXiv:2108.12409). For another H: with n the power of
     two below, the slopes of n heads; then every other one of those of 2n heads.
-
-    Args:
-        num_heads: heads H.
-
-    Returns:
-        float64 (H,).
     """
     check_positive(num_heads=num_heads)
     n = 1
@@ -52,20 +42,10 @@ class ALiBi:
 
 
 def bucket_starts(num_buckets: int, max_distance: int) -> np.ndarray:
-    """Find the least distance in each bucket of T5.
+    """Find the least distance in each of N buckets of T5, int64 (N,).
 
     Bucket E + j of N, E = N // 2, starts at E · (max_distance / E)^(j / (N − E)),
     rounded up; those before hold one distance each.
-
-    Args:
-        num_buckets: N, at least 2.
-        max_distance: above N / 2; where the last bucket would end.
-
-    Returns:
-        int64 (N,); the first is 0, and none is below the one before.
-
-    Raises:
-        ValueError: there are too few buckets, or `max_distance` is too small.
     """
     check_buckets(num_buckets, max_distance)
     exact = num_buckets // 2
@@ -83,14 +63,8 @@ def relative_buckets(
 ) -> np.ndarray:
     """Give each distance its bucket: the last that starts at it or before.
 
-    Args:
-        distance: int64, how many places the key stands before the query.
-        starts: (N,), of `bucket_starts`.
-        bidirectional: a key after the query (distance below 0) has N buckets of its
-            own, after the others. Without it, it counts as distance 0.
-
-    Returns:
-        int64, of the same shape, in [0, N) or, with `bidirectional`, in [0, 2N).
+    `starts` (N,) is of `bucket_starts`. With `bidirectional`, a key after the query
+    (distance below 0) has N buckets of its own, after the others; else it counts as 0.
     """
     places = np.abs(distance) if bidirectional else np.maximum(distance, 0)
     bucket = np.searchsorted(starts, places, side="right") - 1
@@ -99,11 +73,7 @@ def relative_buckets(
 
 @dataclass(eq=False)
 class RelativeBias:
-    """Add a learned number to each score: one for each bucket of distances and head.
-
-    Raises:
-        ValueError: `num_buckets` is odd though `bidirectional`, or as `bucket_starts`.
-    """
+    """Add a learned number to each score: one for each bucket of distances and head."""
 
     table: np.ndarray  # (num_buckets, H)
     max_distance: int = 128  # from about there on all share a bucket

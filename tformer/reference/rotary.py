@@ -17,9 +17,6 @@ def rotary_frequencies(head_dim: int, *, base: float = 10_000.0) -> np.ndarray:
     """Compute θᵢ = base^(−2i/Dh), by how many radians a position rotates pair i.
 
     Su et al. 2021, section 3.2.2 (arXiv:2104.09864). Returns float64 (Dh/2,).
-
-    Raises:
-        ValueError: `head_dim` is odd or below 1, or `base` is not above 1.
     """
     check_positive(head_dim=head_dim)
     if head_dim % 2:
@@ -34,11 +31,8 @@ def rotate(
 ) -> np.ndarray:
     """Rotate each pair of numbers: (a, b) to (a cos − b sin, a sin + b cos).
 
-    Args:
-        x: (..., T, Dh), which shape and dtype come back.
-        cosine: (T, Dh/2), of the angle of each position and pair.
-        sine: (T, Dh/2).
-        layout: "pairs": 2i and 2i + 1 are pair i; "halves": i and i + Dh/2.
+    Of x (..., T, Dh), by angles (T, Dh/2). Pair i has the columns 2i and 2i + 1
+    ("pairs"), or i and i + Dh/2 ("halves").
     """
     check_layout(layout)
     half = x.shape[-1] // 2
@@ -56,12 +50,7 @@ def rotate(
 
 @dataclass(eq=False)
 class RotaryEmbedding:
-    """Rotate the query or the key at position p by the angles p · θᵢ.
-
-    Raises:
-        ValueError: `frequencies` has no number, several axes, or R is above `head_dim`;
-            `factor` is not above 0, or `layout` is unknown.
-    """
+    """Rotate the query or the key at position p by the angles p · θᵢ."""
 
     frequencies: np.ndarray  # θ (R/2,)
     factor: float = 1.0  # of what is rotated
@@ -139,11 +128,10 @@ def check_layout(layout: str) -> None:
 def scale_linear(frequencies: np.ndarray, scale: float) -> np.ndarray:
     """Compute θᵢ / s, where sequences become s times as long as in training.
 
-    Chen et al. 2023 (arXiv:2306.15595): position interpolation. For this and what
-    follows, `frequencies` and what is returned are (Dh/2,), and `scale` is s, at least
-    1; else a ValueError.
+    Chen et al. 2023 (arXiv:2306.15595): position interpolation. Here and in what
+    follows `frequencies` and what is returned are (Dh/2,), and `scale` is s.
     """
-    _check_scale(scale)
+    _check(scale)
     return frequencies / scale
 
 
@@ -153,8 +141,7 @@ def scale_ntk(frequencies: np.ndarray, scale: float) -> np.ndarray:
     "NTK-aware" scaling; in Peng et al. 2023 (YaRN, arXiv:2309.00071), section 3.1, as
     the base b · s^(Dh / (Dh − 2)), which is the same. At least two frequencies.
     """
-    _check_scale(scale)
-    _check_two(frequencies)
+    _check(scale, frequencies)
     step = np.arange(len(frequencies)) / (len(frequencies) - 1)
     return frequencies / scale**step  # step: 0 for the fastest pair, 1 for the slowest
 
@@ -173,8 +160,7 @@ def scale_llama3(
     two it is mixed. As in Llama 3.1 (arXiv:2407.21783; `rope_type: llama3`), with
     L = `trained_len` = 8,192.
     """
-    _check_scale(scale)
-    _check_range(trained_len, low, high)
+    _check(scale, None, trained_len, low, high)
     times = trained_len * frequencies / (2 * math.pi)
     keep = np.clip((times - low) / (high - low), 0, 1)
     return frequencies * (keep + (1 - keep) / scale)
@@ -196,9 +182,7 @@ def scale_yarn(
     L = `trained_len` tokens to the one that rotates `low` times; with `truncate` from
     and to whole numbers (gpt-oss: without). At least two frequencies.
     """
-    _check_scale(scale)
-    _check_range(trained_len, low, high)
-    _check_two(frequencies)
+    _check(scale, frequencies, trained_len, low, high)
 
     def pair_with(times: float) -> float:  # L θᵢ = 2π · times, solved for i
         log_of_step = math.log(frequencies[1] / frequencies[0])
@@ -219,24 +203,23 @@ def scale_yarn(
 def yarn_factor(scale: float, mscale: float = 1.0) -> float:
     """Compute 0.1 · mscale · ln s + 1, the `factor` of `RotaryEmbedding` in YaRN.
 
-    Peng et al. 2023, section 3.4: queries and keys are both multiplied by it, so the
-    scores by its square.
+    Peng et al. 2023, section 3.4: it multiplies queries and keys, so twice the scores.
     """
-    _check_scale(scale)
+    _check(scale)
     return 0.1 * mscale * math.log(scale) + 1
 
 
-def _check_scale(scale: float) -> None:
+def _check(
+    scale: float,
+    frequencies: np.ndarray | None = None,
+    trained_len: int = 1,
+    low: float = 1,
+    high: float = 2,
+) -> None:
     if not 1 <= scale < math.inf:
         raise ValueError(f"scale ({scale}) must be at least 1 and finite")
-
-
-def _check_two(frequencies: np.ndarray) -> None:
-    if len(frequencies) < 2:
+    if frequencies is not None and len(frequencies) < 2:
         raise ValueError("frequencies must be at least 2: one alone has no slowest")
-
-
-def _check_range(trained_len: int, low: float, high: float) -> None:
     if trained_len < 1:
         raise ValueError(f"trained_len ({trained_len}) must be at least 1")
     if not 0 < low < high:

@@ -43,7 +43,7 @@ class EncoderDecoder:
 class Transformer:
     """Predict each next token of a target from the source and the target so far.
 
-    Vaswani et al. 2017, figure 1. The twin of `tformer.Transformer` in `eval()`.
+    Vaswani et al. 2017, figure 1.
     """
 
     encoder: Encoder
@@ -63,17 +63,10 @@ class Transformer:
         src_key_mask: np.ndarray | None = None,
         tgt_key_mask: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Score the next token at every position of the target.
+        """Score the next token at every position of the target: logits (B, T, V).
 
-        Args:
-            src: ids (B, S).
-            tgt: ids (B, T), beginning with the start token. Position t sees
-                tgt[:, : t + 1].
-            src_key_mask: bool (B, S), True = a real token; src != pad_id if not given.
-            tgt_key_mask: bool (B, T), needed only if padding comes before tokens.
-
-        Returns:
-            logits (B, T, V).
+        From ids (B, S) and (B, T), which begin with the start token. The masks (B, S)
+        and (B, T) are True at real tokens; src != pad_id if not given.
         """
         mask = self.source_mask(src, src_key_mask)
         memory = self.encode(src, src_key_mask=mask)  # (B, S, D)
