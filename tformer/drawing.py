@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-
 # A middle blue: three times as bright as a dark page, a third as bright as a white one.
 COLOUR = "#4a7fd4"
+# Control characters have no place in SVG, and few fonts have their pictures.
+UNSEEN = {i: f"\\x{i:02x}" for i in (*range(32), *range(127, 160))}
+UNSEEN |= {ord(" "): "␣", 0xFFFE: "\ufffd", 0xFFFF: "\ufffd"}
 
 
 def attention_map(
@@ -76,8 +78,8 @@ def attention_map(
         ax = pyplot.figure(figsize=size, layout="constrained").add_subplot()
     ax.patch.set_alpha(0.0)  # the page shows through
     ax.imshow(weights.numpy(), cmap=transparent_to_full, vmin=0.0, vmax=1.0)
-    ax.set_xticks(range(S), [_visible(token) for token in key_tokens])
-    ax.set_yticks(range(T), [_visible(token) for token in query_tokens])
+    ax.set_xticks(range(S), [token.translate(UNSEEN) for token in key_tokens])
+    ax.set_yticks(range(T), [token.translate(UNSEEN) for token in query_tokens])
     ax.tick_params(length=0)
     ax.xaxis.tick_top()
     for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
@@ -88,15 +90,6 @@ def attention_map(
     if title is not None:
         ax.set_title(title)
     return ax
-
-
-# Control characters have no place in SVG, and few fonts have their pictures.
-UNSEEN = {i: f"\\x{i:02x}" for i in (*range(32), *range(127, 160))}
-UNSEEN |= {ord(" "): "␣", 0xFFFE: "\ufffd", 0xFFFF: "\ufffd"}
-
-
-def _visible(token: str) -> str:
-    return token.translate(UNSEEN)
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
@@ -114,21 +107,15 @@ def save_figure(figure: "Figure", path: Path) -> None:
             warnings.simplefilter("always")
             figure.savefig(new, format=path.suffix[1:], dpi=150)
         os.replace(new, path)
-    except BaseException:
+    finally:
         new.unlink(missing_ok=True)
-        raise
     lacking = []
     for warning in caught:
-        glyph = re.match(r"Glyph (\d+) ", str(warning.message))
-        if glyph is None:
-            warnings.warn_explicit(
-                warning.message, warning.category, warning.filename, warning.lineno
-            )
-        else:
+        if glyph := re.match(r"Glyph (\d+) ", str(warning.message)):
             lacking.append(chr(int(glyph[1])))
+        else:
+            warnings.warn(warning.message, stacklevel=2)
     if lacking:
-        warnings.warn(
-            f"{path.name}: the font lacks {' '.join(dict.fromkeys(lacking))}; "
-            "matplotlib's setting font.family names others",
-            stacklevel=2,
-        )
+        names = " ".join(dict.fromkeys(lacking))
+        advice = "matplotlib's setting font.family names others"
+        warnings.warn(f"{path.name}: the font lacks {names}; {advice}", stacklevel=2)

@@ -1,4 +1,7 @@
-"""Files that stay whole if the process is killed: written beside, then renamed."""
+"""Files that stay whole if the process is killed: written beside, then renamed.
+
+Where a file or a folder cannot be read or written, each function raises an OSError.
+"""
 
 import errno
 import hashlib
@@ -12,6 +15,8 @@ from pathlib import Path
 from types import UnionType
 from typing import IO, Any
 
+SEAL = "sha256_of_the_rest"
+
 
 def beside(path: Path) -> Path:
     """Name the file that is written first, to be renamed to `path` when it is whole."""
@@ -23,20 +28,13 @@ def open_new(path: Path) -> IO[bytes]:
 
     A folder may come from a stranger. Of a link that lies where we write only the link
     goes, and what it points to stays as it was.
-
-    Raises:
-        OSError: it cannot be written, or a folder has its name.
     """
     path.unlink(missing_ok=True)
     return path.open("xb")  # which follows no link
 
 
 def wait_for_disk(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk and not on the way.
-
-    Raises:
-        OSError: they cannot be written.
-    """
+    """Wait until a file, or the names in a folder, are on the disk, not on the way."""
     folder = path.is_dir()
     if folder and os.name == "nt":  # Windows opens no folders
         return
@@ -48,11 +46,7 @@ def wait_for_disk(path: Path) -> None:
 
 
 def make_folders(path: Path) -> list[Path]:
-    """Make a folder and those that it lies in; return the new ones, innermost first.
-
-    Raises:
-        OSError: one cannot be made, or `path` is a file.
-    """
+    """Make a folder and those that it lies in; return the new ones, innermost first."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)  # which raises if it is a file
     for folder in missing:
@@ -62,12 +56,9 @@ def make_folders(path: Path) -> list[Path]:
 
 
 def check_has_end(path: Path) -> None:
-    """Raise if reading might never end, as from a pipe, or from /dev/zero.
+    """Raise an OSError if reading might never end, as from a pipe, or from /dev/zero.
 
     A link in the folder of a stranger may lead to one.
-
-    Raises:
-        OSError: it might not, or there is no such file.
     """
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # of a folder open() tells
@@ -84,19 +75,17 @@ def unchanged(path: Path, seen: os.stat_result) -> bool:
     return all(getattr(now, name) == getattr(seen, name) for name in names)
 
 
-def write_json_beside(path: Path, values: Mapping[str, Any]) -> Path:
+def write_json_beside(path: Path, values: Mapping[str, object]) -> Path:
     """Write an object under the name `beside(path)`, and wait until it is there.
 
     Returns:
-        That name.
+        That name. If it cannot be written, nothing is left of it.
 
     Raises:
-        OSError: it cannot be written. Nothing is left of it.
         UnicodeEncodeError: a text is not Unicode, such as a file's name can be.
     """
     new = beside(path)
-    text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
-    data = text.encode()
+    data = (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode()
     try:
         with open_new(new) as file:
             file.write(data)
@@ -107,13 +96,8 @@ def write_json_beside(path: Path, values: Mapping[str, Any]) -> Path:
     return new
 
 
-def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Write an object: a kill leaves the old file or this one, and never a half.
-
-    Raises:
-        OSError: it cannot be written.
-        UnicodeEncodeError: as `write_json_beside`.
-    """
+def write_json(path: Path, values: Mapping[str, object]) -> None:
+    """Write an object: a kill leaves the old file or this one, and never a half."""
     os.replace(write_json_beside(path, values), path)
     wait_for_disk(path.parent)
 
@@ -121,18 +105,12 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
 def read_json(
     path: Path,
     *,
-    format: str | tuple[str, ...] | None = None,
+    format: str | tuple[str, ...] = (),
     types: Mapping[str, type | UnionType] | None = None,
 ) -> dict[str, Any]:
-    """Read an object.
-
-    Args:
-        path: of the file.
-        format: what its "format" must be, or one of several, if given.
-        types: what it must hold: names, and the types of their values.
+    """Read an object of this "format", or one of these, with values of these types.
 
     Raises:
-        OSError: the file is missing, or cannot be read.
         ValueError: it is truncated, or is something else. The message names it.
     """
     check_has_end(path)
@@ -143,7 +121,7 @@ def read_json(
     if not isinstance(values, dict):
         raise ValueError(f"{path} does not hold an object")
     allowed = (format,) if isinstance(format, str) else format
-    if allowed is not None and values.get("format") not in allowed:
+    if allowed and values.get("format") not in allowed:
         found, wanted = values.get("format"), " or ".join(map(repr, allowed))
         raise ValueError(f"{path}: format ({found!r}) must be {wanted}")
     for name, kind in (types or {}).items():
@@ -155,7 +133,7 @@ def read_json(
     return values
 
 
-def finite_or_null(values: Mapping[str, Any]) -> dict[str, Any]:
+def finite_or_null(values: Mapping[str, object]) -> dict[str, object]:
     """Put None in the place of what is not finite: JSON has no word for it."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -163,7 +141,7 @@ def finite_or_null(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def sealed(values: Mapping[str, Any]) -> dict[str, Any]:
+def sealed(values: Mapping[str, object]) -> dict[str, object]:
     """Add to an object the SHA-256 of all that it holds.
 
     Returns:
@@ -173,35 +151,23 @@ def sealed(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, SEAL: _digest(kept)}
 
 
-def check_sealed(path: Path, values: Mapping[str, Any]) -> None:
-    """Raise unless an object, as it was read from a file, is as it was sealed.
-
-    Raises:
-        ValueError: it was changed, or never sealed.
-    """
-    rest = {name: value for name, value in values.items() if name != SEAL}
+def check_sealed(path: Path, values: Mapping[str, object]) -> None:
+    """Raise a ValueError unless an object, read from a file, is as it was sealed."""
     try:
-        digest = _digest(rest)
+        intact = values.get(SEAL) == _digest(values)
     except RecursionError:  # so deep that it could be read, and not be written
-        digest = ""
-    if values.get(SEAL) != digest:
+        intact = False
+    if not intact:
         raise ValueError(f"{path} was changed: it is not what its {SEAL} is of")
 
 
-SEAL = "sha256_of_the_rest"
-
-
-def _digest(values: Mapping[str, Any]) -> str:
-    text = json.dumps(values, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+def _digest(values: Mapping[str, object]) -> str:
+    rest = {name: value for name, value in values.items() if name != SEAL}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def sha256_of(path: str | Path) -> str:
-    """Compute the SHA-256 of a file, in hexadecimal.
-
-    Raises:
-        OSError: it is missing, or cannot be read.
-    """
+    """Compute the SHA-256 of a file, in hexadecimal."""
     check_has_end(Path(path))
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -25,7 +25,7 @@ from tformer.runs.evaluation import describe_machine, save_evaluation
 from tformer.runs.folder import RunFolder
 from tformer.runs.settings import RunSettings
 from tformer.tasks import TASKS
-from tformer.tasks.harder_dates import HARDER_SPLITS
+from tformer.tasks.dates import HARDER_SPLITS
 from tformer.training.evaluation import bleu
 
 CPU = torch.device("cpu")

@@ -23,7 +23,7 @@ from tformer.runs.metrics import Metrics
 from tformer.runs.model import build_optimizer, build_schedule
 from tformer.runs.settings import RunSettings
 from tformer.tasks import TASKS
-from tformer.tasks.harder_dates import HARDER_SPLITS
+from tformer.tasks.dates import HARDER_SPLITS
 from tformer.training.evaluation import matches, mean_loss
 from tformer.training.loop import StepReport, train
 

@@ -6,19 +6,25 @@ from collections import Counter, defaultdict
 
 import pytest
 
+from tformer.tasks import SPLITS, TASKS
 from tformer.tasks.dates import (
     FIRST_DAY,
+    HARDER_SPLITS,
     HELD_OUT,
     LAST_DAY,
     LOCALES,
+    DatesTask,
     date_examples,
     date_patterns,
     date_vocabulary,
+    harder_examples,
+    new_formats,
     split_days,
     write_date,
 )
 
-SPLITS = ("train", "validation", "test")
+TASK = TASKS["dates"]
+TEST_DAYS = {day.isoformat() for day in split_days()["test"]}
 
 
 def test_no_day_of_the_test_is_in_any_other_split():
@@ -30,16 +36,12 @@ def test_no_day_of_the_test_is_in_any_other_split():
     assert (min(everything), max(everything)) == (FIRST_DAY, LAST_DAY)
 
 
-def test_no_held_out_date_is_written_in_training_in_any_language():
-    examples = {split: date_examples(3000, seed=5, split=split) for split in SPLITS}
-    for split in SPLITS:
-        days = {day.isoformat() for day in split_days()[split]}
-        assert {e.iso for e in examples[split]} <= days
-    held_out = {e.iso for e in examples["test"]} | {
-        e.iso for e in examples["validation"]
-    }
-    assert len(held_out) == 2 * HELD_OUT  # each held-out day is asked for
-    assert held_out.isdisjoint(e.iso for e in date_examples(75_000, seed=0))
+def test_every_day_of_a_split_comes_up_and_no_other():
+    for split in ("validation", "test"):
+        drawn = {e.iso for e in date_examples(3000, seed=5, split=split)}
+        assert drawn == {day.isoformat() for day in split_days()[split]}
+    training = {day.isoformat() for day in split_days()["train"]}
+    assert {e.iso for e in date_examples(3000, seed=5)} < training
 
 
 def test_the_split_mixes_the_centuries():
@@ -111,38 +113,89 @@ def test_some_texts_are_in_lower_and_some_in_upper_case():
     assert upper == pytest.approx(0.10, abs=0.02)
 
 
-def test_the_same_seed_gives_the_same_examples():
-    first = date_examples(200, seed=7)
-    assert first == date_examples(200, seed=7)
-    assert first[:50] == date_examples(50, seed=7)
-    assert first != date_examples(200, seed=8)
-    assert {e.iso for e in first} != {e.iso for e in date_examples(200, seed=8)}
-
-
-def test_locales_can_be_chosen():
-    assert {e.locale for e in date_examples(50, seed=0, locales=["it"])} == {"it"}
-
-
 def test_the_vocabulary_has_every_character_that_comes_up():
-    characters = set(date_vocabulary().characters)
-    drawn = set()
-    for split in SPLITS:
-        for example in date_examples(4000, seed=0, split=split):
-            drawn |= set(example.text + example.iso)
+    characters = set(TASK.vocabulary().characters)
+    examples = date_examples(12_000, seed=0)
+    drawn = set().union(*(example.text + example.iso for example in examples))
     assert drawn <= characters
     assert len(characters - drawn) < 5  # and next to nothing that never does
     assert set(date_vocabulary(["en_GB"]).characters) < characters
 
 
+@pytest.mark.parametrize("split", HARDER_SPLITS)
+def test_harder_splits_have_every_locale_and_no_new_character(split):
+    examples = TASK.examples(split, 1500, 0)
+    assert {example.locale for example in examples} == set(LOCALES)
+    vocabulary = TASK.vocabulary()
+    for example in examples:
+        vocabulary.encode(example.text)  # raises where one is not
+        datetime.date.fromisoformat(example.iso)
+    assert TASK.examples(split, 1500, 0) == examples
+    assert TASK.examples(split, 1500, 1) != examples
+
+
+def own_texts(iso, locale):
+    day = datetime.date.fromisoformat(iso)
+    return {write_date(day, pattern, locale) for pattern in date_patterns(locale)}
+
+
+def test_years_are_new_and_formats_are_not():
+    examples = TASK.examples("new-years", 1500, 0)
+    years = [int(example.iso[:4]) for example in examples]
+    assert min(years) < 1705 < 1895 < max(y for y in years if y < 2000)
+    assert max(years) > 2295
+    assert not any(1900 <= year <= 2099 for year in years)
+    for text, iso, locale in examples[:200]:
+        assert text in own_texts(iso, locale)
+
+
+def test_formats_are_new_and_days_are_of_the_test():
+    for text, iso, locale in TASK.examples("new-formats", 600, 0):
+        assert iso in TEST_DAYS
+        assert text not in own_texts(iso, locale)
+    assert new_formats("EEEE 'den' d. MMMM y") == ("y MMMM d", "d-MMMM-y", "MMMM d y")
+    assert new_formats("y年M月d日(E)")[1] == "d日-M月-y年"
+
+
+def test_long_texts_are_longer_than_any_of_the_training():
+    longest = max(len(e.text) for e in date_examples(20_000, seed=0))
+    for text, iso, _ in TASK.examples("long-texts", 600, 0):
+        assert len(text) > TASK.max_source_len >= longest
+        assert iso in TEST_DAYS
+
+
+def test_a_locale_alone():
+    examples = TASK.examples("locale-el", 40, 0)
+    assert {example.locale for example in examples} == {"el"}
+    assert examples == date_examples(40, seed=0, split="test", locales=["el"])
+
+
+def test_held_out_locales_are_in_the_test_alone():
+    task = TASKS["dates-new-locales"]
+    assert task.held_out == ("da", "pt", "uk", "ko")
+    for split in ("train", "validation", *HARDER_SPLITS):
+        locales = {example.locale for example in task.examples(split, 900, 0)}
+        assert locales == set(LOCALES) - set(task.held_out)
+    assert {e.locale for e in task.examples("test", 200, 0)} == set(task.held_out)
+    # One vocabulary for both tasks, so that models of one size can be compared.
+    assert len(task.vocabulary()) == len(TASK.vocabulary())
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("call", "message"),
     [
-        ({"count": 0}, r"count \(0\)"),
-        ({"split": "dev"}, r"split \('dev'\) must be one of .*train"),
-        ({"locales": []}, "at least one"),
-        ({"locales": ["xx"]}, r"locale \('xx'\)"),
+        (lambda: date_examples(5, seed=0, locales=[]), "at least one"),
+        (lambda: date_examples(5, seed=0, locales=["xx"]), r"locale \('xx'\)"),
+        (lambda: TASK.pairs("locale-xx", 3, 0), r"split \('locale-xx'\) must be one"),
+        (lambda: TASK.pairs("new-years", 0, 0), r"count \(0\) must be"),
+        (
+            lambda: harder_examples("old", 1, seed=0),
+            r"split \('old'\) must be one of new-years",
+        ),
+        (lambda: DatesTask(held_out=["xx"]), r"held_out \(\('xx',\)\) must be some"),
+        (lambda: DatesTask(locales=["fr"], held_out=["fr"]), "and not all"),
     ],
 )
-def test_bad_input_is_named(arguments, message):
+def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
-        date_examples(**{"count": 5, "seed": 0, **arguments})
+        call()

@@ -21,7 +21,7 @@ __all__ = [
     "Task",
 ]
 
-_ALL: list[Task] = [
+_ALL: tuple[Task, ...] = (
     SequenceTask("copy"),
     SequenceTask("reverse"),
     SequenceTask("sort"),
@@ -29,7 +29,7 @@ _ALL: list[Task] = [
     NumberWordsTask(languages=("en", "de", "es", "it", "ru", "uk")),
     DatesTask(),
     DatesTask(name="dates-new-locales", held_out=("da", "pt", "uk", "ko")),
-]
+)
 TASKS = {task.name: task for task in _ALL}
 """Every task by its name: copy, reverse, sort, addition, number-words, dates, and
 dates-new-locales, whose test is in four locales that its training has not."""

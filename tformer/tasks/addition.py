@@ -20,9 +20,9 @@ class AdditionTask(HashSplitTask):
     68+57, are in one split: the second would only be remembered.
 
     The digits of a sum come as they are read, the largest first, though a carry comes
-    from the other end. Written backwards, each digit would need no carry from digits
-    not yet written, but nobody could read it, and it is not needed: trained on batches
-    of 128, the tiny model had all of 1,000 unseen sums right after 2,500 steps.
+    from the other end. Written backwards they would need no carry that is not yet
+    written, but nobody could read them, and it is not needed: trained on batches of
+    128, the tiny model had all of 1,000 unseen sums right after 2,500 steps.
 
     Args:
         max_digits: of each number.
@@ -58,11 +58,7 @@ class AdditionTask(HashSplitTask):
         return Pair(drawn, str(sum(map(int, drawn.split("+")))))
 
     def validate(self, source: str) -> None:
-        """Raise unless a text is a sum such as 57+68.
-
-        Raises:
-            ValueError: it is not, has too many digits, or a number begins with 0.
-        """
+        """Raise a ValueError unless a text is a sum such as 57+68, and not too long."""
         number = rf"(0|[1-9][0-9]{{0,{self.max_digits - 1}}})"
         if not re.fullmatch(rf"{number}\+{number}", source):
             raise ValueError(

@@ -7,14 +7,15 @@ Unicode CLDR, which the package Babel carries. Nothing is downloaded.
 import datetime
 import functools
 import random
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tformer.checks import check_positive, require
+from tformer.checks import require
 from tformer.data.pairs import Pair
 from tformer.data.vocabulary import CharacterVocabulary
-from tformer.tasks.task import Task, check_split
+from tformer.tasks.task import Task, check_draw
 
 LOCALES = (
     *("en_US", "en_GB", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "fi", "pl"),
@@ -24,6 +25,8 @@ FIRST_DAY = datetime.date(1900, 1, 1)
 LAST_DAY = datetime.date(2099, 12, 31)
 HELD_OUT = 2000  # days for validation, and as many for the test
 ISO_LEN = len("1979-05-03")
+HARDER_SPLITS = ("new-years", "new-formats", "long-texts")
+YEARS_AROUND = 200  # of "new-years": before the first year and after the last
 
 
 class DateExample(NamedTuple):
@@ -59,11 +62,9 @@ def split_days() -> dict[str, tuple[datetime.date, ...]]:
 def date_patterns(locale: str) -> tuple[str, ...]:
     """List the CLDR patterns of a locale that can be read in one way only.
 
-    Those are the ones in which the month is a word, or is marked as a month. Numbers
-    alone, as in 03/05/1979, mean May in London and March in New York.
-
-    Returns:
-        For a locale such as "fr" from two to four patterns such as "EEEE d MMMM y".
+    Those are the ones in which the month is a word, or is marked as a month, such as
+    "EEEE d MMMM y". Numbers alone, as in 03/05/1979, mean May in London and March in
+    New York.
 
     Raises:
         ImportError: Babel is not installed.
@@ -82,22 +83,17 @@ def date_patterns(locale: str) -> tuple[str, ...]:
 
 def write_date(day: datetime.date, pattern: str, locale: str) -> str:
     """Write a day as a locale does, with plain spaces and composed letters (NFC)."""
-    text = require("babel.dates").format_date(day, pattern, locale=locale)
-    return _plain(text)
+    return _plain(require("babel.dates").format_date(day, pattern, locale=locale))
 
 
 def _plain(text: str) -> str:
-    for space in "\u202f\xa0":  # CLDR's narrow and no-break spaces
-        text = text.replace(space, " ")
+    # Without CLDR's narrow and no-break spaces.
+    text = text.replace("\u202f", " ").replace("\xa0", " ")
     return unicodedata.normalize("NFC", text)
 
 
 def date_examples(
-    count: int,
-    *,
-    seed: int,
-    split: str = "train",
-    locales: Sequence[str] = LOCALES,
+    count: int, *, seed: int, split: str = "train", locales: Sequence[str] = LOCALES
 ) -> list[DateExample]:
     """Draw examples: the days of a split in random order, as some locale writes each.
 
@@ -114,8 +110,7 @@ def date_examples(
         ImportError: Babel is not installed.
         ValueError: `count` is below 1, `split` unknown, or a locale unknown or missing.
     """
-    check_positive(count=count)
-    check_split(split)
+    check_draw(split, count)
     if not locales:
         raise ValueError("locales must name at least one")
     draw = random.Random(f"{split} {seed}")
@@ -133,13 +128,57 @@ def date_examples(
     return examples
 
 
-def date_vocabulary(locales: Sequence[str] = LOCALES) -> CharacterVocabulary:
-    """Collect every character in which these locales write a date, and ISO 8601.
+def harder_examples(
+    split: str, count: int, *, seed: int, locales: Sequence[str] = LOCALES
+) -> list[DateExample]:
+    """Draw dates that have one thing more than the training: a model can fail on them.
 
-    Raises:
-        ImportError: Babel is not installed.
-        ValueError: Babel does not know a locale.
+    "new-years": in the formats of the training, from 1700 to 1899 and 2100 to 2299.
+    "new-formats": days of the test, their parts in orders that no locale of the task
+    writes with these signs, as 1979 mai 3. "long-texts": days of the test, each written
+    again and again, until the text is longer than any of the training.
+
+    Locales are drawn evenly, and all is in the case that CLDR gives. What is wrong is
+    named as in `date_examples`.
     """
+    check_draw(split, count, HARDER_SPLITS)
+    draw = random.Random(f"{split} {seed}")
+    examples = []
+    for _ in range(count):
+        locale = draw.choice(locales)
+        own = date_patterns(locale)
+        pattern = draw.choice(own)
+        if split == "new-years":
+            year = draw.choice((FIRST_DAY.year - YEARS_AROUND, LAST_DAY.year + 1))
+            first = datetime.date(year, 1, 1)
+            days = (first.replace(year=year + YEARS_AROUND) - first).days
+            day = first + datetime.timedelta(days=draw.randrange(days))
+        else:
+            day = draw.choice(split_days()["test"])
+        if split == "new-formats":
+            # Not of its own: Korean has the year first itself.
+            pattern = draw.choice([p for p in new_formats(pattern) if p not in own])
+        text = write_date(day, pattern, locale)
+        if split == "long-texts":
+            text = ", ".join([text] * (DatesTask.max_source_len // len(text) + 1))
+        examples.append(DateExample(text, day.isoformat(), locale))
+    return examples
+
+
+def new_formats(pattern: str) -> tuple[str, ...]:
+    """Put day, month and year of a pattern in three other orders.
+
+    Such as "y MMMM d" of "EEEE, d 'de' MMMM 'de' y"; the signs at a part are kept.
+    """
+    bare = re.sub(r"'[^']*'", "", pattern)
+    year, month, day = (
+        re.findall(part, bare)[0] for part in ("y[年년]?", "M+月?", "d+[日일]?")
+    )
+    return f"{year} {month} {day}", f"{day}-{month}-{year}", f"{month} {day} {year}"
+
+
+def date_vocabulary(locales: Sequence[str] = LOCALES) -> CharacterVocabulary:
+    """Collect every character in which these locales write a date, and ISO 8601."""
     # Every month, every weekday and every digit come up in these.
     days = [datetime.date(2000, 1, 1) + datetime.timedelta(days=i) for i in range(366)]
     texts = {"0123456789-"}
@@ -154,10 +193,10 @@ _cached_vocabulary = functools.cache(date_vocabulary)
 
 
 class DatesTask(Task):
-    """Dates as people write them, in ISO 8601: the face that every task has.
+    """Dates as people write them, in ISO 8601.
 
     Beside the three splits of every task it can draw others: those of
-    `tformer.tasks.harder_dates`, and "locale-fr" and the like, the test of one locale.
+    `harder_examples`, and "locale-fr" and the like, the test of one locale.
 
     Args:
         name: on the command line.
@@ -182,22 +221,14 @@ class DatesTask(Task):
         self.name = name
         self.locales, self.held_out = tuple(locales), tuple(held_out)
         self.trained = tuple(x for x in self.locales if x not in self.held_out)
-        if len(self.trained) + len(self.held_out) != len(self.locales):
-            raise ValueError(f"held_out ({self.held_out}) must be among the locales")
-        if not self.trained:
-            raise ValueError("held_out leaves no locale to train on")
+        if not set(self.held_out) < set(self.locales):
+            raise ValueError(
+                f"held_out ({self.held_out}) must be some of the locales, and not all"
+            )
         kept = f", not of {', '.join(self.held_out)}" if held_out else ""
-        self.description = (
-            f"dates of {len(self.trained)} locales{kept}, as ISO 8601: "
-            "jeudi 3 mai 1979 → 1979-05-03"
-        )
-
-    @property
-    def more_splits(self) -> tuple[str, ...]:
-        """What can be drawn beside training, validation and test."""
-        from tformer.tasks.harder_dates import HARDER_SPLITS
-
-        return (*HARDER_SPLITS, *(f"locale-{name}" for name in self.locales))
+        read = f"dates of {len(self.trained)} locales{kept}"
+        self.description = f"{read}, as ISO 8601: jeudi 3 mai 1979 → 1979-05-03"
+        self.more_splits = (*HARDER_SPLITS, *(f"locale-{x}" for x in self.locales))
 
     def vocabulary(self) -> CharacterVocabulary:
         """Return every character of these dates, those of held-out locales as well."""
@@ -205,18 +236,15 @@ class DatesTask(Task):
 
     def pairs(self, split: str, count: int, seed: int) -> list[Pair]:
         """Draw pairs of a split, which is by day: see `split_days`."""
-        examples = self.examples(split, count, seed)
-        return [Pair(example.text, example.iso) for example in examples]
+        return [Pair(text, iso) for text, iso, _ in self.examples(split, count, seed)]
 
     def examples(self, split: str, count: int, seed: int) -> list[DateExample]:
         """Draw what `pairs` draws, each with its locale."""
-        from tformer.tasks.harder_dates import HARDER_SPLITS, harder_examples
-
         if split in HARDER_SPLITS:
             return harder_examples(split, count, seed=seed, locales=self.trained)
-        locales, of_locale = self.trained, split.removeprefix("locale-")
+        locales = self.trained
         if split in self.more_splits:
-            split, locales = "test", (of_locale,)
+            split, locales = "test", (split.removeprefix("locale-"),)
         elif split == "test" and self.held_out:
             locales = self.held_out
         return date_examples(count, seed=seed, split=split, locales=locales)

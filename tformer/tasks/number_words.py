@@ -1,8 +1,4 @@
-"""A task on words: read a number in ten languages, write it in digits.
-
-"siebenundzwanzig" becomes "27". The words come from the package num2words; nothing is
-downloaded.
-"""
+"""A task on words: "siebenundzwanzig" becomes "27". The package num2words has them."""
 
 import functools
 import random
@@ -26,7 +22,7 @@ def write_number(number: int, language: str) -> str:
 
     Raises:
         ImportError: num2words is not installed.
-        ValueError: num2words does not know the language.
+        ValueError: it does not know the language.
     """
     try:
         words: str = require("num2words").num2words(number, lang=language)
@@ -63,10 +59,8 @@ class NumberWordsTask(HashSplitTask):
             raise ValueError("languages must name at least one")
         self.languages = tuple(languages)
         self.max_digits = self.max_target_len = max_digits
-        self.description = (
-            f"number words of {len(languages)} languages, in digits: "
-            "siebenundzwanzig → 27"
-        )
+        read = f"number words of {len(languages)} languages"
+        self.description = f"{read}, in digits: siebenundzwanzig → 27"
 
     @functools.cached_property
     def max_source_len(self) -> int:  # type: ignore[override]

@@ -1,8 +1,4 @@
-"""Tasks on strings of letters: copy them, reverse them, sort them.
-
-The smallest that a Transformer can be asked: no word means anything, and all depends on
-where letters stand.
-"""
+"""Tasks on strings of letters: copy, reverse, sort. All depends on where they stand."""
 
 import random
 from collections.abc import Callable
@@ -32,8 +28,7 @@ class SequenceTask(HashSplitTask):
         max_len: of the strings; the shortest have one letter.
 
     Raises:
-        ValueError: `name` is unknown, `max_len` below 1, the alphabet empty, or a
-            letter comes twice.
+        ValueError: `name` is unknown, `max_len` below 1, or a letter missing or double.
     """
 
     def __init__(

@@ -5,6 +5,7 @@ Sources and targets are texts, so that one command serves all tasks.
 
 import random
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from tformer.checks import check_positive
 from tformer.data.pairs import SPLITS, Pair, hash_split
@@ -18,6 +19,7 @@ class Task(ABC):
     description: str  # what is to be learned, in one line, with an example
     max_source_len: int  # characters of the longest source
     max_target_len: int  # the end token comes on top
+    more_splits: tuple[str, ...] = ()  # that can be drawn beside the three
 
     @abstractmethod
     def vocabulary(self) -> CharacterVocabulary:
@@ -35,11 +37,7 @@ class Task(ABC):
         """
 
     def validate(self, source: str) -> None:
-        """Raise unless a text could be a source.
-
-        Raises:
-            ValueError: it is empty, too long, or has a character that the task has not.
-        """
+        """Raise a ValueError if a text is empty, too long, or has other characters."""
         if not 1 <= len(source) <= self.max_source_len:
             raise ValueError(
                 f"{source!r} has {len(source)} characters, but a source of {self.name} "
@@ -48,10 +46,11 @@ class Task(ABC):
         self.vocabulary().encode(source)
 
 
-def check_split(split: str) -> None:
-    """Raise a ValueError unless a split is one of the three."""
-    if split not in SPLITS:
-        raise ValueError(f"split ({split!r}) must be one of {', '.join(SPLITS)}")
+def check_draw(split: str, count: int, splits: Sequence[str] = SPLITS) -> None:
+    """Raise a ValueError unless a split is one of these, and a pair of it is wanted."""
+    check_positive(count=count)
+    if split not in splits:
+        raise ValueError(f"split ({split!r}) must be one of {', '.join(splits)}")
 
 
 def draw_number(chance: random.Random, max_digits: int) -> int:
@@ -87,8 +86,7 @@ class HashSplitTask(Task):
         Raises:
             ValueError: `count` is below 1, `split` unknown, or the split has too few.
         """
-        check_positive(count=count)
-        check_split(split)
+        check_draw(split, count)
         chance = random.Random(f"{self.name} {split} {seed}")
         pairs: list[Pair] = []
         seen: set[str] = set()
