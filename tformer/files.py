@@ -141,7 +141,7 @@ def finite_or_null(values: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def sealed(values: Mapping[str, object]) -> dict[str, object]:
+def sealed(values: Mapping[str, object]) -> dict[str, Any]:
     """Add to an object the SHA-256 of all that it holds.
 
     Returns:

@@ -68,11 +68,11 @@ import os, sys
 from tformer.cli.errors import explained
 with explained():
     file = open(sys.argv[1], "w")
-    os.write(1, b"lost"), os.write(2, b"lost")
+    os.write(2, b"lost")
     file.write(f"{file.fileno() > 2}")
 """
     (tmp_path / "code.py").write_text(code)
-    command = f"{sys.executable} code.py out <&- >&- 2>&-"
+    command = f"{sys.executable} code.py out <&- 2>&-"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run(command, shell=True, check=True, cwd=tmp_path, env=environment)
     assert (tmp_path / "out").read_text() == "True"
@@ -193,7 +193,7 @@ def test_many_texts_are_written_in_batches(tformer, runs, monkeypatch):
     ]
     few = tformer(*words, 3).out
     assert tformer(*words, 3).out == few
-    monkeypatch.setattr("tformer.cli.generate.SIDE_BY_SIDE", 3)
+    monkeypatch.setattr("tformer.cli.asking.SIDE_BY_SIDE", 3)
     assert tformer(*words, 3).out == few
     several = tformer(*words, 7).out
     assert several.startswith(few)

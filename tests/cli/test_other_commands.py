@@ -315,7 +315,7 @@ def test_each_text_gets_one_line_whatever_the_model_writes(tformer, monkeypatch)
     """Pieces of words can write line ends; line n would not be of text n any more."""
     written = ["a\nb", "c\r\nd", "\re\n"]
     monkeypatch.setattr(
-        "tformer.cli.translate.translate_texts", Mock(return_value=written)
+        "tformer.cli.asking.translate_texts", Mock(return_value=written)
     )
     said = tformer("translate", "dates", "1", "2", "3")
     assert said == (0, "a b\nc d\n e \n", "")

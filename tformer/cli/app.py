@@ -2,7 +2,10 @@
 
 import typer
 
-from tformer.cli import attend, evaluate, generate, info, train, translate
+from tformer.cli.asking import attend, generate, translate
+from tformer.cli.evaluate import evaluate
+from tformer.cli.info import info
+from tformer.cli.train import train
 
 HELP = """Train Transformers, and look into them.
 
@@ -24,4 +27,4 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (train, evaluate, translate, generate, attend, info):
-    app.command()(getattr(command, command.__name__.rpartition(".")[2]))
+    app.command()(command)

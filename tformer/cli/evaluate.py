@@ -2,26 +2,22 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+from torch import Tensor
 
-from tformer.cli.options import LARGEST, Device, LengthPenalty, Model
-from tformer.cli.translate import (
-    check_lines,
-    decoder,
-    longest_target,
-)
+from tformer.cli.asking import check_lines, decoder, longest_target
+from tformer.cli.options import Beams, Device, LengthPenalty, Model, counted
 from tformer.data.batch import Batch
-from tformer.data.pairs import read_pairs
+from tformer.data.pairs import Pair, read_pairs
 from tformer.data.text_files import read_text
 from tformer.data.token_stream import unknown_character
 from tformer.files import finite_or_null
 from tformer.generate.translate import translate_to_ids
 from tformer.models.bert import BERT
-from tformer.models.causal_lm import CausalLM
 from tformer.models.transformer import Transformer
 from tformer.runs.batches import hidden_windows, pairs_in_order, windows_in_order
 from tformer.runs.evaluation import check_name, save_evaluation
@@ -30,6 +26,7 @@ from tformer.runs.trained import Trained, load_trained
 from tformer.tasks import SPLITS, TASKS
 from tformer.training.distributed import choose_device
 from tformer.training.evaluation import (
+    MeanLoss,
     bits_per_byte,
     bleu,
     matches,
@@ -38,6 +35,7 @@ from tformer.training.evaluation import (
 from tformer.training.processes import not_finite
 
 MISTAKES = 20  # so many are kept
+Scores = dict[str, object]
 
 
 def evaluate(
@@ -59,10 +57,8 @@ def evaluate(
             "long-texts, and locale-fr and the like."
         ),
     ] = "test",
-    count: Annotated[
-        int, typer.Option(min=1, max=LARGEST, help="Pairs to draw of a task.")
-    ] = 2000,
-    beams: Annotated[int, typer.Option(min=1, max=LARGEST, help="1 is greedy.")] = 1,
+    count: Annotated[int, counted("Pairs to draw of a task.")] = 2000,
+    beams: Beams = 1,
     length_penalty: LengthPenalty = 0.6,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     save: Annotated[
@@ -85,8 +81,8 @@ def evaluate(
 
     tformer evaluate runs/book another-book.txt
     """
-    trained = load_trained(model)
-    _check_used(context, trained, files or [])
+    trained, files = load_trained(model), files or []
+    _check_used(context, trained, files)
     if save is not None:
         check_name(save)  # before anything is computed
         if trained.folder is None:
@@ -95,164 +91,126 @@ def evaluate(
             raise RunError(f"the run in {model} is not finished: --save is for its end")
     chosen = choose_device(device)
     trained.model.to(chosen)
-    decode = decoder(beams, length_penalty)
+    asked: Scores = {"files": [file.name for file in files]}
     mistakes: list[dict[str, str]] = []
-    if isinstance(trained.model, CausalLM):
-        result = _of_text(trained, files or [])
-    elif isinstance(trained.model, BERT):
-        result = _of_hidden(trained, files or [])
+    if isinstance(trained.model, Transformer):
+        pairs = _pairs(trained, files, split, count)
+        decode = decoder(beams, length_penalty)
+        result, mistakes = _of_pairs(trained, pairs, decode, with_bleu=bool(files))
+        asked |= {} if files else {"split": split, "count": count}
+        asked |= {"beams": beams, "length_penalty": length_penalty}
     else:
-        pairs = _pairs(trained, files or [], split, count)
-        result = _of_pairs(
-            trained, pairs, decode, with_bleu=bool(files), mistakes=mistakes
-        )
-    _warn_if_not_finite(trained, result)
+        result = _of_text(trained, files)
+    finite = finite_or_null(result)
+    if lost := [name for name, value in finite.items() if value is None]:
+        parameter = not_finite(trained.model.named_parameters())
+        why = "" if parameter is None else f": {parameter} holds NaN or inf"
+        typer.echo(f"warning: {' and '.join(lost)} not finite{why}", err=True)
     if save is not None and trained.folder is not None:
-        asked: dict[str, Any] = {"files": [file.name for file in files or []]}
-        if isinstance(trained.model, Transformer):
-            of_task = {} if files else {"split": split, "count": count}
-            decoding = {"beams": beams, "length_penalty": length_penalty}
-            asked |= {**of_task, **decoding}
         save_evaluation(
             trained.folder,
             save,
             asked=asked,
-            result=finite_or_null(result),
+            result=finite,
             mistakes=mistakes[:MISTAKES],
             device=chosen,
         )
     if as_json:
-        typer.echo(json.dumps(finite_or_null(result), indent=2, allow_nan=False))
-    else:
-        for name, value in result.items():
-            typer.echo(
-                f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
-            )
-
-
-def _warn_if_not_finite(trained: Trained, result: dict[str, Any]) -> None:
-    """Say on stderr which numbers are none, and, where it is known, why."""
-    names = [name for name, value in finite_or_null(result).items() if value is None]
-    if names:
-        parameter = not_finite(trained.model.named_parameters())
-        why = "" if parameter is None else f": {parameter} holds NaN or inf"
-        typer.echo(f"warning: {' and '.join(names)} not finite{why}", err=True)
+        typer.echo(json.dumps(finite, indent=2, allow_nan=False))
+        return
+    for name, value in result.items():
+        typer.echo(f"{name} {f'{value:.6g}' if isinstance(value, float) else value}")
 
 
 def _check_used(context: typer.Context, trained: Trained, files: list[Path]) -> None:
     """Raise if an option was given that does nothing for this model or these files."""
     drawn = trained.task in TASKS and not files
     translates = isinstance(trained.model, Transformer)
-    for names, used, what in (
-        (("split", "count"), drawn, "the test of a task"),
-        (("beams", "length_penalty"), translates, "a model that translates"),
+    for name, used, what in (
+        ("split", drawn, "the test of a task"),
+        ("count", drawn, "the test of a task"),
+        ("beams", translates, "a model that translates"),
+        ("length_penalty", translates, "a model that translates"),
     ):
-        for name in names:
-            source = context.get_parameter_source(name)
-            if source is not None and source.name == "COMMANDLINE" and not used:
-                option = name.replace("_", "-")
-                raise typer.BadParameter(f"--{option} is for {what}")
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE" and not used:
+            raise typer.BadParameter(f"--{name.replace('_', '-')} is for {what}")
 
 
-def _pairs(
-    trained: Trained, files: list[Path], split: str, count: int
-) -> list[tuple[str, str]]:
-    task = trained.task
-    if not files and task in TASKS:
-        known = (*SPLITS[1:], *getattr(TASKS[task], "more_splits", ()))
+def _pairs(trained: Trained, files: list[Path], split: str, count: int) -> list[Pair]:
+    if not files and trained.task in TASKS:
+        task = TASKS[trained.task]
+        known = (*SPLITS[1:], *task.more_splits)
         if split not in known:
             raise typer.BadParameter(f"--split must be one of {', '.join(known)}")
-        return list(TASKS[task].pairs(split, count, seed=0))
+        return task.pairs(split, count, seed=0)
     if len(files) != 2:
         raise typer.BadParameter("name two files: the sources and their targets")
-    return list(read_pairs(*files))
+    return read_pairs(*files)
 
 
 def _of_pairs(
     trained: Trained,
-    pairs: list[tuple[str, str]],
-    decode: Any,
+    pairs: list[Pair],
+    decode: Callable[..., Tensor],
     *,
     with_bleu: bool,
-    mistakes: list[dict[str, str]],
-) -> dict[str, Any]:
+) -> tuple[Scores, list[dict[str, str]]]:
+    """Return the scores, and the wrong answers."""
+    vocabulary = trained.vocabulary
     sources, targets = (list(texts) for texts in zip(*pairs, strict=True))
     for texts in (sources, targets):
         check_lines(trained, texts)
-    vocabulary = trained.vocabulary
-    batches = pairs_in_order(vocabulary, pairs)
-    loss = mean_loss(trained.model, _on_device(trained, batches))
-    result: dict[str, Any] = {
-        "pairs": len(pairs),
-        "exact_match": math.nan,
-        "loss": loss.loss,
-        "perplexity": loss.perplexity,
-    }
+    loss = _mean_loss(trained, pairs_in_order(vocabulary, pairs))
+    result: Scores = {"pairs": len(pairs), "exact_match": math.nan, **_scores(loss)}
+    longest = longest_target(trained)
     try:
         written = translate_to_ids(
-            trained.model,
-            vocabulary,
-            sources,
-            max_len=longest_target(trained),
-            decode=decode,
+            trained.model, vocabulary, sources, max_len=longest, decode=decode
         )
     except FloatingPointError:  # what it wrote would be no answer of the model
-        return result
+        return result, []
     result["exact_match"] = matches(vocabulary, written, targets) / len(pairs)
     texts = [vocabulary.decode(ids) for ids in written]
-    mistakes += [
+    if with_bleu:
+        measured = bleu(texts, targets)
+        result |= {"bleu": measured.score, "signature": measured.signature}
+        result["bleu_interval"] = measured.interval
+    mistakes = [
         {"source": source, "target": target, "written": text}
         for source, target, text in zip(sources, targets, texts, strict=True)
         if text != target
     ]
-    if with_bleu:
-        measured = bleu(texts, targets)
-        result["bleu"], result["signature"] = measured.score, measured.signature
-        result["bleu_interval"] = measured.interval
-    return result
+    return result, mistakes
 
 
-def _of_text(trained: Trained, files: list[Path]) -> dict[str, Any]:
-    ids, context = _ids(trained, files), trained.model.max_len
-    batches = windows_in_order(ids, context, len(ids))
-    loss = mean_loss(trained.model, _on_device(trained, batches))
-    rows = (row for batch in batches for row in batch.targets.tolist())
-    size = sum(map(trained.vocabulary.num_bytes, rows))
-    return {
-        "tokens": loss.tokens,
-        "loss": loss.loss,
-        "perplexity": loss.perplexity,
-        "bits_per_byte": bits_per_byte(loss.loss * loss.tokens, size),
-    }
-
-
-def _of_hidden(trained: Trained, files: list[Path]) -> dict[str, Any]:
+def _of_text(trained: Trained, files: list[Path]) -> Scores:
     """Of a BERT: the loss of tokens that are hidden by chance, always the same ones."""
-    ids, context = _ids(trained, files), trained.model.max_len
-    windows = max(1, len(ids) // context)
-    batches = hidden_windows(ids, trained.vocabulary, context, windows)
-    loss = mean_loss(trained.model, _on_device(trained, batches))
-    return {
-        "hidden_tokens": loss.tokens,
-        "loss": loss.loss,
-        "perplexity": loss.perplexity,
-    }
-
-
-def _ids(trained: Trained, files: list[Path]) -> list[int]:
     if len(files) != 1:
         raise typer.BadParameter("name one file: the text to evaluate on")
+    vocabulary, context = trained.vocabulary, trained.model.max_len
     text = read_text(files[0])
     try:
-        ids = trained.vocabulary.encode(text)
+        ids = vocabulary.encode(text)
     except ValueError:
-        raise unknown_character(trained.vocabulary, files[0], text) from None
-    context = trained.model.max_len
+        raise unknown_character(vocabulary, files[0], text) from None
     if len(ids) <= context:
         raise RunError(f"{files[0]} has {len(ids)} tokens: too few for {context}")
-    return ids
+    if isinstance(trained.model, BERT):
+        hidden = hidden_windows(ids, vocabulary, context, len(ids) // context)
+        loss = _mean_loss(trained, hidden)
+        return {"hidden_tokens": loss.tokens, **_scores(loss)}
+    batches = windows_in_order(ids, context, len(ids))
+    loss = _mean_loss(trained, batches)
+    rows = (row for batch in batches for row in batch.targets.tolist())
+    bits = bits_per_byte(loss.loss * loss.tokens, sum(map(vocabulary.num_bytes, rows)))
+    return {"tokens": loss.tokens, **_scores(loss), "bits_per_byte": bits}
 
 
-def _on_device(trained: Trained, batches: Iterable[Batch]) -> Iterator[Batch]:
+def _mean_loss(trained: Trained, batches: Iterable[Batch]) -> MeanLoss:
     device = next(trained.model.parameters()).device
-    return (batch.to(device) for batch in batches)
+    return mean_loss(trained.model, (batch.to(device) for batch in batches))
+
+
+def _scores(loss: MeanLoss) -> Scores:
+    return {"loss": loss.loss, "perplexity": loss.perplexity}

@@ -2,21 +2,25 @@
 
 import shlex
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 import typer
+from torch import nn
 
 import tformer
 from tformer.models.building import config_of
+from tformer.models.causal_lm import CausalLM
 from tformer.models.transformer import Transformer
 from tformer.pretrained import pretrained_names
 from tformer.runs.checkpoints import saved_states
 from tformer.runs.evaluation import parameter_counts
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.metrics import read_metrics
-from tformer.runs.rules import PRESETS
+from tformer.runs.rules import OWN_FILES, PRESETS
 from tformer.runs.settings import RunSettings
 from tformer.runs.trained import check_unchanged, is_model, load_trained
 from tformer.tasks import TASKS
@@ -40,8 +44,10 @@ def info(
         _everything()
     elif Path(what).is_dir():
         _model(what) if is_model(Path(what)) else _run(RunFolder.open(what))
-    elif what in PRESETS and not what.endswith(".safetensors"):
-        _task(what)
+    elif what in PRESETS:
+        files = [""] * min(OWN_FILES.get(what, (0,)))
+        typer.echo(f"task {what}: {_described(what)}")
+        _settings(RunSettings.of(what, files=tuple(files)))
         if what in pretrained_names():
             _model(what)
     elif what in pretrained_names() or what.endswith(".safetensors"):
@@ -72,45 +78,45 @@ def _described(task: str) -> str:
     return own.get(task) or TASKS[task].description
 
 
-def _task(name: str) -> None:
-    typer.echo(f"task {name}: {_described(name)}")
-    files = {"text": ("…",), "pairs": ("…", "…")}.get(name, ())
-    _settings(RunSettings.of(name, files=files))
+def _show(name: str, value: object) -> None:
+    typer.echo(f"  {name:18} {value}")
 
 
 def _settings(settings: RunSettings) -> None:
     for name, value in settings.flat().items():
         if name not in ("task", "files") and value not in (None, ()):
-            typer.echo(f"  {name.replace('_', '-'):18} {value}")
+            _show(name.replace("_", "-"), value)
+
+
+@contextmanager
+def _warned() -> Iterator[None]:
+    """Make a warning of what is wrong with a run: to look at the rest is allowed."""
+    try:
+        yield
+    except RunError as error:
+        warnings.warn(str(error), stacklevel=1)
 
 
 def _run(folder: RunFolder) -> None:
     settings = folder.settings()
-    try:
+    with _warned():
         check_unchanged(folder, settings)
-    except RunError as error:  # to look is allowed
-        warnings.warn(str(error), stacklevel=1)
     typer.echo(f"run {folder.path}: {' '.join((settings.task, *settings.files))}")
     _settings(settings)
-    made = [x for x in _metrics(folder) if "loss" in x]
-    typer.echo(f"steps made: {made[-1]['step'] if made else 0} of {settings.steps}")
+    lines = read_metrics(folder.metrics) if folder.metrics.exists() else []
+    steps = [line["step"] for line in lines if "loss" in line]
+    typer.echo(f"steps made: {steps[-1] if steps else 0} of {settings.steps}")
     states = ", ".join(path.name for path in saved_states(folder.checkpoints))
     typer.echo(f"checkpoints: {states or 'none'}")
     if folder.saved_model():
-        try:
+        with _warned():
             _cache(load_trained(folder.path).model)
-        except RunError as error:  # to look at the rest is allowed
-            warnings.warn(str(error), stacklevel=1)
     if folder.result.exists():
         for name, value in read_kept_json(folder.result).items():
             typer.echo(f"  {name} {value}")
     else:
         path = shlex.quote(str(folder.path))
         typer.echo(f"not finished: tformer train --resume {path}")
-
-
-def _metrics(folder: RunFolder) -> list[dict[str, float]]:
-    return read_metrics(folder.metrics) if folder.metrics.exists() else []
 
 
 def _model(name: str) -> None:
@@ -120,42 +126,33 @@ def _model(name: str) -> None:
     used = "" if active is None else f", of which a token uses {active:,}"
     typer.echo(f"model {name}: a {kind} of {counts['parameters']:,} parameters{used}")
     for field, value in config_of(trained.model).items():
-        typer.echo(f"  {field:18} {value}")
-    typer.echo(f"  {'vocabulary':18} {len(trained.vocabulary)} tokens")
+        _show(field, value)
+    _show("vocabulary", f"{len(trained.vocabulary)} tokens")
     _cache(trained.model)
 
 
-def _cache(model: Any) -> None:
+def _cache(model: nn.Module) -> None:
     """Say how much memory writing takes for one text as long as the context."""
-    if not hasattr(model, "new_cache"):  # a BERT, which writes nothing
+    if not isinstance(model, Transformer | CausalLM):  # a BERT writes nothing
         return
     length = model.max_len
-    whole = cache_bytes(model, length)
-    more = cache_bytes(model, length + 1) - whole
+    whole = _cache_bytes(model, length)
+    more = _cache_bytes(model, length + 1) - whole
     of = f"{length:,} tokens"
     if isinstance(model, Transformer):
         of, more = f"a source and a target of {of} each", more // 2
     kind = str(next(model.parameters()).dtype).removeprefix("torch.")
-    typer.echo(
-        f"  {'cache':18} {whole:,} bytes for {of} ({kind}); a further token takes "
-        f"{more:,}"
-    )
+    told = f"{whole:,} bytes for {of} ({kind}); a further token takes {more:,}"
+    _show("cache", told)
 
 
 @torch.no_grad()
-def cache_bytes(model: Any, length: int) -> int:
-    """Measure the memory of a model's cache with room for one text, in bytes.
-
-    An encoder-decoder keeps a source of as many tokens, too.
-
-    Args:
-        model: with `new_cache`.
-        length: how many tokens there is room for.
-    """
+def _cache_bytes(model: Transformer | CausalLM, length: int) -> int:
+    """Measure a cache with room for one text; the source's, too, of a Transformer."""
     cache, token = model.new_cache(length), torch.zeros(1, 1, dtype=torch.long)
     if isinstance(model, Transformer):
-        memory = torch.zeros(1, length, model.d_model)
-        memory = memory.to(next(model.parameters()).dtype)
+        dtype = next(model.parameters()).dtype
+        memory = torch.zeros(1, length, model.d_model, dtype=dtype)
         model.decode(token, memory, cache=cache)
     else:
         model(token, cache=cache)

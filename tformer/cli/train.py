@@ -1,6 +1,7 @@
 """`tformer train`: begin a run, or go on with one."""
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,10 +9,10 @@ import torch
 import typer
 
 from tformer.cli.errors import INTERRUPTED
-from tformer.cli.options import Device, Threads, given, with_settings
+from tformer.cli.options import Device, given, with_settings
 from tformer.runs.checkpoints import saved_states
 from tformer.runs.folder import RunError, RunFolder
-from tformer.runs.rules import OWN_FILES, PRESETS
+from tformer.runs.rules import PRESETS
 from tformer.runs.run import Run, Stopped
 from tformer.runs.settings import RunSettings
 from tformer.training.distributed import running
@@ -51,7 +52,12 @@ def train(
             "fsdp (each holds a part of it)."
         ),
     ] = "ddp",
-    threads: Threads = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=1024, help="Threads of the CPU; torch chooses by itself."
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option(help="Show no progress.")] = False,
     **settings: Any,
 ) -> None:
@@ -74,33 +80,38 @@ def train(
     if strategy not in ("ddp", "fsdp"):
         raise typer.BadParameter(f"--strategy ({strategy}) must be ddp or fsdp")
     changes = given(settings)
+    if resume is not None and (changes or out is not None):
+        name = next(iter(changes), "out").replace("_", "-")
+        raise typer.BadParameter(
+            f"--{name} cannot be given with --resume: a run goes on as it began"
+        )
     if threads is not None:
         torch.set_num_threads(threads)
     with running(device) as chosen:
         if resume is not None:
-            folder = _resumed(resume, changes, out)
+            folder = RunFolder.open(resume)
         else:
             folder = _begun(task or "", files or [], changes, out)
-        several = num_processes() > 1
+        first = process_rank() == 0
         try:
             run = Run(
                 folder,
                 device=chosen,
-                strategy=strategy if several else "none",
+                strategy=strategy if num_processes() > 1 else "none",
                 progress=not quiet,
             )
             result = run.train()
         except (Stopped, KeyboardInterrupt) as stop:
-            if process_rank() == 0:
+            if first:
                 how = f"tformer train --resume {shlex.quote(str(folder.path))}"
                 said = str(stop) or f"interrupted: {_newest(folder)}"
                 typer.echo(f"{said}; go on with: {how}", err=True)
             raise SystemExit(INTERRUPTED) from None
         except Exception:
-            if resume is None and process_rank() == 0:
+            if resume is None and first:
                 folder.discard()  # so that the same command, mended, finds room
             raise
-        if process_rank() == 0:
+        if first:
             for name, value in result.items():
                 if name.startswith("test_"):
                     typer.echo(f"{name} {value}")
@@ -116,36 +127,20 @@ def _newest(folder: RunFolder) -> str:
 
 
 def _begun(
-    task: str, files: list[Path], changes: dict[str, Any], out: Path | None
+    task: str, files: list[Path], changes: Mapping[str, Any], out: Path | None
 ) -> RunFolder:
     if out is None:
         raise typer.BadParameter("--out must name the folder of the run")
-    counts = OWN_FILES.get(task, (0,))
-    if task in PRESETS and len(files) not in counts:
-        wanted = " or ".join(map(str, counts))
-        raise typer.BadParameter(
-            f"the task {task} reads {wanted} file{'s'[: counts != (1,)]}, "
-            f"not {len(files)}"
-        )
-    for file in files:
-        if not file.is_file():  # a pipe could be read only once
-            wrong = "is not a regular file" if file.exists() else "no such file"
-            raise RunError(f"{file}: {wrong}")
     names = tuple(str(file.resolve()) for file in files)
     try:
         settings = RunSettings.of(task, files=names, **changes)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+    for file in files:
+        if not file.is_file():  # a pipe could be read only once
+            wrong = "is not a regular file" if file.exists() else "no such file"
+            raise RunError(f"{file}: {wrong}")
     # The one who made the folder holds its lock until the run is over.
     made = RunFolder.create(out, settings) if process_rank() == 0 else None
     wait_for_all()
     return made or RunFolder.open(out)
-
-
-def _resumed(path: Path, changes: dict[str, Any], out: Path | None) -> RunFolder:
-    if changes or out is not None:
-        name = next(iter(changes), "out").replace("_", "-")
-        raise typer.BadParameter(
-            f"--{name} cannot be given with --resume: a run goes on as it began"
-        )
-    return RunFolder.open(path)
