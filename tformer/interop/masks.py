@@ -18,8 +18,6 @@ from tformer.checks import check_divisible
 def attn_mask_from_torch(mask: Tensor, *, num_heads: int | None = None) -> Tensor:
     """Turn the `attn_mask` of `nn.MultiheadAttention` into ours, True = may attend.
 
-    The `attn_mask` of `F.scaled_dot_product_attention` is like ours already.
-
     Args:
         mask: (T, S) or (B · H, T, S); bool, True = may *not* attend, or float, 0 = may
             and -inf = may not.
@@ -30,8 +28,7 @@ def attn_mask_from_torch(mask: Tensor, *, num_heads: int | None = None) -> Tenso
 
     Raises:
         TypeError: `mask` is neither boolean nor floating.
-        ValueError: it holds other numbers than 0 and -inf, has another shape, or
-            `num_heads` is missing or does not divide B · H.
+        ValueError: it holds other numbers than 0 and -inf, or a shape is wrong.
     """
     allowed = _allowed(mask)
     if mask.ndim == 2:
@@ -70,14 +67,12 @@ def attn_mask_to_torch(
 
     Raises:
         TypeError: `mask` is not boolean, or `dtype` is neither boolean nor floating.
-        ValueError: it has another shape, or `batch` or `num_heads` is missing or
-            differs from the mask's.
+        ValueError: a size is missing, or not the mask's.
     """
     _check_bool(mask)
     if not 2 <= mask.ndim <= 4:
-        raise ValueError(
-            f"mask must be (T, S), (H, T, S) or (B, H, T, S), not {tuple(mask.shape)}"
-        )
+        rule = "(T, S), (H, T, S) or (B, H, T, S)"
+        raise ValueError(f"mask must be {rule}, not {tuple(mask.shape)}")
     mask = mask[(None,) * (4 - mask.ndim)]  # (B or 1, H or 1, T, S)
     if mask.shape[:2] == (1, 1):
         return _for_torch(mask[0, 0], dtype)  # (T, S)
@@ -104,8 +99,7 @@ def key_mask_from_torch(mask: Tensor) -> Tensor:
         bool (B, S), True = a real token.
 
     Raises:
-        TypeError: `mask` is neither boolean nor floating.
-        ValueError: it is not (B, S), or holds other numbers than 0 and -inf.
+        TypeError, ValueError: as in `attn_mask_from_torch`.
     """
     _check_rows(mask)
     return _allowed(mask)
@@ -114,16 +108,8 @@ def key_mask_from_torch(mask: Tensor) -> Tensor:
 def key_mask_to_torch(mask: Tensor, *, dtype: torch.dtype = torch.bool) -> Tensor:
     """Turn our `key_mask` into torch's `key_padding_mask`, True = padding.
 
-    Args:
-        mask: bool (B, S), True = a real token.
-        dtype: torch.bool, or a floating one for 0 and -inf.
-
-    Returns:
-        (B, S).
-
-    Raises:
-        TypeError: `mask` is not boolean, or `dtype` is neither boolean nor floating.
-        ValueError: it is not (B, S).
+    `mask` is (B, S), and so is what is returned; `dtype` and what is raised are as in
+    `attn_mask_to_torch`.
     """
     _check_bool(mask)
     _check_rows(mask)
@@ -155,9 +141,8 @@ def _for_torch(allowed: Tensor, dtype: torch.dtype) -> Tensor:
 
 def _check_bool(mask: Tensor) -> None:
     if mask.dtype != torch.bool:
-        raise TypeError(
-            f"mask must be torch.bool (True = may attend), not {mask.dtype}"
-        )
+        rule = "torch.bool (True = may attend)"
+        raise TypeError(f"mask must be {rule}, not {mask.dtype}")
 
 
 def _check_rows(mask: Tensor) -> None:

@@ -1,10 +1,6 @@
-"""From torch's own modules to ours, and back: the same numbers, from copied weights.
+"""From torch's own modules to ours, and back: the same numbers, from copied weights."""
 
-D d_model · H heads · G key/value heads · Dh head_dim
-"""
-
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -20,16 +16,13 @@ from tformer.nn.heads import MultiHeadAttention
 from tformer.nn.norm import LayerNorm
 
 STACKS = {nn.TransformerEncoder: Encoder, nn.TransformerDecoder: Decoder}
-PROJECTIONS = ("q_proj", "k_proj", "v_proj")
-# What torch calls the parts of our block; the last norm depends on cross-attention.
-NAMES = (
-    ("cross_attention_norm.", "norm2."),
-    ("cross_attention.", "multihead_attn."),
-    ("attention_norm.", "norm1."),
-    ("attention.", "self_attn."),
-    ("feed_forward.linear", "linear"),
-    ("blocks.", "layers."),
-)
+LAYERS = nn.TransformerEncoderLayer, nn.TransformerDecoderLayer
+WITH_MEMORY = nn.TransformerDecoderLayer, nn.TransformerDecoder, nn.Transformer
+ACTIVATIONS: dict[str, Any] = {
+    "relu": functional.relu,
+    "gelu": functional.gelu,
+    "gelu_tanh": nn.GELU(approximate="tanh"),
+}
 
 
 def from_torch(module: nn.Module) -> Any:
@@ -41,33 +34,17 @@ def from_torch(module: nn.Module) -> Any:
     nothing ours gives zeros and torch's, in most of its code paths, NaN.
 
     Args:
-        module: `nn.MultiheadAttention`, `nn.TransformerEncoderLayer`,
-            `nn.TransformerEncoder`, `nn.TransformerDecoderLayer`,
-            `nn.TransformerDecoder` or `nn.Transformer`.
-
-    Returns:
-        `MultiHeadAttention`, `Block`, `Encoder`, `Block`, `Decoder` or
-        `EncoderDecoder`.
+        module: `nn.MultiheadAttention` (ours: `MultiHeadAttention`), a layer (`Block`)
+            or a stack (`Encoder`, `Decoder`) of `nn.Transformer`, or all of it
+            (`EncoderDecoder`).
 
     Raises:
         TypeError: `module` is none of these.
-        ValueError: it computes what ours do not: `kdim` or `vdim` other than
-            `embed_dim`, `add_bias_kv`, `add_zero_attn`, an activation other than relu
-            and gelu, several dropouts in a layer, or whatever a hook or a `forward` of
-            its own makes of it.
+        ValueError: it computes what ours do not: another `kdim`, an activation other
+            than relu and gelu, several dropouts in a layer, or whatever a hook or a
+            `forward` of its own makes of it. The message names it.
     """
-    with torch.device("meta"):
-        ours = _made(_ours, module)
-        _check_parts(module, _theirs_of(ours))
-    state = {}
-    for name, x in module.state_dict(keep_vars=True).items():
-        if "in_proj_" in name:
-            for part, third in zip(PROJECTIONS, x.chunk(3), strict=True):
-                state[name.replace("in_proj_", f"{part}.")] = (third, x)
-        else:
-            state[name] = (x, x)
-    names = {_theirs(name, ours): name for name, _ in ours.named_parameters()}
-    return _filled(module, ours, {names[n]: x for n, x in state.items()})
+    return _converted(module, _ours)
 
 
 def to_torch(module: nn.Module) -> Any:
@@ -77,227 +54,194 @@ def to_torch(module: nn.Module) -> Any:
     head that reads it. The result is exact, but as large as attention without groups.
 
     Args:
-        module: `MultiHeadAttention`, `Block`, `Encoder`, `Decoder` or `EncoderDecoder`.
-
-    Returns:
-        the torch module that `from_torch` would make it from.
+        module: what `from_torch` returns.
 
     Raises:
         TypeError: `module` is none of these.
         ValueError: it computes what torch's does not, such as a window, a gate, RMSNorm
             or a `forward` of its own.
     """
-    with torch.device("meta"):
-        theirs = _made(_theirs_of, module)
-    state = {}
-    for name, part in module.named_modules():
-        if isinstance(part, MultiHeadAttention):
-            at = f"{name}." if name else ""
-            projections = [getattr(part, each) for each in PROJECTIONS]
-            state[f"{at}in_proj_weight"] = _joined(
-                part, [p.weight for p in projections]
-            )
-            state[f"{at}out_proj.weight"] = (part.out_proj.weight,) * 2
-            biases = [p.bias for p in (*projections, part.out_proj)]
-            if any(bias is not None for bias in biases):  # torch knows all or none
-                q, k, v, out = (
-                    p.weight.detach().new_zeros(len(p.weight)) if b is None else b
-                    for p, b in zip((*projections, part.out_proj), biases, strict=True)
-                )
-                state[f"{at}in_proj_bias"] = _joined(part, [q, k, v])
-                state[f"{at}out_proj.bias"] = (out, out)
-    for name, x in module.named_parameters():
-        if not any(f".{each}." in f".{name}" for each in (*PROJECTIONS, "out_proj")):
-            state[name] = (x, x)
-    return _filled(module, theirs, {_theirs(n, module): x for n, x in state.items()})
+    return _converted(module, _theirs)
 
 
-def _made(make: Callable[[Any], Any], old: nn.Module) -> Any:
+def _converted(old: nn.Module, make: Callable[[nn.Module], Any]) -> Any:
+    back = make is _ours
     try:
-        return make(old)
-    except AttributeError as error:  # of a part that is of another kind
+        with torch.device("meta"):
+            new = make(old)
+            if back:
+                _check_parts(old, _theirs(new))
+        ours, theirs = (new, old) if back else (old, new)
+        with torch.enable_grad():  # what is cut or copied is frozen where it was
+            for part, other in _pairs(ours, theirs):
+                source, target = (other, part) if back else (part, other)
+                for name, x in _weights(source).items():
+                    owner, _, last = name.rpartition(".")
+                    weight = nn.Parameter(x.detach().clone(), x.requires_grad)
+                    setattr(target.get_submodule(owner), last, weight)
+    except AttributeError as error:
         raise ValueError(f"module has a part of another kind: {error}") from error
+    if not next(new.parameters()).is_meta:
+        _check_same(old, new, theirs)
+    return new.train(old.training)
+
+
+def _pairs(ours: Any, theirs: Any) -> Iterator[tuple[Any, Any]]:
+    """Pair the parts of ours and of torch's that hold the same weights."""
+    if isinstance(ours, EncoderDecoder):
+        yield from _pairs(ours.encoder, theirs.encoder)
+        yield from _pairs(ours.decoder, theirs.decoder)
+    elif isinstance(ours, Encoder | Decoder):
+        for block, layer in zip(ours.blocks, theirs.layers, strict=True):
+            yield from _pairs(block, layer)
+        if ours.norm is not None:
+            yield ours.norm, theirs.norm
+    elif isinstance(ours, Block):
+        yield ours.attention, theirs.self_attn
+        yield ours.attention_norm, theirs.norm1
+        if ours.cross_attention is not None:
+            yield ours.cross_attention, theirs.multihead_attn
+            yield ours.cross_attention_norm, theirs.norm2
+        last = "norm2" if ours.cross_attention is None else "norm3"
+        yield ours.feed_forward_norm, getattr(theirs, last)
+        yield ours.feed_forward.linear1, theirs.linear1
+        yield ours.feed_forward.linear2, theirs.linear2
+    else:
+        yield ours, theirs
+
+
+def _weights(part: Any) -> dict[str, Tensor]:
+    """Name a part's weights as the other side does: only attention's are others."""
+    weights = dict(part.named_parameters())
+    if isinstance(part, nn.MultiheadAttention):
+        for name in [name for name in weights if name.startswith("in_proj_")]:
+            last = name.removeprefix("in_proj_")
+            names = [f"{each}_proj.{last}" for each in "qkv"]
+            weights |= zip(names, weights.pop(name).chunk(3), strict=True)
+    elif isinstance(part, MultiHeadAttention):
+        lasts = {name.rpartition(".")[2] for name in weights}
+        groups, copies = part.num_kv_heads, part.num_heads // part.num_kv_heads
+        weights = {}
+        for last in lasts:  # torch has all biases, or none
+            linears = part.q_proj, part.k_proj, part.v_proj, part.out_proj
+            q, k, v, out = (
+                linear.weight.new_zeros(len(linear.weight)) if x is None else x
+                for linear, x in ((each, getattr(each, last)) for each in linears)
+            )
+            k, v = (
+                x.unflatten(0, (groups, -1)).repeat_interleave(copies, 0).flatten(0, 1)
+                for x in (k, v)  # (G · Dh, ...) to (H · Dh, ...)
+            )
+            weights[f"in_proj_{last}"] = torch.cat((q, k, v))
+            weights[f"out_proj.{last}"] = out
+    return weights
 
 
 def _check_parts(old: nn.Module, again: nn.Module) -> None:
     """Raise unless torch's module has the parts that the same sizes give it again."""
-    parts, wanted_parts = (
-        {n: x for n, x in m.named_modules() if not n.endswith("activation")}
-        for m in (old, again)
-    )
-    for name, wanted in wanted_parts.items():
-        part = parts.pop(name, None)
-        same = isinstance(part, type(wanted)) and part.extra_repr() == (
-            wanted.extra_repr()
-        )
-        if isinstance(wanted, nn.MultiheadAttention) and same:
-            same = part.dropout == wanted.dropout  # which its repr does not say
-        if not same:
-            raise ValueError(f"{name or 'module'} ({part!r}) must be {wanted!r}")
-    for name, part in parts.items():
-        raise ValueError(f"{name} ({part!r}) is a part that torch's module has not")
+    parts, wanted_parts = dict(old.named_modules()), dict(again.named_modules())
+    for name in [*wanted_parts, *parts]:
+        part, wanted = parts.get(name), wanted_parts.get(name)
+        one, two = (f"{type(m).__name__}({_options(m)})" for m in (part, wanted))
+        same = isinstance(part, type(wanted)) and _options(part) == _options(wanted)
+        if not same and not name.endswith("activation"):  # it has many names
+            raise ValueError(f"{name or 'module'} ({one}) must be {two}")
 
 
-def _joined(part: MultiHeadAttention, xs: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
-    """Lay what makes q, k, v one above the other: (3 · D, …); and what was first."""
-    q, k, v = xs
-    copies = part.num_heads // part.num_kv_heads
-    each = [
-        x.view(part.num_kv_heads, -1, *x.shape[1:])
-        .repeat_interleave(copies, 0)
-        .flatten(0, 1)
-        for x in (k, v)
-    ]
-    return torch.cat((q, *each)), q
+def _options(part: nn.Module | None) -> str:
+    words = ("kdim", "vdim", "bias_k", "add_zero_attn", "dropout")
+    if isinstance(part, nn.MultiheadAttention):  # its repr does not say them
+        return ", ".join(f"{word}={getattr(part, word)}" for word in words)
+    return "" if part is None else part.extra_repr()
 
 
-def _theirs(name: str, module: nn.Module) -> str:
-    """Say what torch calls a parameter of this module of ours."""
-    at, last, rest = name.rpartition("feed_forward_norm.")
-    if last:  # the second norm of a layer, or after cross-attention the third
-        block = module.get_submodule(at.removesuffix("."))
-        return f"{at.replace('blocks.', 'layers.')}norm{2 + _crosses(block)}.{rest}"
-    for ours, theirs in NAMES:
-        name = name.replace(ours, theirs)
-    return name
-
-
-def _crosses(block: nn.Module) -> bool:
-    return isinstance(block, Block) and block.cross_attention is not None
-
-
-def _filled(old: nn.Module, new: nn.Module, state: Mapping[str, Any]) -> nn.Module:
-    """Give the new module its weights, and hold it to the old one on some numbers."""
-    weights = {name: nn.Parameter(x.detach().clone()) for name, (x, _) in state.items()}
-    new.load_state_dict(weights, assign=True)
-    for name, parameter in new.named_parameters():
-        parameter.requires_grad_(state[name][1].requires_grad)
-    new.train(old.training)
-    weight = next(new.parameters())
-    if not weight.is_meta:
-        _check_same(old, new, weight)
-    return new
-
-
-def _check_same(old: nn.Module, new: nn.Module, like: Tensor) -> None:
+def _check_same(old: nn.Module, new: nn.Module, theirs: nn.Module) -> None:
     """Raise unless both compute the same: a hook or a forward of its own would show."""
-    kinds = (nn.MultiheadAttention, MultiHeadAttention)
-    attention = next(part for part in new.modules() if isinstance(part, kinds))
-    width = attention.out_proj.out_features
-    x = torch.linspace(-1, 1, 6 * width, device=like.device).view(2, 3, width)
-    x = x.to(like.dtype)
-    modes = [(m, m.training) for m in (*old.modules(), *new.modules())]
-    # torch's fast path takes every nn.GELU for the exact one, tanh's too.
-    fast = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
+    first = next(m for m in theirs.modules() if isinstance(m, nn.MultiheadAttention))
+    like, modes = first.out_proj.weight, [(m, m.training) for m in old.modules()]
+    x = torch.linspace(-1, 1, 6 * first.embed_dim, device=like.device)
+    x = x.view(2, 3, -1).to(like.dtype)  # (B, T, D)
+    outputs: list[Tensor] = []
     try:
-        with torch.no_grad():
-            one, two = (_call(m.eval(), x) for m in (old, new))
+        for module in (old.eval(), new.eval()):
+            turned = module is theirs and not first.batch_first
+            given = x.transpose(0, 1) if turned else x
+            inputs = 2 if isinstance(theirs, WITH_MEMORY) else 1
+            if isinstance(module, nn.MultiheadAttention):
+                inputs = 3  # query, key, value
+            # Gradients keep torch off its fast path, which takes every nn.GELU for the
+            # exact one, tanh's too.
+            with torch.enable_grad():
+                output = module(*[given.clone().requires_grad_()] * inputs)
+            output = output[0] if isinstance(output, tuple) else output
+            outputs.append(output.transpose(0, 1) if turned else output)
     finally:
-        torch.backends.mha.set_fastpath_enabled(fast)
         for module, training in modes:
             module.training = training
-    tolerance = {torch.float64: 1e-9, torch.float32: 1e-3}.get(like.dtype, 0.1)
-    if not torch.allclose(one, two, rtol=tolerance, atol=tolerance):
+    close = {torch.float64: 1e-9, torch.float32: 1e-3}.get(like.dtype, 0.1)
+    if not torch.allclose(outputs[0], outputs[1], close, close):
+        off = float((outputs[0] - outputs[1]).detach().abs().max())
         raise ValueError(
             f"module ({type(old).__name__}) computes what its class does not, off by "
-            f"{float((one - two).abs().max()):.2g}: a hook, or a forward of its own?"
+            f"{off:.2g}: a hook, or a forward of its own?"
         )
 
 
-def _call(module: nn.Module, x: Tensor) -> Tensor:
-    """Give a module x (B, T, D) for each of its inputs, in the order of its axes."""
-    theirs = [m for m in module.modules() if isinstance(m, nn.MultiheadAttention)]
-    if theirs and not theirs[0].batch_first:
-        return _output(module, x.transpose(0, 1)).transpose(0, 1)
-    return _output(module, x)
-
-
-def _output(module: nn.Module, x: Tensor) -> Tensor:
-    if isinstance(module, nn.MultiheadAttention):
-        return module(x, x, x)[0]
-    if isinstance(module, Decoder | nn.TransformerDecoder | nn.TransformerDecoderLayer):
-        return module(x, x)
-    if isinstance(module, EncoderDecoder | nn.Transformer) or _crosses(module):
-        return module(x, x)
-    return module(x)
-
-
-def _ours(old: Any) -> Any:
+def _ours(module: nn.Module) -> Any:
     """Make our module of the sizes of torch's; what is not of its kind is an error."""
-    if isinstance(old, nn.MultiheadAttention):
-        for name, width in (("kdim", old.kdim), ("vdim", old.vdim)):
-            if width != old.embed_dim:
-                raise ValueError(
-                    f"{name} ({width}) must be embed_dim ({old.embed_dim})"
-                )
-        if old.bias_k is not None or old.add_zero_attn:
-            raise ValueError("add_bias_kv and add_zero_attn must be False")
-        bias = old.in_proj_bias is not None
-        D, H, dropout = old.embed_dim, old.num_heads, old.dropout
-        return MultiHeadAttention(D, H, bias=bias, dropout=dropout)
-    if isinstance(old, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
-        return _block(old)
+    old: Any = module
+    if isinstance(module, nn.MultiheadAttention):
+        D, H, bias = old.embed_dim, old.num_heads, old.in_proj_bias is not None
+        return MultiHeadAttention(D, H, bias=bias, dropout=old.dropout)
+    if isinstance(module, LAYERS):
+        return transformer_block(
+            old.self_attn.embed_dim,
+            old.self_attn.num_heads,
+            old.linear1.out_features,
+            cross_attention=isinstance(old, nn.TransformerDecoderLayer),
+            dropout=old.dropout1.p,
+            ff_dropout=old.dropout.p,
+            activation=_activation(old.activation),
+            norm_first=old.norm_first,
+            eps=_eps(old.norm1),
+            bias=old.linear1.bias is not None,
+        )
     for kind, stack in STACKS.items():
-        if isinstance(old, kind):
-            theirs: Any = old
-            norm = None if theirs.norm is None else _norm(theirs.norm, LayerNorm)
-            return stack([_block(layer) for layer in theirs.layers], norm)
-    if isinstance(old, nn.Transformer):
+        if isinstance(module, kind):
+            blocks = [_ours(layer) for layer in old.layers]
+            return stack(blocks, _norm(old.norm, LayerNorm))
+    if isinstance(module, nn.Transformer):
         return EncoderDecoder(_ours(old.encoder), _ours(old.decoder))
     raise TypeError(f"module must be one of torch's kinds, not {type(old).__name__}")
 
 
-def _block(old: Any) -> Block:
-    attention = _ours(old.self_attn)
-    dropouts = {old.dropout1.p, old.dropout2.p, old.self_attn.dropout}
-    if len(dropouts) > 1:
-        raise ValueError(f"dropout ({sorted(dropouts)}) must be one for the layer")
-    block = transformer_block(
-        attention.d_model,
-        attention.num_heads,
-        old.linear1.out_features,
-        cross_attention=isinstance(old, nn.TransformerDecoderLayer),
-        dropout=old.dropout1.p,
-        ff_dropout=old.dropout.p,
-        activation=_activation(old.activation),
-        norm_first=old.norm_first,
-        eps=_eps(old.norm1),
-        bias=old.linear1.bias is not None,
-    )
-    return block
-
-
-def _norm(old: Any, kind: Callable[..., nn.Module]) -> nn.Module:
+def _norm(old: Any, kind: type[LayerNorm | nn.LayerNorm]) -> nn.Module | None:
+    if old is None:
+        return None
     eps = _eps(old)
     return kind(len(old.weight), eps, bias=old.bias is not None)
 
 
-def _eps(norm: Any) -> float:
-    if not isinstance(norm, nn.LayerNorm | LayerNorm):
-        raise ValueError(f"norm ({type(norm).__name__}) must be LayerNorm")
-    if norm.weight is None:
-        raise ValueError("norm has no weight (elementwise_affine=False)")
+def _eps(norm: nn.Module) -> float:
+    if not isinstance(norm, nn.LayerNorm | LayerNorm) or norm.weight is None:
+        raise ValueError(f"norm ({norm}) must be LayerNorm, and have a weight")
     return norm.eps
 
 
 def _activation(activation: Any) -> str:
-    if activation in (functional.relu, torch.relu) or isinstance(activation, nn.ReLU):
-        return "relu"
-    if activation is functional.gelu:
-        return "gelu"
-    if isinstance(activation, nn.GELU):
-        return "gelu" if activation.approximate == "none" else "gelu_tanh"
-    if isinstance(activation, partial) and activation.func is functional.gelu:
-        tanh = activation.keywords.get("approximate") == "tanh"
-        return "gelu_tanh" if tanh else "gelu"
+    """Name an activation by what it computes."""
+    x = torch.linspace(-3, 3, 7, device="cpu")
+    for name, known in ACTIVATIONS.items():
+        if torch.equal(activation(x.clone()), known(x)):
+            return name
     name = getattr(activation, "__name__", repr(activation))
     raise ValueError(f"activation ({name}) must be relu or gelu")
 
 
-def _theirs_of(old: Any) -> Any:
+def _theirs(module: nn.Module) -> Any:
     """Make torch's module of the sizes of ours; what it cannot have is an error."""
-    if isinstance(old, MultiHeadAttention):
+    old: Any = module
+    if isinstance(module, MultiHeadAttention):
         names = ("sinks", "window", "scale", "softcap")
         own = [name for name in names if getattr(old, name) is not None]
         if old.head_dim * old.num_heads != old.d_model or list(old.children())[4:]:
@@ -308,62 +252,44 @@ def _theirs_of(old: Any) -> Any:
         bias = any(part.bias is not None for part in parts)
         D, H, dropout = old.d_model, old.num_heads, old.dropout
         return nn.MultiheadAttention(D, H, dropout, bias=bias, batch_first=True)
-    if isinstance(old, Block):
-        return _layer(old)
+    if isinstance(module, Block):
+        return _layer(module)
     for kind, stack in STACKS.items():
-        if type(old) is stack:
-            ours: Any = old
+        if type(module) is stack:
+            layers, norm = map(_layer, old.blocks), _norm(old.norm, nn.LayerNorm)
             # A nested tensor would leave zeros at padding, where ours have numbers.
             nested = {} if stack is Decoder else {"enable_nested_tensor": False}
-            new = kind(_layer(ours.blocks[0]), 1, **nested)
-            new.layers = nn.ModuleList(_layer(block) for block in ours.blocks)
-            new.num_layers = len(ours.blocks)
-            new.norm = None if ours.norm is None else _norm(ours.norm, nn.LayerNorm)
+            new = kind(_layer(old.blocks[0]), len(old.blocks), norm, **nested)
+            new.layers = nn.ModuleList(layers)
             return new
-    if isinstance(old, EncoderDecoder):
-        encoder, decoder = _theirs_of(old.encoder), _theirs_of(old.decoder)
-        attention = decoder.layers[0].self_attn
-        return nn.Transformer(
-            attention.embed_dim,
-            attention.num_heads,
-            custom_encoder=encoder,
-            custom_decoder=decoder,
-            batch_first=True,
-        )
+    if isinstance(module, EncoderDecoder):
+        both = {f"custom_{n}": _theirs(part) for n, part in old.named_children()}
+        attention = both["custom_decoder"].layers[0].self_attn
+        sizes = attention.embed_dim, attention.num_heads
+        return nn.Transformer(*sizes, **both, batch_first=True)
     raise TypeError(f"module must be one of ours, not {type(old).__name__}")
 
 
-def _layer(old: Block) -> nn.Module:
-    attention: Any = old.attention
-    network: Any = old.feed_forward
-    norm: Any = old.attention_norm
+def _layer(old: Any) -> nn.Module:
+    attention, network = old.attention, old.feed_forward
     fits = isinstance(network, FeedForward) and old.placement in ("pre", "post")
     if not (fits and isinstance(attention, MultiHeadAttention)):
         raise ValueError("module has a part or a placement that torch's has not")
-    activations: dict[str, Any] = {
-        "relu": functional.relu,
-        "gelu": functional.gelu,
-        "gelu_tanh": nn.GELU(approximate="tanh"),
-    }
-    if network.activation not in activations:
+    if network.activation not in ACTIVATIONS:
         raise ValueError(f"activation ({network.activation!r}) must be relu or gelu")
-    kind = nn.TransformerDecoderLayer if _crosses(old) else nn.TransformerEncoderLayer
-    new = kind(
+    new = LAYERS[old.cross_attention is not None](
         attention.d_model,
         attention.num_heads,
         network.linear1.out_features,
         getattr(old.dropout, "p", 0.0),
-        activations[network.activation],
-        _eps(norm),
+        ACTIVATIONS[network.activation],
+        _eps(old.attention_norm),
         batch_first=True,
         norm_first=old.placement == "pre",
         bias=network.linear1.bias is not None,
     )
     new.dropout.p = getattr(network.dropout, "p", 0.0)
-    for theirs, ours in (
-        ("self_attn", attention),
-        ("multihead_attn", old.cross_attention),
-    ):
-        if ours is not None:
-            setattr(new, theirs, _theirs_of(ours))
+    new.self_attn = _theirs(attention)
+    if old.cross_attention is not None:
+        new.multihead_attn = _theirs(old.cross_attention)
     return new
