@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import UnionType
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
+
+Json: TypeAlias = dict[str, Any]  # an object, as it is read from a file
 
 SEAL = "sha256_of_the_rest"
 

@@ -18,23 +18,22 @@ TEXT = TextBatch(ids(7, 5))
 MASKED = MaskedBatch(ids(7, 5), ids(7, 5) + 100)
 
 
-def test_an_encoder_decoder_reads_the_target_shifted():
-    src, read = PAIR.inputs
-    assert src.equal(PAIR.src)
-    assert read.equal(PAIR.tgt[:, :2])
-    assert PAIR.targets.equal(PAIR.tgt[:, 1:])
-
-
-def test_a_language_model_says_the_next_token():
-    (read,) = TEXT.inputs
-    assert read.shape == TEXT.targets.shape == (7, 4)
-    assert (read + 1).equal(TEXT.targets)  # these ids count up
-
-
-def test_a_masked_language_model_says_what_stood_there():
-    (read,) = MASKED.inputs
-    assert read.equal(MASKED.corrupted)
-    assert MASKED.targets.equal(MASKED.asked)
+@pytest.mark.parametrize(
+    ("batch", "inputs", "targets"),
+    [
+        (PAIR, (PAIR.src, PAIR.tgt[:, :2]), PAIR.tgt[:, 1:]),
+        (TEXT, (TEXT.ids[:, :4],), TEXT.ids[:, :4] + 1),  # these ids count up
+        (MASKED, (MASKED.corrupted,), MASKED.asked),
+    ],
+)
+def test_what_is_read_and_what_is_asked(batch: Batch, inputs, targets):
+    for read, expected in zip(batch.inputs, inputs, strict=True):
+        assert read.equal(expected)
+    assert batch.targets.equal(targets)
+    moved = batch.to("meta", non_blocking=True)
+    assert type(moved) is type(batch)
+    assert {t.device.type for t in (*moved.inputs, moved.targets)} == {"meta"}
+    assert len(moved) == 7
 
 
 @pytest.mark.parametrize("batch", [PAIR, TEXT, MASKED])
@@ -52,35 +51,20 @@ def test_parts_are_the_rows_in_order(batch: Batch, parts: int):
     assert all(type(part) is type(batch) for part in split)
 
 
-def test_fewer_rows_than_parts(raises):
+def test_targets_that_count():
+    tgt = torch.tensor([[1, 5, 0, 6, 2], [1, 7, 2, 0, 0]])
+    batch = PairBatch(ids(2, 3), tgt)
+    # The start tokens are read, not said.
+    assert [batch.num_tokens(pad_id) for pad_id in (0, None, 1)] == [5, 8, 8]
+    assert MaskedBatch(ids(2, 3), torch.zeros(2, 3)).num_tokens(0) == 0
+
+
+def test_bad_input(raises):
     with raises(ValueError, "parts (8) must be at most the 7 rows"):
         PAIR.split(8)
     with raises(ValueError, "parts (0) must be at least 1"):
         PAIR.split(0)
-
-
-def test_targets_that_count():
-    tgt = torch.tensor([[1, 5, 0, 6, 2], [1, 7, 2, 0, 0]])
-    batch = PairBatch(ids(2, 3), tgt)
-    assert batch.num_tokens(0) == 5  # the start tokens are read, not said
-    assert batch.num_tokens(None) == 8
-    assert batch.num_tokens(1) == 8
-    assert MaskedBatch(ids(2, 3), torch.zeros(2, 3)).num_tokens(0) == 0
-
-
-@pytest.mark.parametrize("batch", [PAIR, TEXT, MASKED])
-def test_a_batch_moves_as_a_whole(batch: Batch):
-    moved = batch.to("meta", non_blocking=True)
-    assert type(moved) is type(batch)
-    assert {t.device.type for t in (*moved.inputs, moved.targets)} == {"meta"}
-    assert len(moved) == 7
-
-
-def test_rows_must_agree(raises):
     with raises(ValueError, "src has 7 rows but tgt has 6"):
         PairBatch(ids(7, 5), ids(6, 5))
-
-
-def test_a_batch_is_not_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         TEXT.ids = ids(1, 2)

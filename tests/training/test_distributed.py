@@ -16,8 +16,8 @@ from torch.testing import assert_close
 
 import distributed_worker as worker
 from ports import reserved_port
+from tformer.nn.block import Block
 from tformer.training.distributed import (
-    LAYERS,
     choose_device,
     distribute,
     running,
@@ -157,7 +157,7 @@ def test_experts_are_balanced_by_what_all_tokens_chose(two, strategy):
 @pytest.mark.parametrize("kind", ["transformer", "gpt", "causal"])
 def test_fsdp_shards_layer_by_layer(kind):
     """Else the whole model would be gathered at once."""
-    layers = [m for m in worker.make_model(kind).modules() if isinstance(m, LAYERS)]
+    layers = [m for m in worker.make_model(kind).modules() if isinstance(m, Block)]
     assert len(layers) == 2
 
 

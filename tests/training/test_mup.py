@@ -81,13 +81,13 @@ def test_first_weights():
 def test_rates_and_decay():
     model = mup_model({**BASE, "bias": True}, 4)
     optimizer = mup_adamw(model, 4, weight_decay=0.1, betas=(0.8, 0.9), eps=1e-7)
-    hidden, tables, vectors = optimizer.param_groups
+    tables, vectors, hidden = optimizer.param_groups
     assert len(hidden["params"]) == 2 * 7
     assert len(tables["params"]) == 1
     ids = {id(p) for group in optimizer.param_groups for p in group["params"]}
     assert ids == {id(p) for p in model.parameters()}
     factors = [group["lr_factor"] for group in optimizer.param_groups]
-    assert factors == [1 / 4, 1, 1]
+    assert factors == [1, 1, 1 / 4]
     assert factors == [group["lr"] for group in optimizer.param_groups]
     assert [g["weight_decay"] for g in (hidden, tables, vectors)] == [0.4, 0.1, 0]
     assert {(g["betas"], g["eps"]) for g in optimizer.param_groups} == {
@@ -166,7 +166,7 @@ def test_coordinate_check(wider_heads):
 def test_the_check_finds_a_rate_that_is_not_divided():
     def with_fault(m):
         model, optimizer = mup(m)
-        optimizer.param_groups[0]["lr_factor"] = 1.0
+        optimizer.param_groups[2]["lr_factor"] = 1.0
         return model, optimizer
 
     grown = changes(with_fault, 4) / changes(mup, 1)

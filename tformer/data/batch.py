@@ -32,11 +32,11 @@ class Batch(ABC):
         """What it has to predict; padding where nothing is asked."""
 
     def __post_init__(self) -> None:
-        (name, first), *others = self._tensors().items()
-        for other, tensor in others:
-            if len(tensor) != len(first):
+        name = fields(self)[0].name
+        for other, tensor in self._tensors().items():
+            if len(tensor) != len(self):
                 raise ValueError(
-                    f"{name} has {len(first)} rows but {other} has {len(tensor)}"
+                    f"{name} has {len(self)} rows but {other} has {len(tensor)}"
                 )
 
     def __len__(self) -> int:

@@ -3,6 +3,7 @@
 B pairs in a batch · S length of the longest source · T length of the longest target
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -44,9 +45,6 @@ def batches_of_pairs(
         batch_tokens: in its place, how many tokens a batch may hold.
         start: leave out so many batches, to go on where a training stopped.
 
-    Yields:
-        Batches.
-
     Raises:
         ValueError: there is no pair, a size below 1, `start` below 0, or a character
             unknown; not exactly one of `batch_size` and `batch_tokens` is given; or
@@ -70,33 +68,23 @@ def batches_of_pairs(
                 f"batch_tokens ({batch_tokens}) must be at least {total[worst]}, the "
                 f"tokens of {repr(pairs[worst])[:200]}"
             )
-    return _endless(src, tgt, batch_size, batch_tokens, seed, start)
-
-
-def _endless(
-    src: Ragged,
-    tgt: Ragged,
-    batch_size: int | None,
-    batch_tokens: int | None,
-    seed: int,
-    start: int,
-) -> Iterator[PairBatch]:
-    generator = torch.Generator().manual_seed(seed)
-    if batch_size is None:  # as many as fit on the average
-        tokens = int((src.lengths + tgt.lengths).sum())
-        pairs_in_a_batch = max(1, (batch_tokens or 0) * len(src) // tokens)
+        # As many as fit on the average.
+        size = max(1, batch_tokens * len(pairs) // int(total.sum()))
     else:
-        pairs_in_a_batch = batch_size
-    while True:
-        order = torch.randperm(len(src), generator=generator)
-        for stretch in torch.split(order, BATCHES_SORTED_TOGETHER * pairs_in_a_batch):
-            by_length = stretch[src.lengths[stretch].argsort(stable=True)]
-            if batch_tokens is None:
-                batches = list(torch.split(by_length, pairs_in_a_batch))
-            else:
-                batches = cut_by_tokens(by_length, src, tgt, batch_tokens)
-            turns = torch.randperm(len(batches), generator=generator).tolist()
-            left_out = min(start, len(turns))
-            start -= left_out
-            for i in turns[left_out:]:
-                yield PairBatch(src.padded(batches[i]), tgt.padded(batches[i]))
+        size = given["batch_size"]
+
+    def endless() -> Iterator[torch.Tensor]:
+        generator = torch.Generator().manual_seed(seed)
+        while True:
+            order = torch.randperm(len(pairs), generator=generator)
+            for stretch in torch.split(order, BATCHES_SORTED_TOGETHER * size):
+                rows = stretch[src.lengths[stretch].argsort(stable=True)]
+                if batch_tokens is None:
+                    batches = list(torch.split(rows, size))
+                else:
+                    batches = cut_by_tokens(rows, src, tgt, batch_tokens)
+                for i in torch.randperm(len(batches), generator=generator).tolist():
+                    yield batches[i]
+
+    rows_of_batches = itertools.islice(endless(), start, None)
+    return (PairBatch(src.padded(rows), tgt.padded(rows)) for rows in rows_of_batches)

@@ -8,10 +8,13 @@ bytes, every text can be written, and none needs an "unknown" token.
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tformer.checks import check_positive, require
 from tformer.data.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 SPECIALS = 3  # padding, start, end; the pieces follow
 BYTES = 256
@@ -57,15 +60,12 @@ class BytePairVocabulary(Vocabulary):
 
         Args:
             texts: to find them in; read once, one after the other.
-            vocab_size: how many tokens in all, at least 259: the bytes and the three;
-                at most 2^20.
-
-        Returns:
-            The vocabulary. It is smaller where no pair of pieces comes twice any more.
+            vocab_size: how many tokens in all, from 259, the bytes and the three, to
+                2^20. There are fewer where no pair of pieces comes twice any more.
 
         Raises:
             ImportError: tokenizers is not installed.
-            ValueError: `vocab_size` is below 259, or above 2^20.
+            ValueError: `vocab_size` is out of its range.
         """
         check_positive(vocab_size=vocab_size)
         if vocab_size < SPECIALS + BYTES:
@@ -89,45 +89,37 @@ class BytePairVocabulary(Vocabulary):
         return self._len
 
     def encode(self, text: str, *, bos: bool = False, eos: bool = False) -> list[int]:
-        """Turn text into ids, with the start and the end token if asked for.
+        """Turn text into ids, as in `Vocabulary`.
 
         Raises:
             ValueError: the text holds half of a surrogate pair, which no UTF-8 has.
         """
-        try:
-            # "fast" leaves out where each piece stood in the text.
-            (encoding,) = self._tokenizer.encode_batch_fast([text])
-        except (TypeError, UnicodeEncodeError):
-            text.encode()  # says what and where, as a ValueError
-            raise
+        text.encode()  # says what is wrong and where, which tokenizers does not
+        # "fast" leaves out where each piece stood in the text.
+        (encoding,) = self._tokenizer.encode_batch_fast([text])
         ids = [piece + SPECIALS for piece in encoding.ids]
         return [self.bos_id] * bos + ids + [self.eos_id] * eos
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Turn ids into text, up to the first end token, without padding and start.
+        """Turn ids into text, as in `Vocabulary`.
 
         A character can be cut in two between pieces: a lone half becomes U+FFFD.
-
-        Raises:
-            ValueError: an id is outside the vocabulary.
         """
         pieces = list(self._of_text(ids))
-        text: str = self._tokenizer.decode(pieces, skip_special_tokens=False)
-        return text
+        return self._tokenizer.decode(pieces, skip_special_tokens=False)
 
     def num_bytes(self, ids: Iterable[int]) -> int:
         """Count the bytes of these ids, also where they begin or end in a character."""
         # The tokenizer writes each byte as one character.
         pieces = (i - SPECIALS for i in ids if i >= SPECIALS)
-        return sum(len(self._tokenizer.id_to_token(piece)) for piece in pieces)
+        return sum(len(self._tokenizer.id_to_token(piece) or "") for piece in pieces)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the tokenizer in the JSON of the package tokenizers."""
-        tokenizer: dict[str, Any] = json.loads(self._tokenizer.to_str())
-        return tokenizer
+        return json.loads(self._tokenizer.to_str())
 
 
-def _untrained() -> Any:
+def _untrained() -> "Tokenizer":
     """Make a tokenizer that cuts at line ends, then before words, then into bytes."""
     tokenizers = require("tokenizers")
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
@@ -141,11 +133,10 @@ def _untrained() -> Any:
 
 def _alphabet() -> list[str]:
     """List the characters that stand for the 256 bytes."""
-    alphabet: list[str] = require("tokenizers").pre_tokenizers.ByteLevel.alphabet()
-    return alphabet
+    return require("tokenizers").pre_tokenizers.ByteLevel.alphabet()
 
 
-def _checked(text: str) -> Any:
+def _checked(text: str) -> "Tokenizer":
     """Read a tokenizer's JSON, of which the pieces alone may be its own.
 
     Then every text comes back as it was: each byte is a piece, and each piece is bytes.

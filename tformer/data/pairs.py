@@ -78,15 +78,9 @@ def check_pairs(
 ) -> None:
     """Raise unless a model can read and write every pair.
 
-    Args:
-        vocabulary: that the model is trained with.
-        pairs: as `read_pairs` gives them.
-        max_len: tokens of the longest text of the model, with the end token.
-        source_path: named in errors, with the line, counted from 1.
-        target_path: the same.
-
     Raises:
-        ValueError: a text is too long, or has an unknown character.
+        ValueError: a text has more than `max_len` tokens, the end token included, or an
+            unknown character. The message has its path, and the line, counted from 1.
     """
     check_positive(max_len=max_len)
     for number, pair in enumerate(pairs, 1):

@@ -3,13 +3,12 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from tformer.data.bpe import BytePairVocabulary
 from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
 
 
-def vocabulary_to_json(vocabulary: Vocabulary) -> dict[str, Any]:
+def vocabulary_to_json(vocabulary: Vocabulary) -> dict[str, object]:
     """Turn a vocabulary into what JSON can hold.
 
     Raises:
@@ -23,9 +22,7 @@ def vocabulary_to_json(vocabulary: Vocabulary) -> dict[str, Any]:
     raise TypeError(f"a {type(vocabulary).__name__} cannot be saved as JSON")
 
 
-def vocabulary_from_json(
-    values: Mapping[str, Any],
-) -> CharacterVocabulary | BytePairVocabulary:
+def vocabulary_from_json(values: Mapping[str, object]) -> Vocabulary:
     """Turn what `vocabulary_to_json` gave into a vocabulary again.
 
     Raises:

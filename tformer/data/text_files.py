@@ -9,7 +9,7 @@ import codecs
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Protocol, Self, TypeVar
 
 PIECE_BYTES = 2**18  # of a file are read at a time
 
@@ -59,34 +59,34 @@ def read_pieces(path: str | Path, *, piece_bytes: int = PIECE_BYTES) -> Iterator
         yield decode_text(rest, path, line)
 
 
-_BOM = b"\xef\xbb\xbf"
+_BOM = codecs.BOM_UTF8
+_OTHERS = {  # the first of them also begin as the second do
+    "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
 
 
 def decode_text(data: bytes, path: str | Path, line: int = 1) -> str:
     """Decode whole lines, the first of this number, as `read_pieces` does."""
     if line == 1:
         data = data.removeprefix(_BOM)
-        if data[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
-            raise ValueError(f"{path} is UTF-32; it must be UTF-8")
-        if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            raise ValueError(f"{path} is UTF-16; it must be UTF-8")
+        for name, marks in _OTHERS.items():
+            if data.startswith(marks):
+                raise ValueError(f"{path} is {name}; it must be UTF-8")
     # In UTF-8 these two bytes are never parts of another character.
     data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        what = f"0x{data[error.start]:02x}) is not UTF-8 ({error.reason})"
-        raise ValueError(f"{_place(path, data, error.start, line)}{what}") from None
-    if (nul := data.find(b"\0")) >= 0:
-        what = "NUL): this is no text"
-        raise ValueError(f"{_place(path, data, nul, line)}{what}")
-    return clean_text(text)
-
-
-def _place(path: str | Path, data: bytes, at: int, line: int) -> str:
+        at = error.start
+        what = f"(0x{data[at]:02x}) is not UTF-8 ({error.reason})"
+    else:
+        if (at := data.find(b"\0")) < 0:
+            return clean_text(text)
+        what = "(NUL): this is no text"
     line += data.count(b"\n", 0, at)
     byte = at - data.rfind(b"\n", 0, at)
-    return f"{path}, line {line}: byte {byte} ("
+    raise ValueError(f"{path}, line {line}: byte {byte} {what}")
 
 
 def read_text(path: str | Path) -> str:
@@ -94,7 +94,12 @@ def read_text(path: str | Path) -> str:
     return "".join(read_pieces(path))
 
 
-Text = TypeVar("Text", bound=Any)
+class _Sliceable(Protocol):
+    def __len__(self) -> int: ...
+    def __getitem__(self, part: slice, /) -> Self: ...
+
+
+Text = TypeVar("Text", bound=_Sliceable)
 
 
 def split_by_position(text: Text, *, validation: float = 0.1) -> tuple[Text, Text]:

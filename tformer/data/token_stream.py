@@ -7,7 +7,6 @@ of which vocabulary. The file is mapped, not loaded: what is not looked at is no
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -58,9 +57,8 @@ def write_token_stream(
                 try:
                     ids = vocabulary.encode(piece)
                 except ValueError:
-                    raise unknown_character(
-                        vocabulary, text_path, piece, line
-                    ) from None
+                    error = unknown_character(vocabulary, text_path, piece, line)
+                    raise error from None
                 data = np.array(ids, dtype=DTYPES[name]).tobytes()
                 digest.update(data)
                 file.write(data)
@@ -101,7 +99,7 @@ def unknown_character(
 
 def open_token_stream(
     path: str | Path, vocabulary: Vocabulary | None = None, *, verify: bool = False
-) -> npt.NDArray[Any]:
+) -> npt.NDArray[np.unsignedinteger]:
     """Map a file of ids, uint16 or uint32 (N,), into memory, read-only.
 
     Args:

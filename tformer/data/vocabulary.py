@@ -88,9 +88,8 @@ class CharacterVocabulary(Vocabulary):
 
     def __init__(self, characters: str) -> None:
         if not isinstance(characters, str):  # a list could not be saved
-            raise TypeError(
-                f"characters must be a str, not {type(characters).__name__}"
-            )
+            kind = type(characters).__name__
+            raise TypeError(f"characters must be a str, not {kind}")
         self.characters = characters
         self._id_of = {c: i for i, c in enumerate(characters, start=3)}
         if len(self._id_of) < len(characters):
@@ -106,15 +105,11 @@ class CharacterVocabulary(Vocabulary):
         return 3 + len(self.characters)
 
     def encode(self, text: str, *, bos: bool = False, eos: bool = False) -> list[int]:
-        """Turn text into ids, with the start and the end token if asked for.
-
-        Raises:
-            ValueError: a character is not in the vocabulary.
-        """
+        """Turn text into ids, as in `Vocabulary`."""
         try:
             ids = [self._id_of[c] for c in text]
         except KeyError as error:
-            unknown = error.args[0]
+            (unknown,) = error.args
             at = text.index(unknown)
             around = text[max(0, at - 30) : at + 30]
             raise ValueError(
@@ -124,5 +119,5 @@ class CharacterVocabulary(Vocabulary):
         return [self.bos_id] * bos + ids + [self.eos_id] * eos
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Turn ids into text, up to the first end token, without padding and start."""
+        """Turn ids into text, as in `Vocabulary`."""
         return "".join(self.characters[i] for i in self._of_text(ids))

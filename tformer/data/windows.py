@@ -5,7 +5,6 @@ N tokens of the text · B windows in a batch · C context, the tokens of a windo
 
 import itertools
 from collections.abc import Collection, Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,7 @@ from tformer.checks import check_at_least_0, check_positive
 from tformer.data.batch import MaskedBatch, TextBatch
 from tformer.data.masking import mask_tokens
 
-Stream = Tensor | npt.NDArray[Any]
+Stream = Tensor | npt.NDArray[np.integer]
 
 
 def text_batches(
@@ -30,13 +29,10 @@ def text_batches(
     Args:
         stream: the ids of the text, (N,): a tensor, an array, or a file opened by
             `open_token_stream`, of which only the windows are read.
-        batch_size: windows in a batch.
+        batch_size: B, windows in a batch.
         context: C, how many tokens the model reads; a window has one more.
         seed: of the places, at least 0.
         start: leave out so many batches.
-
-    Yields:
-        Batches of ids (B, C + 1).
 
     Raises:
         ValueError: a size is below 1, `seed` or `start` below 0, or the stream is not
@@ -61,24 +57,8 @@ def masked_batches(
     """Yield windows of a long text without end, with some tokens hidden, as for BERT.
 
     Each time that a place of the text comes up, other tokens of it are hidden. Batch n
-    depends on `seed` and n alone.
-
-    Args:
-        stream: the ids of the text, as for `text_batches`.
-        batch_size: windows in a batch.
-        context: tokens in a window.
-        mask_id: the id that stands in place of a hidden token.
-        vocab_size: ids that may stand there by chance are below this.
-        special_ids: never hidden, and never put in place of a token.
-        seed: of places and masks, at least 0.
-        start: leave out so many batches.
-        probability: of asking for a token.
-
-    Yields:
-        Batches of ids (B, C).
-
-    Raises:
-        ValueError: as for `text_batches` and `mask_tokens`.
+    depends on `seed` and n alone. The arguments are those of `text_batches`, but that
+    windows have C tokens, and those of `mask_tokens`, and so are the errors.
     """
     draws = _windows(stream, batch_size, context, context, seed, start)
 

@@ -9,7 +9,7 @@ import platform
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
@@ -19,6 +19,7 @@ from tformer.data.saved_vocabulary import vocabulary_from_json, vocabulary_to_js
 from tformer.data.vocabulary import Vocabulary
 from tformer.files import (
     SEAL,
+    Json,
     beside,
     check_sealed,
     make_folders,
@@ -43,7 +44,7 @@ class Checkpoint(NamedTuple):
 
     model: Model  # in eval()
     vocabulary: Vocabulary | None
-    manifest: dict[str, Any]
+    manifest: Json
 
 
 def save_checkpoint(
@@ -51,8 +52,8 @@ def save_checkpoint(
     model: Model,
     *,
     vocabulary: Vocabulary | None = None,
-    facts: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    facts: Mapping[str, object] | None = None,
+) -> Json:
     """Write a model to a folder, which `load_checkpoint` reads.
 
     Both files are written under other names, then renamed, the weights first. Whenever
@@ -89,7 +90,7 @@ def save_checkpoint(
     try:
         new_weights.unlink(missing_ok=True)  # else a link there would be followed
         safetensors.save_file(tensors, new_weights, {"format": "pt"})
-        manifest = {
+        own = {
             "bytes": new_weights.stat().st_size,
             "sha256": sha256_of(new_weights),
             "vocabulary": vocabulary and vocabulary_to_json(vocabulary),
@@ -99,13 +100,13 @@ def save_checkpoint(
                 "python": platform.python_version(),
             },
         }
-        if taken := {*manifest, SEAL} & (facts or {}).keys():
+        facts = facts or {}
+        if taken := {*own, SEAL} & facts.keys():
             raise ValueError(f"facts must leave {sorted(taken)} to the manifest")
-        whole = sealed({**config, OURS: {**manifest, **(facts or {})}})
         new_weights.chmod(0o644)  # safetensors lets only the owner read
         wait_for_disk(new_weights)
-        write_json_beside(config_path, whole)
-        read_manifest_file(new_config)  # it can be read again
+        write_json_beside(config_path, sealed({**config, OURS: {**own, **facts}}))
+        manifest: Json = read_manifest_file(new_config)[OURS]  # it can be read again
     except BaseException as error:
         new_weights.unlink(missing_ok=True)
         new_config.unlink(missing_ok=True)
@@ -116,8 +117,7 @@ def save_checkpoint(
     # A kill here leaves the config under its first name; loading looks there too.
     os.replace(new_config, config_path)
     wait_for_disk(folder)
-    saved: dict[str, Any] = whole[OURS]
-    return saved
+    return manifest
 
 
 def load_checkpoint(
@@ -127,10 +127,7 @@ def load_checkpoint(
 
     Args:
         path: the folder; or NAME.safetensors of an older version, with NAME.json.
-        dtype: of the model; that of the file if not given.
-
-    Returns:
-        The model on the CPU, its vocabulary and the manifest.
+        dtype: of the model, which is on the CPU; that of the file if not given.
 
     Raises:
         FileNotFoundError: a file is missing.
@@ -152,21 +149,18 @@ def load_checkpoint(
         raise ValueError(f"{path}: {error}") from error
     model = read_model(path, config, [weights_path])
     if not unchanged(weights_path, seen):  # another save came since the hash
-        raise ValueError(
-            f"{weights_path} was replaced while it was read: load it again"
-        )
+        raise ValueError(f"{weights_path} was replaced while it was read: try again")
     return Checkpoint(model if dtype is None else model.to(dtype), vocabulary, manifest)
 
 
-def read_manifest(path: str | Path) -> dict[str, Any]:
+def read_manifest(path: str | Path) -> Json:
     """Read what is said of a checkpoint, without looking at the weights.
 
     Raises:
         OSError: there is no config.json.
         ValueError: it is none of a checkpoint, or was changed.
     """
-    manifest: dict[str, Any] = read_manifest_file(_files(Path(path))[1])[OURS]
-    return manifest
+    return read_manifest_file(_files(Path(path))[1])[OURS]
 
 
 def _files(path: Path) -> tuple[Path, Path]:
@@ -184,20 +178,19 @@ def check_replaceable(config_path: Path) -> None:
     raise FileExistsError(f"{config_path} is no checkpoint's: name another folder")
 
 
-def matching_manifest(path: Path, *, settle: bool = False) -> dict[str, Any]:
+def matching_manifest(path: Path, *, settle: bool = False) -> Json:
     """Find the config of these weights: beside them, or where a kill has left it.
 
     Then `settle` gives it its name.
     """
     weights_path, config_path = _files(path)
     digest, pending = sha256_of(weights_path), beside(config_path)
-    if pending.exists():
-        with suppress(ValueError):  # the kill came while it was being written
-            config = read_manifest_file(pending)
-            if config[OURS]["sha256"] == digest:
-                if settle:
-                    os.replace(pending, config_path)
-                return config
+    with suppress(FileNotFoundError, ValueError):  # a kill while it was being written
+        config = read_manifest_file(pending)
+        if config[OURS]["sha256"] == digest:
+            if settle:
+                os.replace(pending, config_path)
+            return config
     config = read_manifest_file(config_path)
     if config[OURS]["sha256"] == digest:
         return config
@@ -210,7 +203,7 @@ def matching_manifest(path: Path, *, settle: bool = False) -> dict[str, Any]:
     )
 
 
-def read_manifest_file(path: Path) -> dict[str, Any]:
+def read_manifest_file(path: Path) -> Json:
     """Read config.json of a checkpoint, also what an older version wrote."""
     values = read_json(path)
     form = values.get("format")
@@ -223,7 +216,6 @@ def read_manifest_file(path: Path) -> dict[str, Any]:
         values = converted(path, values)
     for name, kind in TYPES.items():
         if name not in values[OURS] or not isinstance(values[OURS][name], kind):
-            raise ValueError(
-                f"{path}: {OURS} lacks {name!r}, or has it of a wrong type"
-            )
+            what = f"{OURS} lacks {name!r}, or has it of a wrong type"
+            raise ValueError(f"{path}: {what}")
     return values

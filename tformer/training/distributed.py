@@ -25,8 +25,6 @@ from tformer.training.processes import (
     sum_over_processes,
 )
 
-LAYERS = (Block,)  # FSDP gathers one after the other
-
 
 def setup(device: str = "auto", *, timeout: timedelta | None = None) -> torch.device:
     """Join the processes that torchrun has started, and choose this one's device.
@@ -37,9 +35,6 @@ def setup(device: str = "auto", *, timeout: timedelta | None = None) -> torch.de
         device: as `choose_device` takes it.
         timeout: how long to wait for a process that does not answer; torch's own, half
             an hour (10 minutes between GPUs), if not given.
-
-    Raises:
-        ValueError: as `choose_device`.
     """
     together = "RANK" in os.environ and "WORLD_SIZE" in os.environ
     chosen = choose_device(device, alone=not together)
@@ -75,10 +70,8 @@ def choose_device(device: str = "auto", *, alone: bool = True) -> torch.device:
     local_rank = 0 if alone else int(os.environ.get("LOCAL_RANK", "0"))
     gpus = torch.cuda.device_count()
     if local_rank >= gpus:
-        raise ValueError(
-            f"device ('cuda'): process {local_rank} of this machine needs a GPU of its "
-            f"own, and there are {gpus}"
-        )
+        what = f"process {local_rank} of this machine needs a GPU of its own"
+        raise ValueError(f"device ('cuda'): {what}, and there are {gpus}")
     torch.cuda.set_device(local_rank)
     return torch.device(f"cuda:{local_rank}")
 
@@ -100,7 +93,6 @@ def running(
     Raises:
         ProcessLostError: another process has died. This one then stops as well, with
             torchrun's report behind it, which names the first that failed.
-        ValueError: as `setup` raises it.
     """
     chosen = setup(device, timeout=timeout)
     try:
@@ -143,10 +135,8 @@ def distribute(model: nn.Module, strategy: str = "none") -> nn.Module:
     """
     if strategy not in ("none", "ddp", "fsdp"):
         raise ValueError(f"strategy ({strategy!r}) must be 'none', 'ddp' or 'fsdp'")
-    if strategy == "none" and num_processes() > 1:
-        raise ValueError(
-            f"strategy ('none') with {num_processes()} processes: take 'ddp'"
-        )
+    if strategy == "none" and (n := num_processes()) > 1:
+        raise ValueError(f"strategy ('none') with {n} processes: take 'ddp'")
     if strategy == "none" or not dist.is_initialized():
         return model
     for router in _routers(model):
@@ -157,8 +147,8 @@ def distribute(model: nn.Module, strategy: str = "none") -> nn.Module:
         known = inspect.signature(DistributedDataParallel).parameters
         name = "forward_sync_buffers"  # its name from torch 2.13 on
         name = name if name in known else "broadcast_buffers"
-        once: dict[str, Any] = {"gradient_as_bucket_view": True, name: False}
-        return DistributedDataParallel(model, **once)
+        options: dict[str, Any] = {"gradient_as_bucket_view": True, name: False}
+        return DistributedDataParallel(model, **options)
     return _shard(model)
 
 
@@ -185,7 +175,7 @@ def _shard(model: nn.Module) -> nn.Module:
     # A forward changes these: what FSDP gathers it throws away afterwards.
     whole: set[nn.Parameter] = {router.selection_bias for router in _routers(model)}
     for layer in list(model.modules()):
-        if isinstance(layer, LAYERS):
+        if isinstance(layer, Block):  # one after the other is gathered
             fully_shard(layer, mesh=mesh, ignored_params=whole)
     # What is in no layer is gathered for the whole of the model's forward, also a tied
     # embedding, which is used twice, the second time by another method.

@@ -50,12 +50,10 @@ def mean_loss(model: nn.Module, batches: Iterable[Batch]) -> MeanLoss:
 
 
 def bits_per_byte(nats: float, num_bytes: int) -> float:
-    """Compute how many bits a byte of a text costs: the same for every vocabulary.
+    """Compute how many bits a byte of a text costs: nats / (ln 2 · bytes).
 
-    A loss a token cannot be compared between vocabularies: a token of BPE holds more.
-
-    It is nats / (ln 2 · bytes), with the loss of the whole text: the mean loss of a
-    token, times the tokens.
+    The loss is that of the whole text: the mean of a token, times the tokens. A loss a
+    token cannot be compared between vocabularies: a token of BPE holds more.
     """
     return nats / (math.log(2) * num_bytes)
 
@@ -113,11 +111,6 @@ def bleu(
     The interval is that of tests drawn out of this one, so many sentences with
     replacement, so many times (Koehn 2004, "Statistical Significance Tests for Machine
     Translation Evaluation"): what another test would give, not another training.
-
-    Args:
-        written: by the model.
-        targets: by people, one for each.
-        resamples: how many tests to draw.
 
     Raises:
         ImportError: sacrebleu is not installed.

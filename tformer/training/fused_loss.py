@@ -3,11 +3,10 @@
 V vocabulary · N tokens
 """
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd.function import FunctionCtx
 
 # How many logits are worked on at a time: on a CPU 1 MB of float32, which stays in the
 # cache; elsewhere 128 MB, as there each slice costs the launch of its kernels.
@@ -30,16 +29,21 @@ def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) ->
     Returns:
         (N,), in nats; float32, or float64 for logits in float64.
     """
-    losses: Tensor
     if torch.compiler.is_compiling():  # the compiler fuses it, and knows no jvp of ours
-        x = _at_least_float32(logits)
-        # No target is left out, and so -100 is none, as without the compiler.
-        options: dict[str, Any] = {"reduction": "none", "ignore_index": -(2**63)}
-        return F.cross_entropy(x, targets, label_smoothing=smoothing, **options)
-    losses, _ = _SmoothedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        logits, targets, smoothing
-    )
-    return losses
+        return F.cross_entropy(
+            _at_least_float32(logits),
+            targets,
+            ignore_index=-(2**63),  # no target is left out, as without the compiler
+            reduction="none",
+            label_smoothing=smoothing,
+        )
+    of_rows = _SmoothedCrossEntropy.apply
+    return of_rows(logits, targets, smoothing)[0]  # type: ignore[no-untyped-call]
+
+
+class _Context(FunctionCtx):
+    smoothing: float
+    saved_tensors: tuple[Tensor, ...]
 
 
 class _SmoothedCrossEntropy(torch.autograd.Function):
@@ -67,7 +71,9 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         return torch.cat(losses), torch.cat(log_sums)  # (N,), (N,)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: tuple[Tensor, Tensor]) -> None:
+    def setup_context(
+        ctx: _Context, inputs: tuple[Tensor, Tensor, float], output: tuple[Tensor, ...]
+    ) -> None:
         logits, targets, ctx.smoothing = inputs
         _, log_sums = output
         ctx.mark_non_differentiable(log_sums)
@@ -75,7 +81,9 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         ctx.save_for_forward(logits, targets, log_sums)
 
     @staticmethod
-    def backward(ctx: Any, of_losses: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
+    def backward(
+        ctx: _Context, of_losses: Tensor, _: Tensor
+    ) -> tuple[Tensor, None, None]:
         logits, targets, log_sums = ctx.saved_tensors
         if torch.is_grad_enabled():  # this gradient will itself be differentiated
             difference = _difference(logits, targets, ctx.smoothing)
@@ -92,7 +100,7 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         return of_logits, None, None
 
     @staticmethod
-    def jvp(ctx: Any, of_logits: Tensor, _: Any, __: Any) -> tuple[Tensor, None]:
+    def jvp(ctx: _Context, of_logits: Tensor, *_none: None) -> tuple[Tensor, None]:
         logits, targets, _ = ctx.saved_tensors
         difference = _difference(logits, targets, ctx.smoothing)
         return (difference * of_logits).sum(dim=-1), None

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -37,14 +37,11 @@ class StepReport(NamedTuple):
 
 
 def batch_loss(model: nn.Module, batch: Batch, *, smoothing: float = 0.0) -> Tensor:
-    """Score the tokens that a batch asks for.
+    """Compute the mean loss of the tokens that a batch asks for, without padding.
 
     A decoder is asked for each next token, given the true ones before it. This is
     teacher forcing: it reads the true target, shifted right, and not what it would
     have written itself. So all positions are learned in one pass.
-
-    Returns:
-        The mean loss of a token that is not padding, a scalar.
     """
     logits = model(*batch.inputs)  # (B, T, V)
     return label_smoothed_cross_entropy(
@@ -54,9 +51,8 @@ def batch_loss(model: nn.Module, batch: Batch, *, smoothing: float = 0.0) -> Ten
 
 def pad_id_of(model: nn.Module) -> int | None:
     """Tell which token a model takes for padding, if any."""
-    whole: Any = getattr(model, "module", model)  # DDP wraps the model
-    pad_id: int | None = whole.pad_id
-    return pad_id
+    whole = getattr(model, "module", model)  # DDP wraps the model
+    return getattr(whole, "pad_id", None)
 
 
 def train_step(
@@ -159,7 +155,7 @@ def train(
     progress: bool = True,
     callback: Callable[[StepReport], None] | None = None,
 ) -> list[StepReport]:
-    """Train: for each batch, step against the gradient of its loss.
+    """Train: for each batch, `train_step`, and return the reports of all.
 
     Run twice from the same seed on one machine, it gives the same numbers, bit for bit.
 
@@ -178,15 +174,11 @@ def train(
         progress: show a bar, for which tqdm is needed.
         callback: called after each step with its report.
 
-    Returns:
-        The reports of the steps made.
-
     Raises:
-        FloatingPointError: the loss or the gradient is not finite. The message names
-            the step and the cause; the model is as it was before that step.
+        FloatingPointError: as in `train_step`; the message has the step.
         ImportError: `progress` without tqdm.
-        ValueError: `steps` is below 1, `start` not in [0, steps], `clip_norm` not
-            above 0, the batches end early, or the schedule gives no learning rate.
+        ValueError: a number is out of its range, the batches end early, or the schedule
+            gives no learning rate.
     """
     check_positive(steps=steps, accumulate=accumulate)
     if not 0 <= start <= steps:
@@ -196,10 +188,10 @@ def train(
     optimizer = adamw(model) if optimizer is None else optimizer
     reports: list[StepReport] = []
     began, seen = time.perf_counter(), 0
-    bar: Any = nullcontext()
+    bar = None
     if progress:
         bar = require("tqdm").tqdm(total=steps, initial=start, unit="step")
-    with bar:
+    with bar or nullcontext():
         for step, batch in zip(range(start + 1, steps + 1), batches, strict=False):
             learning_rate = schedule(step)
             if not 0 <= learning_rate < math.inf:
@@ -223,13 +215,13 @@ def train(
             except FloatingPointError as error:
                 raise FloatingPointError(f"step {step}: {error}") from None
             reports.append(StepReport(step, loss, learning_rate, grad_norm, tokens))
-            if progress:
-                seen += tokens
+            seen += tokens
+            if bar:
                 speed = seen / (time.perf_counter() - began)
                 text = f"loss {loss:.4f}, {speed:,.0f} tokens/s"
                 bar.set_postfix_str(text, refresh=False)
                 bar.update()
-            if callback is not None:
+            if callback:
                 callback(reports[-1])
     if len(reports) < steps - start:
         made = start + len(reports)
@@ -243,9 +235,9 @@ def _check_finite(model: nn.Module, value: float, what: str) -> None:
         return
     named = list(model.named_parameters())
     suspects: list[tuple[str, Tensor]] = [(f"the parameter {n}", p) for n, p in named]
-    for name, p in named if what == "gradient" else ():
-        if p.grad is not None:
-            suspects.append((f"the gradient of {name}", p.grad))
+    if what == "gradient":
+        grads = [(f"the gradient of {n}", p.grad) for n, p in named]
+        suspects += [(n, grad) for n, grad in grads if grad is not None]
     bad = not_finite(suspects)
     cause = f"{bad} is not finite" if bad else "a sum overflowed on the way to it"
     raise FloatingPointError(

@@ -30,7 +30,7 @@ def smoothed_targets(
         targets: ids (...).
         vocab_size: V.
         smoothing: ε in [0, 1).
-        pad_id: the padding token; a target of padding gets a row of zeros.
+        pad_id: the padding token.
         spread: "all" or "others".
 
     Returns:
@@ -51,9 +51,7 @@ def smoothed_targets(
     else:
         others = vocab_size - (1 if pad_id is None else 2)
         if others < 1:
-            raise ValueError(
-                f"vocab_size ({vocab_size}) leaves no others to spread over"
-            )
+            raise ValueError(f"vocab_size ({vocab_size}) leaves no others")
         q = (1 - smoothing) * one_hot + smoothing / others * (1 - one_hot)
         if pad_id is not None:
             q[..., pad_id] = 0.0
@@ -114,7 +112,5 @@ def _check_targets(targets: Tensor, vocab_size: int) -> None:
         return
     low, high = int(targets.min()), int(targets.max())
     if low < 0 or high >= vocab_size:
-        raise ValueError(
-            f"targets must be in [0, vocab_size = {vocab_size}), "
-            f"but they reach from {low} to {high}"
-        )
+        rule = f"targets must be in [0, vocab_size = {vocab_size})"
+        raise ValueError(f"{rule}, but they reach from {low} to {high}")

@@ -1,11 +1,13 @@
 """Muon for the matrices inside the layers, and AdamW for everything else."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.optimizer import ParamsT
 
+from tformer.checks import check_probability
 from tformer.training.optimizer import adamw
 
 
@@ -17,9 +19,7 @@ def orthogonalise(matrix: Tensor, *, steps: int = 5) -> Tensor:
     kellerjordan.github.io/posts/muon) raise small ones fast, and leave all that were
     not tiny between about 0.7 and 1.2.
 
-    Args:
-        matrix: of any shape (A, B).
-        steps: how many.
+    The matrix is of any shape (A, B).
     """
     a, b, c = 3.4445, -4.7750, 2.0315
     wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
@@ -56,7 +56,7 @@ class Muon(torch.optim.Optimizer):
 
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float = 1e-3,
         *,
         weight_decay: float = 0.01,
@@ -66,8 +66,7 @@ class Muon(torch.optim.Optimizer):
             raise ValueError(
                 f"lr ({lr}) and weight_decay ({weight_decay}) must be at least 0"
             )
-        if not 0 <= momentum < 1:
-            raise ValueError(f"momentum ({momentum}) must be in [0, 1)")
+        check_probability(momentum=momentum)
         settings = {"lr": lr, "weight_decay": weight_decay, "momentum": momentum}
         super().__init__(params, settings)
         for group in self.param_groups:
@@ -78,7 +77,7 @@ class Muon(torch.optim.Optimizer):
                     )
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> Any:
+    def step(self, closure: Callable[[], float] | None = None) -> Any:
         """Make a step; return the loss of `closure`, if there is one."""
         loss = None if closure is None else torch.enable_grad()(closure)()
         for group in self.param_groups:
@@ -111,28 +110,20 @@ class MuonAdamW(torch.optim.Optimizer):
     def __init__(self, muon: Muon, adamw: torch.optim.AdamW) -> None:
         self.both = (muon, adamw)
         super().__init__([*muon.param_groups, *adamw.param_groups], {})
-        self._hand_on()
 
-    def _hand_on(self) -> None:
-        """Let the two work on the groups and the state of the whole."""
+    def __getstate__(self) -> dict[str, object]:
+        return {**super().__getstate__(), "both": self.both}
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> Any:
+        """Make a step of each; return the loss of `closure`, if there is one."""
+        loss = None if closure is None else torch.enable_grad()(closure)()
         muon, adamw = self.both
         first = len(muon.param_groups)
         muon.param_groups = self.param_groups[:first]
         adamw.param_groups = self.param_groups[first:]
-        muon.state = adamw.state = self.state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)  # load_state_dict puts new groups, and a new state
-        self._hand_on()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "both": self.both}
-
-    @torch.no_grad()
-    def step(self, closure: Any = None) -> Any:
-        """Make a step of each; return the loss of `closure`, if there is one."""
-        loss = None if closure is None else torch.enable_grad()(closure)()
         for optimizer in self.both:
+            optimizer.state = self.state  # which is new once a checkpoint was loaded
             optimizer.step()
         return loss
 
@@ -147,18 +138,17 @@ def hidden_matrices(model: nn.Module) -> dict[str, nn.Parameter]:
     Returns:
         The matrices by their names, without those that are frozen.
     """
-    layers = tuple(
-        f"{name}." if name else ""
-        for name, m in model.named_modules()
-        if isinstance(m, nn.ModuleList)
-    )
-    linear = {
-        id(m.weight): m.weight for m in model.modules() if isinstance(m, nn.Linear)
+    lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
+    inside = {
+        id(module.weight)
+        for layers in lists
+        for module in layers.modules()
+        if isinstance(module, nn.Linear)
     }
     return {
         name: p
         for name, p in model.named_parameters()
-        if id(p) in linear and p.requires_grad and name.startswith(layers)
+        if id(p) in inside and p.requires_grad
     }
 
 
@@ -176,7 +166,7 @@ def muon(
     Args:
         model: whose parameters to train.
         matrices: which of them Muon gets; `hidden_matrices(model)` if not given.
-        weight_decay: how much of a matrix is taken off, times the learning rate.
+        weight_decay: of both.
         betas: of `adamw`.
         eps: of `adamw`.
         momentum: of `Muon`.
@@ -187,9 +177,7 @@ def muon(
     Raises:
         ValueError: there is no matrix for Muon; as `adamw` and `Muon`.
     """
-    if matrices is None:
-        matrices = hidden_matrices(model).values()
-    chosen = list(matrices)
+    chosen = [*(hidden_matrices(model).values() if matrices is None else matrices)]
     if not chosen:
         raise ValueError(
             "matrices: the model has no nn.Linear in an nn.ModuleList; name what Muon "

@@ -18,7 +18,6 @@ for each token or place, grow along one.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import nn
@@ -27,11 +26,12 @@ from tformer.checks import check_positive
 from tformer.models.causal_lm import CausalLM
 from tformer.models.families import custom
 from tformer.training.muon import hidden_matrices
+from tformer.training.optimizer import adamw
 
 
 def mup_config(
-    base: Mapping[str, Any], m: int, *, wider_heads: bool = False
-) -> dict[str, Any]:
+    base: Mapping[str, object], m: int, *, wider_heads: bool = False
+) -> dict[str, object]:
     """Make the config m times as wide, with the two multipliers of the table.
 
     Logits are sums over D terms that learning makes point the same way, so they grow
@@ -44,9 +44,6 @@ def mup_config(
         m: how many times as wide.
         wider_heads: as many heads, of m times the width; else m times as many heads of
             the same width.
-
-    Returns:
-        A config of width m · D, with feed-forward networks m times as wide too.
 
     Raises:
         TypeError: `m` is not an int.
@@ -72,7 +69,7 @@ def mup_config(
 
 
 def mup_model(
-    base: Mapping[str, Any],
+    base: Mapping[str, object],
     m: int,
     *,
     wider_heads: bool = False,
@@ -121,18 +118,12 @@ def mup_adamw(
         ValueError: `m` is below 1; as `adamw`.
     """
     check_positive(m=m)
-    hidden = {id(p) for p in hidden_matrices(model).values()}
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    tables = [p for p in parameters if p.ndim > 1 and id(p) not in hidden]
-    rows = (  # parameters, factor of the learning rate, decay
-        ([p for p in parameters if id(p) in hidden], 1 / m, m * weight_decay),
-        (tables, 1.0, weight_decay),
-        ([p for p in parameters if p.ndim < 2], 1.0, 0.0),
+    hidden = [*hidden_matrices(model).values()]
+    optimizer = adamw(
+        model, weight_decay=weight_decay, betas=betas, eps=eps, without=hidden
     )
-    groups = [
-        {"params": some, "lr": factor, "lr_factor": factor, "weight_decay": decay}
-        for some, factor, decay in rows
-    ]
-    return torch.optim.AdamW(
-        groups, betas=betas, eps=eps, weight_decay=weight_decay, fused=True
-    )
+    decay = m * weight_decay
+    optimizer.add_param_group({"params": hidden, "lr": 1 / m, "weight_decay": decay})
+    for group in optimizer.param_groups:
+        group["lr_factor"] = group["lr"]
+    return optimizer

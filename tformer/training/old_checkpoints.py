@@ -1,10 +1,8 @@
 """Checkpoints of version 0.1: NAME.safetensors, and NAME.json in other words."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from tformer.files import SEAL
+from tformer.files import SEAL, Json
 from tformer.models.families import custom
 from tformer.models.folder import OURS
 
@@ -37,7 +35,7 @@ FIXED = {
 }
 
 
-def converted(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
+def converted(path: Path, values: Json) -> Json:
     """Turn an old manifest into today's config.json, its rest under "tformer".
 
     Raises:
@@ -50,22 +48,21 @@ def converted(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
             return {"model_type": kind.lower(), **config, OURS: manifest}
         if kind not in ("GPT", "CausalLM"):
             raise ValueError(f"{path}: architecture ({kind!r}) is unknown")
-        flat: dict[str, Any] = {}
-        flatten(config, flat)
+        flat = flatten(config)
         for name, fixed in FIXED.items():
             if (value := flat.pop(name, fixed)) != fixed:
-                given = f"{name} ({value!r})"
-                raise ValueError(f"{path}: {given} of an older version is gone")
+                what = f"{name} ({value!r}) of an older version is gone"
+                raise ValueError(f"{path}: {what}")
         today = {RENAMED.get(name, name): x for name, x in flat.items()}
         return {**custom.DEFAULTS, **today, OURS: manifest}
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is no manifest of a checkpoint: {error}") from error
 
 
-def flatten(config: Mapping[str, Any], flat: dict[str, Any]) -> None:
+def flatten(config: Json) -> Json:
     """Lay parts that were nested beside the sizes; a part that is None is left out."""
+    flat: Json = {}
     for name, value in config.items():
-        if name in ("parts", "rotary", "latent", "experts"):
-            flatten(value or {}, flat)
-        else:
-            flat[name] = value
+        nested = name in ("parts", "rotary", "latent", "experts")
+        flat |= flatten(value or {}) if nested else {name: value}
+    return flat

@@ -3,13 +3,15 @@
 Without `torch.distributed` set up, there is one process.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+
+T = TypeVar("T")
 
 
 def num_processes() -> int:
@@ -36,12 +38,11 @@ def wait_for_all() -> None:
         dist.barrier()
 
 
-def from_all(value: Any) -> list[Any]:
+def from_all(value: T) -> list[T]:
     """Collect what each process gives, in the order of their ranks; each gets all."""
-    if num_processes() == 1:
-        return [value]
-    values: list[Any] = [None] * num_processes()
-    dist.all_gather_object(values, value)
+    values = [value] * num_processes()
+    if num_processes() > 1:
+        dist.all_gather_object(values, value)
     return values
 
 
@@ -52,7 +53,6 @@ def syncing(model: nn.Module, wanted: bool) -> Iterator[None]:
     Of a batch in k parts only the last one's pass sends: once, what all have added up.
     """
     # FSDP gives models this method, and tensors the other: neither need be imported.
-    set_sync: Callable[[bool], None] | None
     if set_sync := getattr(model, "set_requires_gradient_sync", None):
         set_sync(wanted)
         yield
@@ -69,11 +69,9 @@ def not_finite(named: Iterable[tuple[str, Tensor]]) -> str | None:
     Of several processes all must call it; each looks at what it holds, which under FSDP
     is a part, maybe empty, and all get the same answer.
     """
-    found = {n: ~_own(x.detach()).isfinite().all() for n, x in named}
+    found = {}
+    for name, x in named:
+        own = x.to_local() if hasattr(x, "to_local") else x
+        found[name] = ~own.detach().isfinite().all()
     counts = sum_over_processes(torch.stack(list(found.values())).float()).tolist()
     return next((n for n, count in zip(found, counts, strict=True) if count), None)
-
-
-def _own(x: Tensor) -> Tensor:
-    to_local: Callable[[], Tensor] | None = getattr(x, "to_local", None)
-    return x if to_local is None else to_local()

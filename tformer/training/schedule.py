@@ -25,7 +25,7 @@ def inverse_sqrt_schedule(
 
     Raises:
         TypeError: an argument is not an int.
-        ValueError: an argument is below 1. At step 0 the formula divides by zero.
+        ValueError: an argument is below 1.
 
     Example:
         >>> f"{inverse_sqrt_schedule(4000, 512):.5e}"

@@ -1,14 +1,14 @@
 """Checkpoints of a training on several processes, for any other number of them.
 
-Two ways, by torch's own distributed checkpoints. Gathered: process 0 gets all tensors
-and writes them like those of one process. Sharded: every process writes the part that
-it holds, for models that no process could hold whole. Neither file is a pickle.
+Two ways. Gathered: process 0 gets all tensors and writes them like those of one
+process. Sharded, by torch's own distributed checkpoints: every process writes the part
+that it holds, for models that no process could hold whole. Neither file is a pickle.
 """
 
 import shutil
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -18,7 +18,14 @@ from tformer.checks import require
 from tformer.files import beside
 from tformer.models.building import names_of_today
 from tformer.training.distributed import unwrap
-from tformer.training.processes import num_processes, process_rank, wait_for_all
+from tformer.training.processes import (
+    from_all,
+    num_processes,
+    process_rank,
+    wait_for_all,
+)
+
+MODEL, OPTIMIZER = "model.", "optimizer.state."  # before the names of tensors
 
 
 def full_state(
@@ -34,7 +41,12 @@ def full_state(
         and "optimizer.state." + name of the parameter + ".exp_avg" and so on. In other
         processes nothing.
     """
-    return _state(model, optimizer, gather=True)
+    state: dict[str, Tensor] = {}
+    for name, x in _state(model, optimizer).items():
+        whole: Tensor = x.full_tensor() if hasattr(x, "full_tensor") else x
+        if process_rank() == 0:
+            state[name] = whole.cpu()
+    return state
 
 
 def load_full_state(
@@ -55,23 +67,19 @@ def load_full_state(
 
     ours = _state(model, optimizer)
     state = names_of_today(state, ours)
-    wrong = [_difference(ours, state) if process_rank() == 0 else None]
-    if num_processes() > 1:
-        dist.broadcast_object_list(wrong, src=0)
-    if wrong[0]:
-        raise ValueError(f"the state is of another model: {wrong[0]}")
+    wrong = from_all(_difference(ours, {n: x.shape for n, x in state.items()}))[0]
+    if wrong:
+        raise ValueError(f"the state is of another model: {wrong}")
     with torch.no_grad():
         for name, x in ours.items():
             whole = torch.empty(x.shape, dtype=x.dtype, device=x.device)
             if process_rank() == 0:
                 whole.copy_(state[name])
             if isinstance(x, DTensor):  # process 0 hands out the parts
-                x.copy_(distribute_tensor(whole, x.device_mesh, x.placements))
-                continue
-            if num_processes() > 1:
+                whole = distribute_tensor(whole, x.device_mesh, x.placements)
+            elif num_processes() > 1:
                 dist.broadcast(whole, src=0)
             x.copy_(whole)
-    _set(model, optimizer, ours)
 
 
 def save_shards(
@@ -122,6 +130,7 @@ def load_shards(
             nothing has been overwritten.
     """
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
+    from torch.distributed.checkpoint.metadata import TensorStorageMetadata
     from torch.distributed.checkpoint.state_dict_loader import load
 
     folder = Path(folder)
@@ -129,9 +138,10 @@ def load_shards(
         raise FileNotFoundError(f"{folder}: no such folder")
     reader = HuggingFaceStorageReader(str(folder))
     try:
-        saved: dict[str, Any] = dict(reader.read_metadata().state_dict_metadata)
+        found = reader.read_metadata().state_dict_metadata.items()
     except (require("safetensors").SafetensorError, KeyError, ValueError) as error:
         raise ValueError(f"{folder} holds a file that is cut off: {error}") from error
+    saved = {n: x for n, x in found if isinstance(x, TensorStorageMetadata)}
     for name, tensor in saved.items():
         if sum(part.sizes.numel() for part in tensor.chunks) != tensor.size.numel():
             raise ValueError(f"{folder} lacks a file: parts of {name} are missing")
@@ -140,84 +150,46 @@ def load_shards(
     sizes = {new: saved[old].size for new, old in names.items()}
     if of_another := _difference(state, sizes):
         raise ValueError(f"{folder} is of another model: {of_another}")
-    asked = {old: state[new] for new, old in names.items() if new in state}
+    asked = {names[name]: x for name, x in state.items()}
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        load(asked, storage_reader=reader)
-    _set(model, optimizer, {n: asked[names[n]] for n in state})
-
-
-MODEL, OPTIMIZER = "model.", "optimizer."  # before the names of tensors
+        load(asked, storage_reader=reader)  # into these tensors
 
 
 def _state(
-    model: nn.Module, optimizer: torch.optim.Optimizer | None, *, gather: bool = False
+    model: nn.Module, optimizer: torch.optim.Optimizer | None
 ) -> dict[str, Tensor]:
     """Name the tensors of model and optimizer; under FSDP they know where they lie."""
-    from torch.distributed.checkpoint.state_dict import (
-        StateDictOptions,
-        get_model_state_dict,
-        get_optimizer_state_dict,
-    )
+    from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict
 
-    options = StateDictOptions(
-        flatten_optimizer_state_dict=True, full_state_dict=gather, cpu_offload=gather
-    )
-    learned = {name for name, _ in unwrap(model).named_parameters()}  # tied ones once
-    of_model: dict[str, Any] = get_model_state_dict(model, options=options)
-    state = {MODEL + n: x for n, x in of_model.items() if n in learned}
-    if optimizer is not None:
-        if not optimizer.state:  # torch fills it by a step of nothing, and counts that
-            gradients = [p.grad for p in model.parameters()]
-            optimizer.zero_grad()  # with gradients it would make no such step
-            get_optimizer_state_dict(model, optimizer)
-            for p, gradient in zip(model.parameters(), gradients, strict=True):
-                p.grad = gradient
-            for remembered in optimizer.state.values():
-                for x in remembered.values():
-                    x.zero_()
-        of_optimizer: Any = get_optimizer_state_dict(model, optimizer, options=options)
-        state |= {
-            OPTIMIZER + name: x
-            for name, x in of_optimizer.items()
-            if isinstance(x, Tensor)  # and not its learning rate, which is a number
-        }
+    tensors = unwrap(model).state_dict()  # after which FSDP holds parts alone
+    parameters = dict(unwrap(model).named_parameters())  # a tied one once
+    state = {MODEL + name: tensors[name] for name in parameters}
+    if optimizer is None:
+        return state
+    if not optimizer.state:  # torch fills it by a step of nothing, and counts that
+        gradients = [p.grad for p in parameters.values()]
+        optimizer.zero_grad()  # with gradients it would make no such step
+        get_optimizer_state_dict(model, optimizer)
+        for p, gradient in zip(parameters.values(), gradients, strict=True):
+            p.grad = gradient
+        for remembered in optimizer.state.values():
+            for x in remembered.values():
+                x.zero_()
+    for name, p in parameters.items():
+        for key, x in optimizer.state.get(p, {}).items():
+            state[f"{OPTIMIZER}{name}.{key}"] = x
     return state
 
 
-def _set(
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer | None,
-    state: dict[str, Tensor],
-) -> None:
-    from torch.distributed.checkpoint.state_dict import (
-        StateDictOptions,
-        get_optimizer_state_dict,
-        set_model_state_dict,
-        set_optimizer_state_dict,
-    )
-
-    # Not strict, as the second name of a tied matrix is not there.
-    options = StateDictOptions(flatten_optimizer_state_dict=True, strict=False)
-    set_model_state_dict(model, _part(state, MODEL), options=options)
-    if optimizer is not None:
-        now: Any = get_optimizer_state_dict(model, optimizer, options=options)
-        settings = {n: x for n, x in now.items() if not isinstance(x, Tensor)}
-        both = settings | _part(state, OPTIMIZER)
-        set_optimizer_state_dict(model, optimizer, both, options=options)
-
-
-def _part(state: dict[str, Tensor], of: str) -> dict[str, Any]:
-    return {n.removeprefix(of): x for n, x in state.items() if n.startswith(of)}
-
-
-def _difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
+def _difference(
+    ours: Mapping[str, Tensor], theirs: Mapping[str, torch.Size]
+) -> str | None:
     """Say how tensors, or their shapes, differ from those of this model."""
     if not any(name.startswith(OPTIMIZER) for name in ours):  # the model alone
-        theirs = {n: x for n, x in theirs.items() if n.startswith(MODEL)}
+        theirs = {n: size for n, size in theirs.items() if n.startswith(MODEL)}
     for name in sorted(ours.keys() ^ theirs.keys()):
         return f"it {'lacks' if name in ours else 'has an unknown'} {name}"
-    for name in ours:
-        shapes = [tuple(getattr(x, "shape", x)) for x in (ours[name], theirs[name])]
-        if shapes[0] != shapes[1]:
-            return f"{name} is {shapes[1]}, not {shapes[0]}"
+    for name, x in ours.items():
+        if x.shape != theirs[name]:
+            return f"{name} is {tuple(theirs[name])}, not {tuple(x.shape)}"
     return None

@@ -1,9 +1,8 @@
 """The weights of a model: which can be saved, and whether they make the same model."""
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from copy import deepcopy
-from typing import Any
 
 import torch
 
@@ -22,17 +21,14 @@ def tensors_of(model: Model) -> dict[str, torch.Tensor]:
     """
     tensors = saved_of(model)
     for name, x in tensors.items():
-        if (
-            x.is_meta
-            or type(x.data) is not torch.Tensor
-            or x.dtype not in DTYPES.values()
-        ):
+        plain = type(x.data) is torch.Tensor and not x.is_meta
+        if not plain or x.dtype not in DTYPES.values():
             what = f"{type(x).__name__} of {x.dtype} on {x.device}"
             raise ValueError(f"{name} is a {what}, which cannot be saved")
     return {name: x.detach().contiguous() for name, x in tensors.items()}
 
 
-def check_loads_the_same(model: Model, config: Mapping[str, Any]) -> None:
+def check_loads_the_same(model: Model, config: Mapping[str, object]) -> None:
     """Raise unless a new model of the config, with these weights, computes the same.
 
     A hook, a replaced method or a changed attribute would be lost: both are asked for
@@ -47,10 +43,8 @@ def check_loads_the_same(model: Model, config: Mapping[str, Any]) -> None:
     try:
         with torch.random.fork_rng():
             again = build_model(config)
-        if type(again) is not type(model):
-            raise ValueError(
-                f"it is another class than tformer's {type(again).__name__}"
-            )
+        if type(model) is not (kind := type(again)):
+            raise ValueError(f"it is another class than tformer's {kind.__name__}")
         first = next(model.parameters())
         again = again.to(first.device, first.dtype)
         # Not a copy: elsewhere in memory, or turned, sums would be rounded otherwise.
@@ -58,9 +52,8 @@ def check_loads_the_same(model: Model, config: Mapping[str, Any]) -> None:
         if saved_of(again).keys() != saved_of(model).keys():
             raise ValueError("weights that its config keeps apart are one here")
     except (RuntimeError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"model ({name}) could not be loaded again: {error}"
-        ) from error
+        what = f"could not be loaded again: {error}"
+        raise ValueError(f"model ({name}) {what}") from error
     # The scores below do not show a dropout, a `pad_id`, a window of 100.
     for one, two in zip(model.modules(), again.modules(), strict=True):
         held = settings_of(one)
@@ -72,7 +65,10 @@ def check_loads_the_same(model: Model, config: Mapping[str, Any]) -> None:
     ids = torch.arange(min(64, model.max_len), device=first.device)[None]
     ids = ids % min(embedding.vocab_size for embedding in embeddings)
     inputs = (ids, ids) if isinstance(model, Transformer) else (ids,)
-    with evaluating(model), evaluating(again), torch.no_grad(), uncompiled(model):
+    # Without the compiler, which would take its time, and rounds otherwise.
+    compiled = any(module._compiled_call_impl for module in model.modules())
+    eager = torch.compiler.set_stance("force_eager") if compiled else nullcontext()
+    with evaluating(model), evaluating(again), torch.no_grad(), eager:
         wanted, got = model(*inputs), again(*inputs)
     if not torch.equal(wanted, got) and not wanted.isnan().any():
         off = float((wanted - got).abs().max())
@@ -81,16 +77,8 @@ def check_loads_the_same(model: Model, config: Mapping[str, Any]) -> None:
         )
 
 
-def settings_of(module: torch.nn.Module) -> dict[str, Any]:
+def settings_of(module: torch.nn.Module) -> dict[str, object]:
     """Name what a module holds in numbers and words, such as its dropout."""
     kinds = (bool, int, float, str, dict, type(None))
     own = vars(module).items()
     return {n: x for n, x in own if n[0] != "_" and isinstance(x, kinds)}
-
-
-def uncompiled(model: Model) -> AbstractContextManager[None]:
-    """Run without the compiler, which would take its time, and rounds otherwise."""
-    if all(module._compiled_call_impl is None for module in model.modules()):
-        return nullcontext()
-    stance: AbstractContextManager[None] = torch.compiler.set_stance("force_eager")
-    return stance
