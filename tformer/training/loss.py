@@ -51,7 +51,8 @@ def smoothed_targets(
     else:
         others = vocab_size - (1 if pad_id is None else 2)
         if others < 1:
-            raise ValueError(f"vocab_size ({vocab_size}) leaves no others")
+            what = "leaves no others to spread over"
+            raise ValueError(f"vocab_size ({vocab_size}) {what}")
         q = (1 - smoothing) * one_hot + smoothing / others * (1 - one_hot)
         if pad_id is not None:
             q[..., pad_id] = 0.0
