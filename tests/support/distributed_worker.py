@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
 import torch
 import torch.distributed.checkpoint  # slow: once, in the server, for all processes
 import torch.distributed.checkpoint.state_dict
@@ -24,17 +25,12 @@ from small_models import MODERN
 from tformer import Transformer, TransformerConfig
 from tformer.data.batch import PairBatch, TextBatch
 from tformer.models.families import custom
+from tformer.training import shards
 from tformer.training.distributed import distribute, running, settle, unwrap
 from tformer.training.loop import train_step
 from tformer.training.muon import muon
 from tformer.training.optimizer import adamw
-from tformer.training.processes import not_finite, process_rank, sum_over_processes
-from tformer.training.shards import (
-    full_state,
-    load_full_state,
-    load_shards,
-    save_shards,
-)
+from tformer.training.processes import from_all, not_finite, process_rank
 
 STEPS, SAVED_AT, ROWS, PAD, LEARNING_RATE = 5, 3, 11, 0, 1e-2
 
@@ -92,20 +88,20 @@ def train(
     *,
     accumulate: int = 1,
     rows: int = ROWS,
-) -> dict[str, list]:
-    """Train; keep losses and lengths, and the whole gradient of the first step."""
-    losses, norms, gradient = [], [], {}
+) -> dict[str, list | dict]:
+    """Train; keep losses and lengths, what the last step sent, the first gradient."""
+    curves = {"losses": [], "norms": [], "gradient": {}}
     for step in steps:
         batch = make_batch(kind, step, rows)
-        loss, norm, _ = train_step(
-            model, batch, optimizer, accumulate=accumulate, clip_norm=0.3, smoothing=0.1
-        )
-        losses.append(loss)
-        norms.append(norm)
+        options = {"accumulate": accumulate, "clip_norm": 0.3, "smoothing": 0.1}
+        with Sent() as sent:
+            loss, norm, _ = train_step(model, batch, optimizer, **options)
+        curves["losses"].append(loss)
+        curves["norms"].append(norm)
         for name, p in unwrap(model).named_parameters():
             if step == 0 and p.grad is not None:
-                gradient[f"gradient.{name}"] = own_part(p.grad)
-    return {"losses": losses, "norms": norms, "gradient": gradient}
+                curves["gradient"][f"gradient.{name}"] = own_part(p.grad).clone()
+    return {**curves, "sent": sent.bytes}
 
 
 class Sent(TorchDispatchMode):
@@ -126,127 +122,103 @@ class Sent(TorchDispatchMode):
 def own_part(tensor: torch.Tensor) -> torch.Tensor:
     """Return what this process holds; nothing is sent, as that takes long."""
     part = tensor.to_local() if hasattr(tensor, "to_local") else tensor
-    return part.detach().clone()
-
-
-def own_view(tensor: torch.Tensor) -> torch.Tensor:
-    """Return what this process holds, to be changed."""
-    part = tensor.to_local() if hasattr(tensor, "to_local") else tensor
     return part.detach()
 
 
-def keep(folder: Path, name: str, model: nn.Module, curves: dict[str, list]) -> None:
+def keep(folder: Path, name: str, model: nn.Module, curves: dict) -> None:
+    """Write what a training measured: what each process holds, and the numbers."""
     parameters = dict(unwrap(model).named_parameters())
-    tensors = {n: own_part(p) for n, p in parameters.items()} | curves["gradient"]
-    save_file(tensors, folder / f"{name}.{process_rank()}.st")
+    tensors = {n: own_part(p) for n, p in parameters.items()}
+    gradient = curves.pop("gradient")
+    save_file(tensors | gradient, folder / f"{name}.{process_rank()}.st")
+    assert all(each == curves["losses"] for each in from_all(curves["losses"]))
     if process_rank() == 0:
-        sharded = hasattr(next(iter(parameters.values())), "to_local")
-        numbers = {key: curves[key] for key in ("losses", "norms")}
-        facts = {**numbers, "sharded": sharded}
+        sharded = [n for n, p in parameters.items() if hasattr(p, "to_local")]
+        facts = {**curves, "sharded": sharded}
         (folder / f"{name}.json").write_text(json.dumps(facts))
 
 
 def job_train(folder: Path, size: int) -> None:
-    """Train every way there is; in the middle of one, save."""
+    """Train every way there is."""
     for strategy in ("ddp", "fsdp"):
         # The seeds differ: all must start from the weights of process 0.
         model, optimizer = make("transformer", strategy, seed=process_rank())
-        keep(folder, f"{strategy}{size}", model, train("transformer", model, optimizer))
-
-        model, optimizer = make("transformer", strategy)
-        steps, last = range(SAVED_AT - 1), range(SAVED_AT - 1, SAVED_AT)
-        curves = train("transformer", model, optimizer, steps, accumulate=2)
-        with Sent() as sent:
-            more = train("transformer", model, optimizer, last, accumulate=2)
-        curves = {key: curves[key] + more[key] for key in ("losses", "norms")} | {
-            "gradient": curves["gradient"]
-        }
-        keep(folder, f"{strategy}{size}-accumulated", model, curves)
-        (folder / f"sent-{strategy}{size}").write_text(json.dumps(sent.bytes))
-
-        if size == 2:
-            for kind in ("gpt", "causal", "muon"):
-                model, optimizer = make(kind, strategy)
-                curves = train(kind, model, optimizer)
-                keep(folder, f"{strategy}{size}-{kind}", model, curves)
-            model, optimizer = make("experts", strategy)
-            settle(model, make_batch("experts", 0))
-            curves = train("experts", model, optimizer)
-            for router in unwrap(model).modules():
-                if hasattr(router, "selection_bias"):
-                    own = router.selection_bias.tolist()
-                    name = f"{strategy}{size}-bias-{process_rank()}"
-                    (folder / name).write_text(json.dumps([own, curves["losses"]]))
-            state = full_state(model)
+        curves = train("transformer", model, optimizer, accumulate=2)
+        keep(folder, f"{strategy}{size}", model, curves)
+        check_not_finite(model, size)
+        for kind in LANGUAGE_MODELS if size == 2 else ():
+            model, optimizer = make(kind, strategy)
+            settle(model, make_batch(kind, 0))
+            keep(folder, f"{strategy}2-{kind}", model, train(kind, model, optimizer))
+            state = shards.full_state(model)
             if process_rank() == 0:
-                save_file(state, folder / f"{strategy}{size}-experts.st")
-        else:
+                save_file(state, folder / f"{strategy}2-{kind}.st")
+        if size == 4:
             model, optimizer = make("transformer", strategy)
-            curves = train("transformer", model, optimizer, range(2), rows=size - 1)
-            keep(folder, f"{strategy}{size}-few-rows", model, curves)
+            curves = train("transformer", model, optimizer, range(2), rows=3)
+            keep(folder, f"{strategy}4-few-rows", model, curves)
+    model, _ = make("transformer", "fsdp")  # by other ways into it than forward
+    batch = make_batch("transformer", 0)
+    with torch.no_grad():
+        memory = model.encode(batch.src)
+        mask = model.source_mask(batch.src)
+        logits = model.decode(batch.tgt, memory, memory_key_mask=mask)
+    torch.testing.assert_close(logits, model(batch.src, batch.tgt).detach())
+    model.reshard()  # after a forward alone it holds what is in no layer
+    parts = sum(p.to_local().numel() for p in model.parameters())
+    (folder / f"held{size}-{process_rank()}").write_text(str(parts))
 
-        model, _ = make("transformer", strategy)
-        assert not_finite(unwrap(model).named_parameters()) is None
-        last = list(unwrap(model).parameters())[-1]
-        if process_rank() == size - 1 and len(own := own_view(last)):
-            own[-1] = torch.nan  # in one process; all are told
-        held = process_rank() == size - 1 and bool(own_view(last).isnan().any())
-        found = not_finite(unwrap(model).named_parameters()) is not None
-        assert found == (sum_over_processes(torch.tensor(float(held))).item() > 0)
-        assert found or strategy == "fsdp"
-        if strategy == "fsdp":  # by other ways into it than forward
-            model, _ = make("transformer", strategy)
-            batch = make_batch("transformer", 0)
-            with torch.no_grad():
-                memory = model.encode(batch.src)
-                logits = model.decode(
-                    batch.tgt, memory, memory_key_mask=model.source_mask(batch.src)
-                )
-            torch.testing.assert_close(logits, model(batch.src, batch.tgt).detach())
-            model.reshard()  # after a forward alone it holds what is in no layer
-            parts = sum(p.to_local().numel() for p in model.parameters())
-            (folder / f"held{size}-{process_rank()}").write_text(str(parts))
+
+def check_not_finite(model: nn.Module, size: int) -> None:
+    """Put NaN into what one process holds, if that is not empty; all are told."""
+    parameters = dict(unwrap(model).named_parameters())
+    assert not_finite(parameters.items()) is None
+    name, last = [*parameters.items()][-1]
+    own = own_part(last)
+    if process_rank() == size - 1:
+        own[-1:] = torch.nan
+    held = any(from_all(bool(own.isnan().any())))
+    assert not_finite(parameters.items()) == (name if held else None)
+    assert held or hasattr(last, "to_local")
 
 
 def job_save(folder: Path, size: int) -> None:
+    """Train, and in the middle of it save."""
     for strategy in ("ddp", "fsdp"):
         model, optimizer = make("transformer", strategy)
         train("transformer", model, optimizer, range(SAVED_AT))
         with torch.no_grad():  # after which FSDP holds some matrices whole
             model(*make_batch("transformer", 0).inputs)
-        save_shards(folder / f"{strategy}{size}-shards", model, optimizer)
-        state = full_state(model, optimizer)
+        shards.save_shards(folder / f"{strategy}{size}-shards", model, optimizer)
+        state = shards.full_state(model, optimizer)
         assert bool(state) == (process_rank() == 0)
         if process_rank() == 0:
             save_file(state, folder / f"{strategy}{size}-full.st")
 
 
-def job_resume(folder: Path, size: int, saved_on: int = 4) -> None:
+def job_resume(folder: Path, size: int) -> None:
     for saved_by, strategy, form in RESUMED:
         model, optimizer = make("transformer", strategy, seed=99)
-        resume(folder / f"{saved_by}{saved_on}-{form}", model, optimizer)
-        steps = range(SAVED_AT, STEPS)
-        curves = train("transformer", model, optimizer, steps)
-        name = f"{saved_by}{saved_on}-{strategy}{size}-{form}"
-        keep(folder, name, model, curves)
-    try:
-        small = distribute(Transformer(TransformerConfig.tiny(d_model=16)), "fsdp")
-        load_full_state(small, full_state(distribute(make_model("gpt"), "fsdp")))
-    except ValueError as error:  # in every process, so that none waits for another
-        (folder / f"refused{size}-{process_rank()}").write_text(str(error))
+        resume(folder / f"{saved_by}4-{form}", model, optimizer)
+        curves = train("transformer", model, optimizer, range(SAVED_AT, STEPS))
+        keep(folder, f"{saved_by}4-{strategy}{size}-{form}", model, curves)
+    small = distribute(Transformer(TransformerConfig.tiny(d_model=16)), "fsdp")
+    other = shards.full_state(distribute(make_model("gpt"), "fsdp"))
+    with pytest.raises(ValueError, match=r"^the state is of another model: it "):
+        shards.load_full_state(small, other)  # in every process, so that none waits
 
 
 def resume(saved: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     if saved.name.endswith("-shards"):
-        load_shards(saved, model, optimizer)
+        shards.load_shards(saved, model, optimizer)
     else:
-        main = process_rank() == 0
-        load_full_state(model, load_file(f"{saved}.st") if main else {}, optimizer)
+        state = load_file(f"{saved}.st") if process_rank() == 0 else {}
+        shards.load_full_state(model, state, optimizer)
 
 
-def job_killed(folder: Path, size: int) -> None:
+def job_killed(folder: Path, size: int, strategy: str = "fsdp") -> None:
     """Train; when it runs, the last process dies as if the machine had killed it."""
-    model, optimizer = make("transformer", os.environ.get("STRATEGY", "ddp"))
+    model, optimizer = make("transformer", strategy)
     for step in range(1_000_000):
         train("transformer", model, optimizer, range(step, step + 1))
         if step == 3 and process_rank() == size - 1:
@@ -254,34 +226,24 @@ def job_killed(folder: Path, size: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-JOBS = {
-    "train": job_train,
-    "save": job_save,
-    "resume": job_resume,
-    "killed": job_killed,
-}
+def main(folder: Path, rank: int, jobs: list[tuple]) -> None:
+    """Be one of several processes; what goes wrong goes into a file.
 
-
-def main(
-    jobs: str, folder: Path, rank: int, size: int, port: int, strategy: str
-) -> None:
-    """Be one of several processes; what goes wrong goes into a file."""
-    os.environ |= {
-        "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
-        "WORLD_SIZE": str(size),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "STRATEGY": strategy,
-    }
+    Each entry of `jobs`: on how many processes, by which port, and what.
+    """
     os.dup2(os.open(folder / f"errors-{rank}", os.O_CREAT | os.O_WRONLY), 2)
     torch.set_num_threads(1)
-    with running("cpu"):
-        for job in jobs.split(","):
-            JOBS[job](folder, size)
+    for size, port, *names in jobs:
+        place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size}
+        place |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        os.environ |= {name: str(value) for name, value in place.items()}
+        if rank < size:
+            with running("cpu"):
+                for name in names:
+                    globals()[f"job_{name}"](folder, size)
 
 
 if __name__ == "__main__":  # started by torchrun
     torch.set_num_threads(1)
     with running("cpu"):
-        job_killed(Path(sys.argv[1]), int(os.environ["WORLD_SIZE"]))
+        job_killed(Path(sys.argv[1]), int(os.environ["WORLD_SIZE"]), "ddp")

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,13 +19,8 @@ from torch.testing import assert_close
 import distributed_worker as worker
 from ports import reserved_port
 from tformer.nn.block import Block
-from tformer.training.distributed import (
-    choose_device,
-    distribute,
-    running,
-    setup,
-    unwrap,
-)
+from tformer.training import distributed
+from tformer.training.distributed import distribute, running
 
 # In float64, whatever the order of the sums. GPT's biases of keys have a gradient of
 # nothing but rounding, as softmax does not see them, and Adam makes it larger.
@@ -32,8 +29,6 @@ NEW = tuple(int(n) for n in torch.__version__.split(".")[:2]) >= (2, 13)
 LIMIT = 1e-9 if NEW else 1e-7
 EXACT = {"rtol": LIMIT, "atol": LIMIT}
 STRATEGIES = ("ddp", "fsdp")
-
-
 # Seconds in which the others have to stop. Without a word from the one that died they
 # would wait for half an hour; a busy machine needs more than the second of an idle one.
 SOON = 100
@@ -41,26 +36,22 @@ SOON = 100
 
 @pytest.fixture(scope="module")
 def run() -> Iterator[Callable[..., list[int]]]:
-    """Start processes and wait for them, as torchrun would, without its overhead.
-
-    They come from a server that has torch imported, since four imports take longer
-    than all that is tested.
-    """
+    """Start processes as torchrun would, from a server that has torch imported."""
     here = Path(worker.__file__).parent
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", f"{here}{os.pathsep}{here.parents[1]}")
         server = multiprocessing.get_context("forkserver")
         server.set_forkserver_preload(["distributed_worker"])
 
-        def run(size: int, jobs: str, folder: Path, strategy: str = "ddp") -> list[int]:
-            with reserved_port() as port:
-                processes = [
-                    server.Process(
-                        target=worker.main,
-                        args=(jobs, folder, rank, size, port, strategy),
-                    )
-                    for rank in range(size)
+        def run(folder: Path, *jobs: tuple) -> list[int]:
+            """Do each job, such as (4, "train"); the first has the most processes."""
+            with ExitStack() as stack:
+                jobs = [
+                    (size, stack.enter_context(reserved_port()), *names)
+                    for size, *names in jobs
                 ]
+                args = [(folder, rank, jobs) for rank in range(jobs[0][0])]
+                processes = [server.Process(target=worker.main, args=a) for a in args]
                 for process in processes:
                     process.start()
                 deadline = time.monotonic() + 600  # a busy machine takes its time
@@ -76,95 +67,67 @@ def run() -> Iterator[Callable[..., list[int]]]:
 
 
 @pytest.fixture(scope="module")
-def four(run, tmp_path_factory) -> Path:
+def folder(run, tmp_path_factory) -> Path:
+    """Return where four processes, and then two of them, have left what they found."""
     folder = tmp_path_factory.mktemp("processes")
-    assert run(4, "train,save", folder) == [0] * 4, (folder / "errors-0").read_text()
+    codes = run(folder, (4, "train", "save"), (2, "train", "resume"))
+    assert codes == [0] * 4, (folder / "errors-0").read_text()
     return folder
-
-
-@pytest.fixture(scope="module")
-def two(run, four) -> Path:
-    assert run(2, "train,resume", four) == [0] * 2, (four / "errors-0").read_text()
-    return four
-
-
-@pytest.fixture
-def folder(request) -> Path:
-    """Return where the processes that a test is about have left what they measured."""
-    return request.getfixturevalue({2: "two", 4: "four"}[request.getfixturevalue("n")])
 
 
 def read(folder: Path, name: str) -> tuple[dict, dict[str, torch.Tensor]]:
     """Read what all processes have left, and put it together."""
     facts = json.loads((folder / f"{name}.json").read_text())
     parts = [load_file(file) for file in sorted(folder.glob(f"{name}.*.st"))]
-    if facts["sharded"]:  # by rows
-        return facts, {n: torch.cat([part[n] for part in parts]) for n in parts[0]}
-    for other in parts[1:]:
-        assert all(torch.equal(other[n], tensor) for n, tensor in parts[0].items())
-    return facts, parts[0]
+    whole = {}
+    for n, tensor in parts[0].items():
+        if n.removeprefix("gradient.") in facts["sharded"]:  # by rows
+            whole[n] = torch.cat([part[n] for part in parts])
+        else:
+            assert all(torch.equal(part[n], tensor) for part in parts)
+            whole[n] = tensor
+    return facts, whole
 
 
+@cache
 def alone(kind: str = "transformer", **options) -> tuple[dict, dict[str, torch.Tensor]]:
     """Train in this process alone, on whole batches."""
     model, optimizer = worker.make(kind, "none")
     curves = worker.train(kind, model, optimizer, **options)
     tensors = {n: p.detach() for n, p in model.named_parameters()}
-    return curves, tensors | curves.pop("gradient")
+    return curves, tensors | curves["gradient"]
 
 
-def assert_equal(measured, expected) -> None:
+WAYS = [("2", "transformer", {}), ("4", "transformer", {})]  # batches in two parts
+WAYS += [("4-few-rows", "transformer", {"steps": range(2), "rows": 3})]
+WAYS += [(f"2-{kind}", kind, {}) for kind in worker.LANGUAGE_MODELS]
+
+
+@pytest.mark.parametrize(("way", "kind", "options"), WAYS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_numbers_of_one_process(folder, strategy, way, kind, options):
+    curves, expected = alone(kind, **options)
+    found, tensors = read(folder, f"{strategy}{way}")
     for key in ("losses", "norms"):
-        assert measured[0][key] == pytest.approx(expected[0][key], rel=LIMIT)
-    assert measured[1].keys() == expected[1].keys()
-    for name, tensor in expected[1].items():
-        assert_close(measured[1][name], tensor, **EXACT, msg=lambda m, n=name: n + m)
+        assert found[key] == pytest.approx(curves[key], rel=LIMIT)
+    assert tensors.keys() == expected.keys()
+    for file in folder.glob(f"{strategy}{way}.st"):  # the same weights, gathered
+        state = load_file(file).items()
+        tensors |= {name.removeprefix("model."): x for name, x in state}
+        assert len(state) > 5
+    for name, x in expected.items():
+        assert_close(tensors[name], x, **EXACT, msg=lambda m, n=name: n + m)
 
 
-@pytest.mark.parametrize("n", [2, 4])
-@pytest.mark.parametrize("strategy", STRATEGIES)
-class TestTheSameAsOneProcess:
-    def test_losses_gradients_and_weights(self, folder, strategy, n):
-        expected = alone()
-        assert expected[0]["losses"][-1] < expected[0]["losses"][0] - 0.1
-        assert max(expected[0]["norms"]) > 0.3  # so that clipping is tested
-        assert_equal(read(folder, f"{strategy}{n}"), expected)
-
-    def test_with_accumulation(self, folder, strategy, n):
-        expected = alone(steps=range(worker.SAVED_AT))
-        assert_equal(read(folder, f"{strategy}{n}-accumulated"), expected)
-
-
-@pytest.mark.parametrize("kind", ["gpt", "causal", "muon"])
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_language_models_on_two(two, strategy, kind):
-    assert_equal(read(two, f"{strategy}2-{kind}"), alone(kind))
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_experts_are_balanced_by_what_all_tokens_chose(two, strategy):
-    curves, tensors = alone("experts")
-    bias = tensors["blocks.0.feed_forward.router.selection_bias"]
+def test_there_is_something_to_compare():
+    curves, _ = alone()
+    assert curves["losses"][-1] < curves["losses"][0] - 0.1
+    assert max(curves["norms"]) > 0.3  # so that clipping is tested
+    bias = alone("experts")[1]["blocks.0.feed_forward.router.selection_bias"]
     assert bias.unique().numel() > 2
-    for rank in range(2):
-        own, losses = json.loads((two / f"{strategy}2-bias-{rank}").read_text())
-        assert own == bias.tolist()
-        assert losses == pytest.approx(curves["losses"], rel=LIMIT)
-    for name, tensor in load_file(two / f"{strategy}2-experts.st").items():
-        assert_close(tensor, tensors[name.removeprefix("model.")], **EXACT)
-
-
-@pytest.mark.parametrize("kind", ["transformer", "gpt", "causal"])
-def test_fsdp_shards_layer_by_layer(kind):
-    """Else the whole model would be gathered at once."""
-    layers = [m for m in worker.make_model(kind).modules() if isinstance(m, Block)]
-    assert len(layers) == 2
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_three_rows_on_four(four, strategy):
-    expected = alone(steps=range(2), rows=3)
-    assert_equal(read(four, f"{strategy}4-few-rows"), expected)
+    for kind in ("transformer", "gpt", "causal"):  # FSDP gathers block by block
+        modules = worker.make_model(kind).modules()
+        assert sum(isinstance(module, Block) for module in modules) == 2
 
 
 @pytest.mark.parametrize("n", [2, 4])
@@ -173,63 +136,56 @@ def test_a_step_in_parts_sends_gradients_once(folder, n):
     model = worker.make_model("transformer")
     size = sum(p.numel() * p.element_size() for p in model.parameters())
     loss = 8
-    sent = json.loads((folder / f"sent-ddp{n}").read_text())
-    assert sent == {"allreduce_": size + loss}
-    sent = json.loads((folder / f"sent-fsdp{n}").read_text())
+    assert read(folder, f"ddp{n}")[0]["sent"] == {"allreduce_": size + loss}
+    sent = read(folder, f"fsdp{n}")[0]["sent"]
     assert size <= sent["_reduce_scatter_base_"] < 1.2 * size  # rows are filled up
     # Both parts, forward and backward; but the embedding stays for the backward.
     assert 3 * size < sent["_allgather_base_"] < 4.6 * size
 
 
-def test_fsdp_holds_each_number_once(two, four):
+@pytest.mark.parametrize("n", [2, 4])
+def test_fsdp_holds_each_number_once(folder, n):
     total = sum(p.numel() for p in worker.make_model("transformer").parameters())
-    for n, folder in ((2, two), (4, four)):
-        held = [int((folder / f"held{n}-{r}").read_text()) for r in range(n)]
-        assert sum(held) == total
-        assert max(held) < 1.3 * total / n
+    held = [int((folder / f"held{n}-{rank}").read_text()) for rank in range(n)]
+    assert sum(held) == total
+    assert max(held) < 1.3 * total / n
 
 
-class TestResumeOnAnotherNumber:
-    @pytest.mark.parametrize(("saved_by", "strategy", "form"), worker.RESUMED)
-    def test_four_to_two(self, two, saved_by, strategy, form):
-        self.compare(read(two, f"{saved_by}4-{strategy}2-{form}"))
+BY_ONE = [(by, "none", form) for by, _, form in worker.RESUMED[1:]]
 
-    @pytest.mark.parametrize("form", ["shards", "full"])
-    @pytest.mark.parametrize("saved_by", STRATEGIES)
-    def test_four_to_one(self, four, saved_by, form):
+
+@pytest.mark.parametrize(("saved_by", "strategy", "form"), worker.RESUMED + BY_ONE)
+def test_what_four_saved_two_resume_and_one(folder, saved_by, strategy, form):
+    if strategy == "none":
         model, optimizer = worker.make("transformer", "none", seed=99)
-        worker.resume(four / f"{saved_by}4-{form}", model, optimizer)
+        worker.resume(folder / f"{saved_by}4-{form}", model, optimizer)
         steps = range(worker.SAVED_AT, worker.STEPS)
         curves = worker.train("transformer", model, optimizer, steps)
-        self.compare((curves, {n: p.detach() for n, p in model.named_parameters()}))
+        tensors = {n: p.detach() for n, p in model.named_parameters()}
+    else:
+        curves, tensors = read(folder, f"{saved_by}4-{strategy}2-{form}")
+    numbers, expected = alone()
+    for key in ("losses", "norms"):
+        later = numbers[key][worker.SAVED_AT :]
+        assert curves[key] == pytest.approx(later, rel=LIMIT)
+    for name, tensor in expected.items():
+        if not name.startswith("gradient."):
+            assert_close(tensors[name], tensor, **EXACT)
 
-    def compare(self, measured) -> None:
-        curves, tensors = alone()
-        for key in ("losses", "norms"):
-            later = curves[key][worker.SAVED_AT :]
-            assert measured[0][key] == pytest.approx(later, rel=LIMIT)
-        for name, tensor in tensors.items():
-            if not name.startswith("gradient."):
-                assert_close(measured[1][name], tensor, **EXACT)
 
-    def test_every_process_refuses_another_model(self, two):
-        for rank in range(2):
-            said = (two / f"refused2-{rank}").read_text()
-            assert said.startswith("the state is of another model: it ")
+STOPS = (
+    "tformer.training.distributed.ProcessLostError: process 0 of 2 stops: another "
+    "process of this run has died or cannot be reached. The report of torchrun names "
+    "the first that failed. Start again from the last checkpoint"
+)
 
 
 class TestKilled:
-    @pytest.mark.parametrize("strategy", STRATEGIES)
-    def test_the_others_stop_and_say_why(self, run, tmp_path, strategy):
-        assert run(2, "killed", tmp_path, strategy) == [1, -9]
+    def test_the_other_stops_and_says_why(self, run, tmp_path):
+        assert run(tmp_path, (2, "killed")) == [1, -9]
         assert time.time() - float((tmp_path / "killed").read_text()) < SOON
         last = (tmp_path / "errors-0").read_text().splitlines()[-1]
-        assert last.removeprefix("[rank0]: ") == (
-            "tformer.training.distributed.ProcessLostError: process 0 of 2 stops: "
-            "another "
-            "process of this run has died or cannot be reached. The report of torchrun "
-            "names the first that failed. Start again from the last checkpoint"
-        )
+        assert last.removeprefix("[rank0]: ") == STOPS
 
     def test_torchrun_ends_and_names_it(self, tmp_path):
         command = [sys.executable, "-m", "torch.distributed.run"]
@@ -244,73 +200,55 @@ class TestKilled:
         )
         assert time.time() - float((tmp_path / "killed").read_text()) < SOON
         assert done.returncode == 1
+        assert STOPS in done.stderr
         cause = done.stderr.partition("Root Cause (first observed failure)")[2]
         assert "rank      : 1 (local_rank: 1)" in cause
         assert "Signal 9 (SIGKILL)" in cause
 
 
-class TestOneProcess:
-    def test_every_strategy_leaves_the_model(self):
-        model = worker.make_model("transformer")
-        for strategy in ("none", "ddp", "fsdp"):
-            assert distribute(model, strategy) is model
-        assert unwrap(model) is model
-
-    def test_running(self):
-        with running("cpu") as device:
-            assert device == torch.device("cpu")
-            assert not torch.distributed.is_initialized()
-
-    def test_errors_pass_through(self):
-        with pytest.raises(RuntimeError, match=r"^Broken pipe$"), running("cpu"):
-            raise RuntimeError("Broken pipe")  # of no other process: there is none
+def test_one_process_needs_no_other():
+    model = worker.make_model("transformer")
+    for strategy in ("none", "ddp", "fsdp"):
+        assert distribute(model, strategy) is model
+    assert distributed.unwrap(model) is model
+    with running("cpu") as device:
+        assert device == torch.device("cpu")
+        assert not torch.distributed.is_initialized()
+    with pytest.raises(RuntimeError, match=r"^Broken pipe$"), running("cpu"):
+        raise RuntimeError("Broken pipe")  # of no other process: there is none
 
 
-class TestErrors:
-    def test_strategy(self):
-        with pytest.raises(ValueError, match=r"strategy \('fsdp2'\) must be"):
-            distribute(worker.make_model("gpt"), "fsdp2")
+def test_bad_strategies_are_named(monkeypatch):
+    with pytest.raises(ValueError, match=r"strategy \('fsdp2'\) must be"):
+        distribute(worker.make_model("gpt"), "fsdp2")
+    monkeypatch.setattr(distributed, "num_processes", lambda: 3)
+    with pytest.raises(ValueError, match=r"\('none'\) with 3 processes"):
+        distribute(worker.make_model("gpt"), "none")
 
-    def test_none_with_several_processes(self, monkeypatch):
-        monkeypatch.setattr("tformer.training.distributed.num_processes", lambda: 3)
-        with pytest.raises(ValueError, match=r"\('none'\) with 3 processes"):
-            distribute(worker.make_model("gpt"), "none")
 
-    def test_device(self):
-        with pytest.raises(ValueError, match=r"device \('tpu'\) must be"):
-            setup("tpu")
-
-    def test_no_gpu_of_its_own(self, monkeypatch):
-        for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
-            monkeypatch.setenv(name, "2")
-        monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-        with pytest.raises(ValueError, match=r"process 2 of this machine .* are 2"):
-            setup("cuda")
-
-    def test_alone_the_first_gpu(self, monkeypatch):
-        for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
-            monkeypatch.setenv(name, "2")
-        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-        monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-        taken = []
-        monkeypatch.setattr(torch.cuda, "set_device", taken.append)
-        for name in ("auto", "cuda"):
-            assert choose_device(name) == torch.device("cuda:0")
-        assert taken == [0, 0]
-
-    @pytest.mark.parametrize(
-        ("together", "said"), [(True, "no way"), (False, "not on")]
-    )
-    def test_mps(self, monkeypatch, together, said):
-        for name in ("RANK", "WORLD_SIZE") if together else ():
-            monkeypatch.setenv(name, "1")
-        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: together)
-        with pytest.raises(ValueError, match=said):
-            setup("mps")
-
-    def test_auto(self, monkeypatch):
-        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-        assert setup("auto") == torch.device("mps")
-        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-        assert setup("auto") == torch.device("cpu")
+@pytest.mark.parametrize(
+    ("device", "together", "gpus", "mps", "expected"),
+    [
+        ("cuda", False, 1, False, "cuda:0"),
+        ("auto", False, 1, True, "cuda:0"),
+        ("auto", False, 0, True, "mps"),
+        ("auto", False, 0, False, "cpu"),
+        ("tpu", False, 1, True, r"device \('tpu'\) must be"),
+        ("mps", False, 0, False, "not on this machine"),
+        ("mps", True, 0, True, "no way to talk"),
+        ("cuda", True, 2, False, "process 2 of this machine .* are 2"),
+    ],
+)
+def test_devices(monkeypatch, device, together, gpus, mps, expected):
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
+        monkeypatch.setenv(name, "2")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda _: None)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    choose = distributed.setup if together else distributed.choose_device
+    if " " in expected:
+        with pytest.raises(ValueError, match=expected):
+            choose(device)
+    else:
+        assert choose(device) == torch.device(expected)
