@@ -16,7 +16,6 @@ from types import UnionType
 from typing import IO, Any, TypeAlias
 
 Json: TypeAlias = dict[str, Any]  # an object, as it is read from a file
-
 SEAL = "sha256_of_the_rest"
 
 
