@@ -6,7 +6,7 @@
 The recipe is that of nanoGPT's readme and config/train_shakespeare_char.py: 4 layers, 4
 heads, width 128, context 64, batches of 12 windows, 2,000 steps, a learning rate of
 0.001 that falls to 0.0001, β₂ 0.99, no dropout, no bias. The model and the loop are
-written here anew, from the description, in plain torch; nothing of tformer is in them.
+written anew, from the description, in plain torch; nothing of tformer is in them.
 
 "estimate" measures one of our runs as nanoGPT does: on 20 random batches of the
 validation text. That is a draw; it is made ten times, to show how far it strays.
@@ -14,6 +14,7 @@ validation text. That is a draw; it is made ten times, to show how far it strays
 
 import argparse
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.peers.nano import NanoGPT
 
 from tformer.files import write_json
 from tformer.runs.batches import windows_in_order
@@ -32,53 +37,21 @@ from tformer.runs.trained import load_trained
 
 CPU = torch.device("cpu")
 LAYERS, HEADS, WIDTH, CONTEXT, BATCH = 4, 4, 128, 64, 12
+CONFIG = {"n_layer": LAYERS, "n_head": HEADS, "n_embd": WIDTH, "n_positions": CONTEXT}
+CONFIG |= {"activation_function": "gelu", "bias": False}
 PEAK, LOWEST, WARMUP = 1e-3, 1e-4, 100
 EVAL_BATCHES, DRAWS = 20, 10
 LOOKS = 8  # at all of the validation text, which takes a second each
 
 
-class Block(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.ln_1 = nn.LayerNorm(WIDTH, bias=False)
-        self.attn = nn.Linear(WIDTH, 3 * WIDTH, bias=False)
-        self.attn_out = nn.Linear(WIDTH, WIDTH, bias=False)
-        self.ln_2 = nn.LayerNorm(WIDTH, bias=False)
-        self.up = nn.Linear(WIDTH, 4 * WIDTH, bias=False)
-        self.down = nn.Linear(4 * WIDTH, WIDTH, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        B, T, D = x.shape
-        q, k, v = (
-            part.view(B, T, HEADS, D // HEADS).transpose(1, 2)
-            for part in self.attn(self.ln_1(x)).split(D, dim=2)
-        )
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.attn_out(y.transpose(1, 2).reshape(B, T, D))
-        return x + self.down(F.gelu(self.up(self.ln_2(x))))
-
-
-class NanoGPT(nn.Module):
-    """Normal weights of 0.02, smaller where a residual is added, tied logits."""
-
-    def __init__(self, vocab_size: int) -> None:
-        super().__init__()
-        self.tokens = nn.Embedding(vocab_size, WIDTH)
-        self.positions = nn.Embedding(CONTEXT, WIDTH)
-        self.blocks = nn.ModuleList(Block() for _ in range(LAYERS))
-        self.norm = nn.LayerNorm(WIDTH, bias=False)
-        for name, parameter in self.named_parameters():
-            if parameter.ndim > 1:
-                last = name.endswith(("attn_out.weight", "down.weight"))
-                nn.init.normal_(
-                    parameter, std=0.02 / (math.sqrt(2 * LAYERS) if last else 1)
-                )
-
-    def forward(self, ids: Tensor) -> Tensor:
-        x = self.tokens(ids) + self.positions.weight[: ids.shape[1]]
-        for block in self.blocks:
-            x = block(x)
-        return F.linear(self.norm(x), self.tokens.weight)  # (B, T, V)
+def new_model(vocab_size: int) -> NanoGPT:
+    """Make one with normal weights of 0.02, smaller where a residual is added."""
+    model = NanoGPT({**CONFIG, "vocab_size": vocab_size})
+    for name, parameter in model.named_parameters():
+        if parameter.ndim > 1:
+            less = math.sqrt(2 * LAYERS) if name.endswith("_proj.weight") else 1
+            nn.init.normal_(parameter, std=0.02 / less)
+    return model
 
 
 def learning_rate(step: int, steps: int) -> float:
@@ -147,7 +120,7 @@ def train(file: str, out: str, seed: int, steps: int) -> None:
     folder.unlock()
     ids, rest, characters = read(file)
     torch.manual_seed(seed)
-    model = NanoGPT(len(characters))
+    model = new_model(len(characters))
     groups = [
         {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": 0.1},
         {"params": [p for p in model.parameters() if p.ndim < 2], "weight_decay": 0.0},

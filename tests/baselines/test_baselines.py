@@ -134,7 +134,7 @@ class TestNanoGPT:
     def test_it_has_the_parameters_that_the_recipe_has(self, script):
         """Of 65 characters, 64 places, 4 layers and a norm, all of width 128."""
         with torch.device("meta"):
-            model = script("nanogpt").NanoGPT(65)
+            model = script("nanogpt").new_model(65)
         layer = 12 * 128**2 + 2 * 128
         expected = (65 + 64) * 128 + 4 * layer + 128
         assert sum(p.numel() for p in model.parameters()) == expected == 804_096
@@ -148,7 +148,7 @@ class TestNanoGPT:
 
     def test_a_character_sees_none_after_it(self, script):
         torch.manual_seed(0)
-        model = script("nanogpt").NanoGPT(9).double()
+        model = script("nanogpt").new_model(9).double()
         ids = torch.randint(9, (1, 12))
         other = ids.clone()
         other[0, 8] = (other[0, 8] + 4) % 9
@@ -156,8 +156,9 @@ class TestNanoGPT:
         torch.testing.assert_close(before[:, :8], after[:, :8])
         assert (before[:, 8:] - after[:, 8:]).abs().amax() > 1e-4
 
-    def test_it_trains_measures_and_is_kept(self, script, tmp_path):
+    def test_it_trains_measures_and_is_kept(self, script, tmp_path, monkeypatch):
         nanogpt = script("nanogpt")
+        monkeypatch.setattr(nanogpt, "EVAL_BATCHES", 5)
         text = tmp_path / "text.txt"
         text.write_text("to be, or not to be, that is the question\n" * 40)
         run = str(tmp_path / "run")

@@ -2,9 +2,10 @@
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+import pytest
 from playwright.sync_api import ConsoleMessage, Page, Request
 
 AXE = Path(sys.prefix) / "npm" / "node_modules" / "axe-core" / "axe.min.js"
@@ -24,9 +25,11 @@ NAME = """() => {
 STILL = (
     "() => Promise.all(document.getAnimations().map((a) => a.finished.catch(() => 0)))"
 )
+SCHEME = "(scheme) => { document.body.dataset.mdColorScheme = scheme }"
 WIDER = (
     "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 )
+IN_BOTH = pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)
 POWERS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 STATIC = (
     '<figure class="live" data-live="{}"><p class="static">The picture.</p></figure>'
@@ -50,6 +53,21 @@ def still(page: Page) -> Page:
     return page
 
 
+def choose(page: Page, label: str, on: bool = True) -> None:
+    """Take an option, or set a switch, by a click that waits for nothing to be drawn.
+
+    It is how a test comes to a setting. That a mouse reaches it, other tests show.
+    """
+    control = page.get_by_label(label, exact=True)
+    if control.is_checked() != on:
+        control.dispatch_event("click")
+
+
+def press(page: Page, name: str) -> None:
+    """Press a button, as `choose` does."""
+    page.get_by_role("button", name=name, exact=True).dispatch_event("click")
+
+
 def slide(page: Page, label: str, place: float) -> None:
     """Move the slider with this name; sliders over a list of values take its index."""
     page.get_by_label(label, exact=True).fill(str(place))
@@ -67,9 +85,9 @@ def shown(page: Page, label: str) -> str:
 def table(page: Page, caption: str) -> list[list[str]]:
     """Return the cells of a table, its heading first; it is opened if it is folded."""
     found = page.locator("table", has=page.locator("caption", has_text=caption))
-    fold = page.locator("details", has=found)
-    if fold.count() and fold.get_attribute("open") is None:
-        fold.locator("summary").click()
+    fold = page.locator("details:not([open])", has=found)
+    if fold.count():
+        fold.evaluate("fold => { fold.open = true }")
     found.wait_for(state="visible")
     rows = "rows => rows.map(r => [...r.cells].map(c => c.innerText.trim()))"
     cells: list[list[str]] = found.locator("tr").evaluate_all(rows)
@@ -100,9 +118,12 @@ def same(text: str, expected: float) -> bool:
 
 
 def audit(
-    live_page: Any, name: str, busy: Any = None, body: str | None = None
-) -> list[str]:
-    """Look at a piece in light, dark and on a phone; return what is wrong.
+    live_page: Callable[..., Page],
+    name: str,
+    busy: Callable[[Page], object] = still,
+    body: str = "",
+) -> None:
+    """Look at a piece in light, in dark and on a phone: nobody may be shut out.
 
     Args:
         live_page: the fixture.
@@ -110,19 +131,40 @@ def audit(
         busy: what is done with the page first, so that all that it can show is there.
         body: the HTML around the piece, where it needs its own.
     """
-    wrong = []
-    for look in ({}, {"dark": True}, {"phone": True}):
-        page = ready(live_page(body or figure(name), **look))
-        if busy:
-            busy(page)
-        for fold in page.locator("details > summary").all():
-            fold.click()
+    for phone in (False, True):
+        page = ready(live_page(body or figure(name), phone=phone))
+        busy(page)
+        folds = page.locator("figure.live details")
+        folds.evaluate_all("all => all.forEach((fold) => { fold.open = true })")
         page.evaluate(AXE.read_text("utf-8"))
-        found = page.evaluate(AUDIT)
-        if by := page.evaluate(WIDER):
-            found.append(f"wider than the window by {by} px")
-        wrong += [f"{look}: {sentence}" for sentence in found]
-    return wrong
+        assert page.evaluate(AUDIT) == []
+        assert page.evaluate(WIDER) <= 0
+        if not phone:
+            page.evaluate(SCHEME, "slate")
+            assert still(page).evaluate(AUDIT) == []
+            page.evaluate(SCHEME, "default")
+
+
+def planted(
+    name: str, check: Callable[[Page], object], *faults: tuple[str, str, str], body=""
+):
+    """Make the test that a piece with a fault in its modules does not pass a check.
+
+    Args:
+        name: the piece.
+        check: drives it, and compares; it passes where nothing is planted.
+        faults: the file in docs/live, what stands there, and what stands there instead.
+        body: the HTML around the piece, where it needs its own.
+    """
+
+    @pytest.mark.parametrize("fault", faults, ids=lambda fault: fault[2])
+    def test(live_page, live_site, fault):
+        live_site.plant(*fault)
+        page = ready(live_page(body or figure(name)))
+        with pytest.raises(AssertionError):
+            check(page)
+
+    return test
 
 
 def keys_reach(page: Page) -> list[str]:

@@ -12,13 +12,15 @@ import torch
 from playwright.sync_api import Page
 from torch import Tensor
 
-from live_driving import number
-from parity import Case, exact, expected
-from tformer import Transformer
+from live_driving import number, table
+from live_recorded import Case, exact, expected
+from parity import check_written
+from tformer import Transformer, greedy
 from tformer.data.vocabulary import CharacterVocabulary
 from tformer.pretrained import load_pretrained
 
 MODEL = '<figure class="live" data-live="model"><p>The picture.</p></figure>'
+TEXT = "jeudi 3 mai 1979"
 CROSS = "decoder.blocks.1.cross_attention"
 STACKS = {
     "Encoder self-attention": ("encoder", "attention"),
@@ -60,9 +62,22 @@ def marks(text: str) -> list[str]:
 
 def case_of(text: str, written: Sequence[str], **changes: Any) -> Case:
     """The package's pass that wrote the last of these tokens."""
-    vocabulary = loaded()[1]
-    target = [1 if c == "▷" else vocabulary.encode(c)[0] for c in ["▷", *written[:-1]]]
+    target = ids_written(["▷", *written[:-1]])
     return Case(tuple(ids_of(text)), tuple(target), **changes)
+
+
+def written_by(text: str, name: str = "dates") -> str:
+    """What the package writes."""
+    model, vocabulary = loaded(name)
+    source = torch.tensor([ids_of(text)])
+    ids = greedy(model, source, max_len=11, eos_id=2, bos_id=1)
+    return vocabulary.decode(ids[0].tolist())
+
+
+def ids_written(written: Sequence[str]) -> list[int]:
+    """The ids of tokens, as they stand in a picture."""
+    special = {"▮": 2, "▷": 1, "␣": ids_of(" ")[0]}
+    return [special[c] if c in special else ids_of(c)[0] for c in written]
 
 
 @lru_cache(maxsize=8)
@@ -93,7 +108,9 @@ def type_text(page: Page, text: str) -> Page:
 
 def pick(page: Page, name: str) -> Page:
     """Pick a head among the maps by its name for assistive technology."""
-    page.locator(".maps-head").and_(page.get_by_label(name)).click()
+    head = page.locator(".maps-head").and_(page.get_by_label(name))
+    head.focus()
+    head.dispatch_event("click")
     return settled(page)
 
 
@@ -119,24 +136,57 @@ def chance(text: str) -> float:
     return number(text)
 
 
-def lines(page: Page) -> dict[tuple[int, int], float]:
-    """The weights of the lines, by token written and read, as their widths tell."""
+def check_picture(page: Page, text: str, **changes: Any) -> None:
+    """Hold tokens, lines, bars and the numbers below the tokens to the package."""
+    written = row(page, "written")
+    assert row(page, "source") == marks(text)
+    theirs = computed(case_of(text, written, **changes))
+    p = theirs["probabilities"]
+    shown = page.locator(".stage-written small").all_inner_texts()
+    for t, (percent, i) in enumerate(zip(shown, ids_written(written), strict=True)):
+        assert abs(float(percent) / 100 - p[t, i].item()) <= 0.0051
+    tokens = page.locator(".stage-written button")
+    here = tokens.evaluate_all("all => all.findIndex(x => x.ariaCurrent === 'true')")
+    found = bars(page)
+    for i, value in zip(ids_written(found), found.values(), strict=True):
+        assert abs(value - p[here, i].item()) <= 0.00051, found
+    weights = theirs[f"{CROSS}:weights"][2]
+    drawn = lines(page)
+    assert set(drawn) == {tuple(x) for x in (weights >= 0.03).nonzero().tolist()}
+    for (t, s), weight in drawn.items():
+        assert abs(weight - weights[t, s].item()) <= 0.002
+
+
+def check_weights(page: Page, weights: Tensor) -> tuple[list[str], list[str]]:
+    """Hold the table of a head to its weights; return its columns' and rows' names."""
+    heading, *rows = table(page, "Weights: a row for each query")
+    for cells, expected_ in zip(rows, weights, strict=True):
+        assert close([number(x) for x in cells[1:]], expected_, 3)
+    return heading[1:], [cells[0] for cells in rows]
+
+
+def check_text(case: Case, written: Sequence[str], model: str = "dates") -> None:
+    """Hold a text in the picture to the package's choices."""
+    check_written(loaded(model)[0], case, ids_written(written), 1e-3)
+
+
+def wires(page: Page) -> dict[tuple[str, ...], float]:
+    """The weights of lines and arcs, by their ends, as their widths tell."""
     pairs = page.locator(".stage-wires path").evaluate_all(
         "all => all.map(x => [x.dataset.pair, Number(x.getAttribute('stroke-width'))])"
     )
-    return {
-        (int(pair.split()[0]), int(pair.split()[1])): (width - 0.4) / 6.6
-        for pair, width in pairs
-        if not pair.startswith("arc")
-    }
+    return {tuple(pair.split()): (width - 0.4) / 6.6 for pair, width in pairs}
+
+
+def lines(page: Page) -> dict[tuple[int, int], float]:
+    """The weights of the lines, by token written and read."""
+    found = wires(page).items()
+    return {(int(t), int(s)): x for (t, s), x in found if t != "arc"}
 
 
 def arcs(page: Page) -> dict[int, float]:
     """The weights of the arcs, by the token to which they lead."""
-    pairs = page.locator(".stage-wires path[data-pair^=arc]").evaluate_all(
-        "all => all.map(x => [x.dataset.pair, Number(x.getAttribute('stroke-width'))])"
-    )
-    return {int(pair.split()[1]): (width - 0.4) / 6.6 for pair, width in pairs}
+    return {int(s): x for (t, s), x in wires(page).items() if t == "arc"}
 
 
 def steps(page: Page, stage: str) -> dict[str, dict[str, Any]]:

@@ -6,6 +6,7 @@ style and the site's own, and pages made here around a piece, with the site's po
 
 import functools
 import json
+import mimetypes
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,15 +20,9 @@ from engine.site.live import models, quoted
 from engine.site.policy import with_policy
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 MATERIAL = Path(material.__file__).parent / "templates" / "assets" / "stylesheets"
-TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".json": "application/json",
-    ".svg": "image/svg+xml",
-    ".woff2": "font/woff2",
-}
+STYLES = ("/material/", "/assets/")  # a browser may keep them
 PAGE = """<!doctype html>
 <html lang="en" class="no-js">
   <head>
@@ -71,37 +66,46 @@ class LiveSite:
                 evaluates in Firefox.
         """
         styles = [f"/material/{p.name}" for p in sorted(MATERIAL.glob("*.css"))]
-        own = (ROOT / "docs/assets/css").glob("*.css")
-        styles += [f"/assets/css/{path.name}" for path in sorted(own)]
+        own = sorted((DOCS / "assets/css").glob("*.css"))
+        styles += [f"/assets/css/{path.name}" for path in own]
         links = "\n".join(f'    <link rel="stylesheet" href="{x}">' for x in styles)
         if ' data-live="' in body:  # as docs/theme/partials/about.html does
             links += '<script defer type="module" src="../live/load.js"></script>'
-        html = PAGE.format(styles=links, scheme=scheme, body=body)
-        name = f"/page-{len(self.pages)}/"
-        html = with_policy(html)
+        html = with_policy(PAGE.format(styles=links, scheme=scheme, body=body))
         if eval_:
             html = html.replace("script-src 'self'", "script-src 'self' 'unsafe-eval'")
+        name = f"/page-{len(self.pages)}/"
         self.pages[name] = html
         return self.address + name
 
+    def plant(self, file: str, old: str, new: str) -> None:
+        """Serve a module of docs/live with a fault: `new` in the place of `old`."""
+        text = (DOCS / "live" / file).read_text("utf-8")
+        assert old in text, f"{file} has no {old}"
+        self.changed[f"/live/{file}"] = text.replace(old, new)
+
     def read(self, path: str) -> bytes | None:
         """Return what stands at a path of the site."""
-        if path in self.changed:
-            content = self.changed[path]
+        made = {**self.pages, **self.changed}
+        if path in made:
+            content = made[path]
             return content.encode() if isinstance(content, str) else content
-        if path in self.pages:
-            return self.pages[path].encode()
         if path == "/live/source.json":
-            return json.dumps(quoted(Project(ROOT))).encode()
+            return quotes()
         if path.startswith("/live/models/"):
             found = {f"{p.parent.name}/{p.name}": p for p in models(Project(ROOT))}
             at = found.get(path.removeprefix("/live/models/"))
         elif path.startswith("/material/"):
             at = MATERIAL / Path(path).name
         else:
-            at = (ROOT / "docs" / path[1:]).resolve()
-            at = at if at.is_relative_to(ROOT / "docs") else None
+            at = (DOCS / path[1:]).resolve()
+            at = at if at.is_relative_to(DOCS) else None
         return at.read_bytes() if at and at.is_file() else None
+
+
+@functools.cache
+def quotes() -> bytes:
+    return json.dumps(quoted(Project(ROOT))).encode()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -116,11 +120,12 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         content = self.site.read(path)
-        kind = TYPES.get(Path(path).suffix, "application/octet-stream")
+        kind = "text/html" if path[-1] == "/" else mimetypes.guess_type(path)[0]
+        keep = "max-age=3600" if path.startswith(STYLES) else "no-store"
         self.send_response(404 if content is None else 200)
-        self.send_header("Content-Type", TYPES[".html"] if path[-1] == "/" else kind)
+        self.send_header("Content-Type", kind or "application/octet-stream")
         self.send_header("Content-Length", str(len(content or b"")))
-        self.send_header("Cache-Control", "no-store")
+        self.send_header("Cache-Control", keep)
         self.end_headers()
         self.wfile.write(content or b"")
 
@@ -128,13 +133,19 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
+class Server(ThreadingHTTPServer):
+    """Does not mind a browser that has left the page."""
+
+    daemon_threads = True
+
+    def handle_error(self, *args: object) -> None:
+        pass
+
+
 @contextmanager
 def served(site: LiveSite) -> Iterator[LiveSite]:
     """Serve a site from this machine; its address is set."""
-    with ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Handler, site)
-    ) as server:
-        server.daemon_threads = True
+    with Server(("127.0.0.1", 0), functools.partial(Handler, site)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         site.address = f"http://127.0.0.1:{server.server_port}"
         yield site

@@ -5,18 +5,17 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from playwright.sync_api import Page, expect
 
-from engine.project import Project
-from live_driving import audit, figure, keys_reach, number, ready, shown, slide, table
+import live_driving as live
+from live_serving import DOCS
 from tformer.generate.sampling import min_p_filter, top_k_filter, top_p_filter
 
-DOCS = Project.find(Path(__file__)).docs
+PIECE = "decoding"
 CHAPTER = (DOCS / "chapters/decoding.md").read_text("utf-8")
 SONNET = "the letter after “t” in the sonnet"
 
@@ -69,9 +68,8 @@ def of_package(example: str, given: dict[str, Any]) -> tuple[torch.Tensor, list[
     for name, keep in filters:
         if given[name]:
             logits = keep(logits, given[name])
-        for i, gone in enumerate(logits[0].isinf().tolist()):
-            if gone and not cut[i]:
-                cut[i] = name
+        for i in logits[0].isinf().nonzero().flatten().tolist():
+            cut[i] = cut[i] or name
     return logits.softmax(-1)[0], cut
 
 
@@ -79,7 +77,7 @@ def put(page: Page, example: str, given: dict[str, Any]) -> None:
     page.get_by_label("the scores").select_option(example)
     tokens = len(EXAMPLES[example][0])
     for name, value in given.items():
-        slide(page, name, tokens if value is None else value)
+        live.slide(page, name, tokens if value is None else value)
 
 
 def mulberry(seed: int) -> Callable[[], float]:
@@ -104,14 +102,14 @@ def agrees(page: Page, example: str, given: dict[str, Any]) -> torch.Tensor:
     tokens, logits = EXAMPLES[example]
     before = logits.softmax(-1)
     after, cut = of_package(example, given)
-    assert shown(page, "temperature") == f"{given['temperature']:.1f}"
-    assert shown(page, "top-k") == str(given["top-k"] or "all")
-    head, *rows = table(page, "The next token")
+    assert live.shown(page, "temperature") == f"{given['temperature']:.1f}"
+    assert live.shown(page, "top-k") == str(given["top-k"] or "all")
+    head, *rows = live.table(page, "The next token")
     assert head == ["token", "the model says", "drawn with", "cut off by"]
     for i, row in enumerate(rows):
         assert row[0] == tokens[i]
-        assert abs(number(row[1]) - before[i]) < 5.1e-5
-        assert abs(number(row[2]) - after[i]) < 5.1e-5
+        assert abs(live.number(row[1]) - before[i]) < 5.1e-5
+        assert abs(live.number(row[2]) - after[i]) < 5.1e-5
         assert row[3] == (cut[i] or "–")
     kept = cut.count("")
     said = page.locator("live-decoding .live-sentence").inner_text()
@@ -133,7 +131,7 @@ def bars(
     chart = page.locator("live-decoding svg.live-chart")
     ticks = chart.locator("text.live-tick")
     at = [float(t.get_attribute("y") or "") - 5 for t in ticks.all()]
-    values = [number(text) for text in ticks.all_text_contents()]
+    values = [live.number(text) for text in ticks.all_text_contents()]
     full = (at[0] - at[2]) / (values[2] - values[0])  # pixels of a probability of 1
     for kind, expected in (("before", before), ("after", after)):
         heights = chart.locator(f"rect.{kind}").evaluate_all(
@@ -148,26 +146,24 @@ def bars(
     assert chart.locator("rect.before.cut").count() == len(expected)
 
 
-@pytest.mark.parametrize(("example", "given"), SETTINGS)
-def test_bars_and_numbers_are_the_packages(live_page, example, given):
-    agrees(ready(live_page(figure("decoding"))), example, given)
+def test_bars_and_numbers_are_the_packages(page):
+    for setting in SETTINGS:
+        agrees(page, *setting)
 
 
-@pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)
-def test_what_the_chapter_prints_stands_in_the_piece(live_page):
-    page = ready(live_page(figure("decoding")))
+@live.IN_BOTH
+def test_what_the_chapter_prints_stands_in_the_piece(page):
     settings = {"all": OFF, "temperature": {**OFF, "temperature": 0.5}}
     settings |= {"top-k 2": {**OFF, "top-k": 2}, "top-p 0.8": {**OFF, "top-p": 0.8}}
     settings["min-p 0.25"] = {**OFF, "min-p": 0.25}
     for name, given in settings.items():
         (printed,) = re.findall(rf"^{name}: +tensor\(\[\[(.*)\]\]\)$", CHAPTER, re.M)
         put(page, "five tokens", given)
-        cells = [row[2] for row in table(page, "The next token")[1:]]
-        assert [f"{number(x):.2f}" for x in cells] == printed.split(", ")
+        cells = [row[2] for row in live.table(page, "The next token")[1:]]
+        assert [f"{live.number(x):.2f}" for x in cells] == printed.split(", ")
 
 
-def test_a_hundred_tokens_are_drawn_as_the_package_draws(live_page):
-    page = ready(live_page(figure("decoding")))
+def test_a_hundred_tokens_are_drawn_as_the_package_draws(page):
     setting = {**OFF, "temperature": 1.5, "top-k": 6}
     p = agrees(page, "rather sure", setting).double()
     random = mulberry(0)
@@ -178,7 +174,7 @@ def test_a_hundred_tokens_are_drawn_as_the_package_draws(live_page):
             waits = [(-math.log(1 - random()), x.item()) for x in p]
             first = min(range(8), key=lambda i: waits[i][0] / (waits[i][1] or 1e-300))
             counts[first] += 1
-        head, *rows = table(page, "The next token")
+        head, *rows = live.table(page, "The next token")
         assert head[4] == f"drawn, of {drawn}"
         assert [int(row[4]) for row in rows] == counts
         for count, chance in zip(counts, p.tolist(), strict=True):
@@ -188,14 +184,12 @@ def test_a_hundred_tokens_are_drawn_as_the_package_draws(live_page):
         assert said.endswith(f"Of {drawn} tokens, {counts[0]} were A.")
     assert counts[6] == counts[7] == 0
     page.get_by_role("button", name="Forget them").click()
-    assert len(table(page, "The next token")[0]) == 4
+    assert len(live.table(page, "The next token")[0]) == 4
 
 
-def test_the_keyboard_does_everything_and_changes_are_told(live_page):
-    page = ready(live_page(figure("decoding")))
-    names = keys_reach(page)
-    for name in ("temperature", "top-k", "top-p", "min-p", "Draw 100 tokens"):
-        assert name in names
+def test_the_keyboard_does_everything_and_changes_are_told(page):
+    names = {"temperature", "top-k", "top-p", "min-p", "Draw 100 tokens"}
+    assert names <= {*live.keys_reach(page)}
     page.get_by_label("top-k").focus()
     for _ in range(5):
         page.keyboard.press("ArrowLeft")
@@ -209,31 +203,23 @@ def test_nothing_is_wrong_for_axe_or_on_a_phone(live_page):
         put(page, SONNET, SETTINGS[-2][1])
         page.get_by_role("button", name="Draw 100 tokens").click()
 
-    assert not audit(live_page, "decoding", all_there)
+    live.audit(live_page, "decoding", all_there)
 
 
-@pytest.mark.parametrize(
-    ("file", "right", "fault"),
-    [
-        ("engine/sampling.js", "if (before >= Math.fround(topP))", "if (before > 2)"),
-        ("engine/sampling.js", "Math.log(minP)", "-0.1 / minP"),
-        ("engine/sampling.js", ".at(-topK)", ".at(-topK - 1)"),
-        ("engine/sampling.js", "(x - largest) / Math", "(x - largest) * Math"),
-        ("pieces/decoding.js", "after: after[i]", "after: before[i]"),
-        (
-            "pieces/decoding.js",
-            'topP, topPFilter], ["min-p"',
-            'topP, topPFilter], ["top-p"',
-        ),
-        ("pieces/decoding/examples.js", "4.0, 2.2", "4.0, 2.3"),
-        ("pieces/decoding/bars.js", "height: BOTTOM - y(before)", "height: y(before)"),
-        ("pieces/decoding/bars.js", "text: token", "text: token + 1"),
-    ],
+test_a_planted_fault_is_seen = live.planted(
+    "decoding",
+    lambda page: agrees(page, *SETTINGS[7]),
+    ("engine/sampling.js", "if (before >= Math.fround(topP))", "if (before > 2)"),
+    ("engine/sampling.js", "Math.log(minP)", "-0.1 / minP"),
+    ("engine/sampling.js", ".at(-topK)", ".at(-topK - 1)"),
+    ("engine/sampling.js", "(x - largest) / Math", "(x - largest) * Math"),
+    ("pieces/decoding.js", "after: after[i]", "after: before[i]"),
+    (
+        "pieces/decoding.js",
+        'topP, topPFilter], ["min-p"',
+        'topP, topPFilter], ["top-p"',
+    ),
+    ("pieces/decoding/examples.js", "4.0, 2.2", "4.0, 2.3"),
+    ("pieces/decoding/bars.js", "height: BOTTOM - y(before)", "height: y(before)"),
+    ("pieces/decoding/bars.js", "text: token", "text: token + 1"),
 )
-def test_a_planted_fault_is_seen(live_page, live_site, file, right, fault):
-    source = (DOCS / "live" / file).read_text("utf-8")
-    assert right in source
-    live_site.changed[f"/live/{file}"] = source.replace(right, fault)
-    page = ready(live_page(figure("decoding")))
-    with pytest.raises(AssertionError):
-        agrees(page, *SETTINGS[7])

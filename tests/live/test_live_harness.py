@@ -2,12 +2,10 @@
 
 import pytest
 
-from live_driving import watch
-
-BOTH = ["chromium", "firefox"]
+from live_driving import IN_BOTH, watch
 
 
-@pytest.mark.parametrize("live_page", BOTH, indirect=True)
+@IN_BOTH
 def test_a_page_runs_the_sites_own_modules_and_nothing_else(live_page):
     page = live_page("<p id=here>A text</p>", expected=("event handler",))
     assert page.locator("#here").inner_text() == "A text"
@@ -46,7 +44,7 @@ WAITING = """
 @pytest.mark.parametrize("sign", ["a move", "a key", "an address with a state", "time"])
 def test_a_piece_that_waits_comes_when_the_reader_is_there(live_page, sign):
     """It is no part of the first load; the one beside it does not wait."""
-    page = live_page()
+    page = live_page(fresh=True)
     page.clock.install()
     if sign == "an address with a state":
         page.evaluate("() => { location.hash = 'text=x' }")

@@ -95,16 +95,15 @@ def test_the_models_of_the_package_are_loaded(live_page):
     ],
 )
 def test_a_model_that_cannot_be_had(live_page, live_site, changed, told):
+    page = live_page(expected=("404",) if None in changed.values() else ())
     live_site.changed |= changed
-    missing = None in changed.values()
-    page = live_page(expected=("404",) if missing else ())
     name, message = page.evaluate(LOAD)
     assert name == "LoadError"
     assert message.startswith(told)
 
 
 def test_a_server_that_cannot_be_reached(live_page, live_site):
-    page = live_page(expected=("ERR_",))
+    page = live_page(fresh=True, expected=("ERR_",))
     page.evaluate("() => import('/live/engine/transformer.js')")
     page.context.set_offline(True)
     name, message = page.evaluate(LOAD)

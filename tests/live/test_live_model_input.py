@@ -1,16 +1,16 @@
 """Bad input is told, and a model that cannot be had leaves the page whole."""
 
 import re
-from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page
 
 from live_driving import ready
 from live_explorer import (
     CROSS,
     MODEL,
+    TEXT,
     case_of,
+    check_picture,
     computed,
     loaded,
     marks,
@@ -18,14 +18,9 @@ from live_explorer import (
     settled,
     type_text,
 )
-from live_serving import ROOT, LiveSite
-from test_live_model import (
-    TEXT,
-    check_picture,
-    opened,
-)
+from live_serving import ROOT
 
-Open = Callable[..., Page]
+FOLDER = ROOT / "tformer/pretrained/dates"
 WEIGHTS = "/live/models/dates/model.safetensors"
 
 BAD = {
@@ -39,9 +34,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_bad_input_is_read_as_text_and_told(live_page: Open, kind: str) -> None:
+def test_bad_input_is_read_as_text_and_told(live_page, kind):
     text, told = BAD[kind]
-    page = opened(live_page, phone=True)
+    page = settled(ready(live_page(MODEL, phone=True)))
     type_text(page, text)
     assert told in page.locator(".entry-note").inner_text()
     read = text[:255]
@@ -62,34 +57,33 @@ def test_bad_input_is_read_as_text_and_told(live_page: Open, kind: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def broken_weights(kind: str) -> bytes | None:
-    weights = (ROOT / "tformer/pretrained/dates/model.safetensors").read_bytes()
-    return {
-        "missing": None,
-        "truncated": weights[:1000],
-        "changed": weights[:-4] + b"none",
-    }[kind]
+SERVED = (FOLDER / "model.safetensors").read_bytes()
+CONFIG = (FOLDER / "config.json").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("file", "content", "told"),
     [
-        ("missing", "is missing"),
-        ("truncated", "came only in part: 1000 of"),
-        ("changed", "are not those that its config describes"),
-        ("model_type", "this page can only run “transformer”"),
+        ("model.safetensors", None, "is missing"),
+        ("model.safetensors", SERVED[:1000], "came only in part: 1000 of"),
+        (
+            "model.safetensors",
+            SERVED[:-4] + b"none",
+            "are not those that its config describes",
+        ),
+        (
+            "config.json",
+            CONFIG.replace('"transformer"', '"gpt2"'),
+            "this page can only run “transformer”",
+        ),
     ],
+    ids=["missing", "in part", "changed", "another"],
 )
 def test_a_model_that_cannot_be_had_is_told_and_tried_again(
-    live_page: Open, live_site: LiveSite, kind: str, told: str
-) -> None:
-    config = (ROOT / "tformer/pretrained/dates/config.json").read_text("utf-8")
-    if kind == "model_type":
-        other = config.replace('"transformer"', '"gpt2"')
-        live_site.changed["/live/models/dates/config.json"] = other
-    else:
-        live_site.changed[WEIGHTS] = broken_weights(kind)
-    page = ready(live_page(MODEL, expected=("404",) if kind == "missing" else ()))
+    live_page, live_site, file, content, told
+):
+    live_site.changed[f"/live/models/dates/{file}"] = content
+    page = ready(live_page(MODEL, expected=() if content else ("404",)))
     message = page.locator(".model-message")
     message.wait_for()
     assert told in message.inner_text()
@@ -106,11 +100,9 @@ def test_a_model_that_cannot_be_had_is_told_and_tried_again(
     assert page.get_by_text("The picture.").is_hidden()
 
 
-def test_a_second_model_that_cannot_be_had_leaves_the_first(
-    live_page: Open, live_site: LiveSite
-) -> None:
+def test_a_second_model_that_cannot_be_had_leaves_the_first(live_page, live_site):
     live_site.changed["/live/models/dates-without-mask/model.safetensors"] = None
-    page = opened(live_page, expected=("404",))
+    page = settled(ready(live_page(MODEL, expected=("404",))))
     page.get_by_role("radio", name="trained without the mask").check()
     page.locator(".model-message").wait_for()
     page.get_by_role("button", name="Go on with the first model").click()

@@ -1,7 +1,6 @@
 """The explorer in a reader's hands: addresses, the tour, keys, sound."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -10,38 +9,44 @@ from playwright.sync_api import Page, expect
 from live_driving import audit, keys_reach, number, ready, slide
 from live_explorer import (
     CROSS,
+    TEXT,
     case_of,
+    check_picture,
     computed,
     follow,
-    loaded,
+    ids_written,
     marks,
     pick,
     row,
     settled,
     type_text,
-)
-from test_live_model import (
-    TEXT,
-    check_picture,
-    opened,
     written_by,
 )
 
-Open = Callable[..., Page]
-WEIGHTS = "/live/models/dates/model.safetensors"
+PIECE = "model"
+SHOWN = (".stage", ".bars", ".compare", ".head-view h2", ".head-words", ".path-view h2")
+REACHED = (
+    "A date, in any",
+    "jeudi 3 mai 1979",
+    "Take the tour",
+    "Play",
+    "speed",
+    "Temperature",
+    "one head off",
+    "Scale",
+    "Causal mask",
+    "trained as in",
+    "Cross-attention, layer 2, head 3",
+    "Switch this head off",
+    "Row of 5",
+    "Embedding + position",
+    "query: read a number",
+)
 
 
 def snapshot(page: Page) -> list[str]:
     """What is shown, in short."""
-    parts = [
-        ".stage",
-        ".bars",
-        ".compare",
-        ".head-view h2",
-        ".head-words",
-        ".path-view h2",
-    ]
-    shown = [page.locator(x).inner_text() for x in parts]
+    shown = [page.locator(x).inner_text() for x in SHOWN]
     inputs = page.locator("live-model input").evaluate_all(
         "x => x.map(i => i.value + i.checked)"
     )
@@ -49,8 +54,7 @@ def snapshot(page: Page) -> list[str]:
     return [*shown, *inputs, str(stage)]
 
 
-def test_an_address_holds_all_that_is_set(live_page: Open) -> None:
-    page = opened(live_page)
+def test_an_address_holds_all_that_is_set(page):
     type_text(page, "August 4, 2024")
     slide(page, "Scale", 0.5)
     slide(page, "Temperature", 1.5)
@@ -83,10 +87,7 @@ def test_an_address_holds_all_that_is_set(live_page: Open) -> None:
         "#is-it-right",
     ],
 )
-def test_bad_values_in_an_address_count_for_nothing(
-    live_page: Open, fragment: str
-) -> None:
-    page = opened(live_page)
+def test_bad_values_in_an_address_count_for_nothing(page, fragment):
     page.goto(page.url.partition("#")[0] + fragment)
     page.reload()
     settled(ready(page))
@@ -97,31 +98,22 @@ def test_bad_values_in_an_address_count_for_nothing(
         check_picture(page, TEXT)
 
 
-def test_the_tour_tells_numbers_of_the_model_and_ends_in_a_question(
-    live_page: Open,
-) -> None:
-    page = opened(live_page)
+def test_the_tour_tells_numbers_of_the_model_and_ends_in_a_question(page):
     page.get_by_role("button", name=re.compile("Take the tour")).click()
     settled(page)
-    texts = []
+    texts, rows = [], []
     for stop in range(1, 9):
         page.get_by_text(f"{stop} of 8", exact=True).wait_for()
         texts.append(page.locator(".tour-text").inner_text())
-        if len(texts) == 6:
-            off = row(page, "written")
-        if len(texts) == 7:
-            lost = row(page, "written")
-        if len(texts) == 8:
-            alone = row(page, "written")
-        page.get_by_role("button", name="Next").or_(
-            page.get_by_role("button", name="Done")
-        ).click()
+        rows.append(row(page, "written"))
+        page.get_by_role("button", name="Next" if stop < 8 else "Done").click()
         settled(page)
     assert page.locator("aside.tour").is_hidden()
+    off, lost, alone = rows[-3:]
 
     written = marks(written_by(TEXT))
     theirs = computed(case_of(TEXT, written))
-    ids = [2 if c == "▮" else loaded()[1].encode(c)[0] for c in written]
+    ids = ids_written(written)
     least = min(theirs["probabilities"][t, i].item() for t, i in enumerate(ids))
     assert f"read {len(TEXT) + 1} tokens" in texts[0]
     assert f"written {len(written)}" in texts[0]
@@ -150,10 +142,8 @@ def test_the_tour_tells_numbers_of_the_model_and_ends_in_a_question(
     told = texts[5].rsplit(" to ", 1)[1].partition(" %")[0]
     assert abs(number(told.removeprefix("> ").removeprefix("< ")) / 100 - p) < 0.0011
     right = sum(a == b for a, b in zip(lost, written, strict=True))
-    assert (
-        f"writes {''.join(lost).rstrip('▮')}: {right} of {len(written)} tokens"
-        in texts[6]
-    )
+    wrote = "".join(lost).rstrip("▮")
+    assert f"writes {wrote}: {right} of {len(written)} tokens" in texts[6]
     answer = computed(case_of(TEXT, written, causal=False), "dates-without-mask")
     hits = int((answer["logits"].argmax(-1) == torch.tensor(ids)).sum())
     assert f"gets {hits} of {len(written)} tokens right" in texts[7]
@@ -163,55 +153,30 @@ def test_the_tour_tells_numbers_of_the_model_and_ends_in_a_question(
     assert texts[7].endswith("?")
 
 
-def test_the_keyboard_alone_does_everything(live_page: Open) -> None:
-    page = opened(live_page)
+def test_the_keyboard_alone_does_everything(page):
     names = keys_reach(page)
-    for name in (
-        "A date, in any",
-        "jeudi 3 mai 1979",
-        "Take the tour",
-        "Play",
-        "speed",
-        "Temperature",
-        "one head off",
-        "Scale",
-        "Causal mask",
-        "trained as in",
-        "Cross-attention, layer 2, head 3",
-        "Switch this head off",
-        "Row of 5",
-        "Embedding + position",
-        "query: read a number",
-    ):
+    for name in REACHED:
         assert any(x.startswith(name) for x in names), (name, names)
+    title = page.locator(".probabilities .live-title")
     page.locator(".stage-written [tabindex='0']").focus()
     page.keyboard.press("Home")
     settled(page)
-    assert (
-        page.locator(".probabilities .live-title").inner_text().startswith("Token 1:")
-    )
+    assert title.inner_text().startswith("Token 1:")
     page.keyboard.press("ArrowRight")
     settled(page)
-    assert (
-        page.locator(".probabilities .live-title").inner_text().startswith("Token 2:")
-    )
+    assert title.inner_text().startswith("Token 2:")
     page.locator(".maps-head[tabindex='0']").focus()
     page.keyboard.press("ArrowLeft")
     settled(page)
     assert page.locator(".head-view h2").inner_text().endswith("head 2")
     page.keyboard.press("Delete")
     settled(page)
-    assert (
-        page.locator(".maps-head.off")
-        .get_attribute("aria-label")
-        .endswith("head 2, switched off")
-    )
+    off = page.locator(".maps-head.off").get_attribute("aria-label")
+    assert off.endswith("head 2, switched off")
     page.locator(".head-row[tabindex='0']").focus()
     page.keyboard.press("ArrowDown")
     settled(page)
-    assert (
-        page.locator(".probabilities .live-title").inner_text().startswith("Token 3:")
-    )
+    assert title.inner_text().startswith("Token 3:")
     strip = page.get_by_role("slider", name="query: read a number")
     strip.focus()
     page.keyboard.press("ArrowRight")
@@ -224,8 +189,7 @@ def test_the_keyboard_alone_does_everything(live_page: Open) -> None:
     assert abs(number(told[1]) - theirs.item()) < 2e-4
 
 
-def test_changes_are_said(live_page: Open) -> None:
-    page = opened(live_page)
+def test_changes_are_said(page):
     slide(page, "Positional encoding", 0)
     settled(page)
     text = "".join(row(page, "written")).rstrip("▮")
@@ -234,8 +198,7 @@ def test_changes_are_said(live_page: Open) -> None:
     expect(said).to_have_text(f"Now it writes {text}.")
 
 
-def test_play_writes_token_by_token(live_page: Open) -> None:
-    page = opened(live_page)
+def test_play_writes_token_by_token(page):
     page.get_by_role("button", name="To the start").click()
     settled(page)
     assert row(page, "written") == []
@@ -263,6 +226,6 @@ def busy(page: Page) -> None:
     settled(page)
 
 
-def test_nobody_is_shut_out(live_page: Open) -> None:
-    assert audit(live_page, "model", settled) == []
-    assert audit(live_page, "model", busy) == []
+@pytest.mark.parametrize("busy", [settled, busy])
+def test_nobody_is_shut_out(live_page, busy):
+    audit(live_page, "model", busy)

@@ -1,9 +1,8 @@
 """The piece on residual connections shows the numbers of the chapter's network."""
 
 import re
-from collections.abc import Callable
+from functools import cache
 from math import log10
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,22 +10,12 @@ import torch
 from playwright.sync_api import Page, expect
 from torch import nn
 
-from engine.project import Project
-from live_driving import (
-    audit,
-    figure,
-    keys_reach,
-    number,
-    ready,
-    same,
-    shown,
-    slide,
-    table,
-)
+import live_driving as live
+from live_serving import DOCS
 from tformer import FeedForward, LayerNorm
 
-ROOT = Project.find(Path(__file__)).root
-CHAPTER = (ROOT / "docs/chapters/feed-forward.md").read_text("utf-8")
+PIECE = "residual"
+CHAPTER = (DOCS / "chapters/feed-forward.md").read_text("utf-8")
 FENCES = re.findall(r"```python\n(.*?)```", CHAPTER, re.DOTALL)
 TRIED, EACH = "What you tried", "Signal and gradient after each layer"
 NAMES = {  # residual, norm: what the piece calls it; the label of the norm
@@ -40,6 +29,7 @@ NAMES = {  # residual, norm: what the piece calls it; the label of the norm
 Measured = tuple[list[float], list[float], float]  # signals, gradients, alike
 
 
+@cache
 def chapter_functions() -> dict[str, Any]:
     """Run the blocks of the chapter that define `SubLayer`, `stack` and `alike`."""
     layer, block = (
@@ -51,30 +41,21 @@ def chapter_functions() -> dict[str, Any]:
     exec(layer, names)
     # The chapter has no norm before a part without a residual: the piece has.
     more = '        "norm before only": lambda x, part: part(post.norm(x)),\n'
-    code = block.partition("\n\nkinds = ")[0].replace(
-        "    wraps = {\n", "    wraps = {\n" + more
-    )
-    exec(code, names)
+    code = block.partition("\n\nkinds = ")[0]
+    exec(code.replace("    wraps = {\n", "    wraps = {\n" + more), names)
     return names
 
 
-@pytest.fixture(scope="module")
-def measured() -> Callable[[str, bool, int], Measured]:
-    functions = chapter_functions()
-
-    def measure(
-        kind: str, strong: bool, depth: int
-    ) -> tuple[list[float], list[float], float]:
-        signals, gradients = functions["stack"](kind, strong, depth=depth)
-        sizes = [[t.std().item() for t in ts] for ts in (signals, gradients)]
-        return sizes[0], sizes[1], functions["alike"](signals[-1]).item()
-
-    return measure
+@cache
+def measured(kind: str, strong: bool, depth: int) -> Measured:
+    signals, gradients = chapter_functions()["stack"](kind, strong, depth=depth)
+    sizes = [[t.std().item() for t in ts] for ts in (signals, gradients)]
+    return sizes[0], sizes[1], chapter_functions()["alike"](signals[-1]).item()
 
 
 def choose(page: Page, residual: bool, norm: str) -> None:
-    page.get_by_label("residual connection").set_checked(residual)
-    page.get_by_label(norm, exact=True).check()
+    live.choose(page, "residual connection", residual)
+    live.choose(page, norm)
     done(page)
 
 
@@ -84,38 +65,37 @@ def done(page: Page) -> None:
 
 
 def row_of(page: Page, name: str) -> list[str]:
-    rows = [row[1:] for row in table(page, TRIED) if row[0] == name]
+    rows = [row[1:] for row in live.table(page, TRIED) if row[0] == name]
     assert len(rows) == 1
     return rows[0]
 
 
-@pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)
-def test_the_first_picture_has_the_first_line_of_the_chapters_table(live_page):
-    page = ready(live_page(figure("residual")))
+@live.IN_BOTH
+def test_the_first_picture_has_the_first_line_of_the_chapters_table(page):
     line = re.findall(r"^  nothing +(\S+) +(\S+) +(\S+)$", CHAPTER, re.M)[0]
     signal, gradient, alike = row_of(page, "nothing")
-    assert (f"{number(signal):.2f}", alike) == (line[0], line[2])
+    assert (f"{live.number(signal):.2f}", alike) == (line[0], line[2])
     assert gradient == "8.2 · 10⁻¹⁶"
     assert line[1] == "8.2e-16"
     assert page.locator("live-residual code").inner_text() == "part(x)"
     assert not page.locator(".static").is_visible()
 
 
-def all_kinds_agree(page: Page, measured: Any, depth: int, strong: bool) -> None:
-    page.get_by_label("like He’s" if strong else "PyTorch’s own").check()
-    slide(page, "layers", depth)
+def all_kinds_agree(page: Page, depth: int, strong: bool) -> None:
+    live.choose(page, "like He’s" if strong else "PyTorch’s own")
+    live.slide(page, "layers", depth)
     for (residual, norm), name in NAMES.items():
         choose(page, residual, norm)
         signals, gradients, alike = measured(name, strong, depth)
         cells = row_of(page, name)
         for cell, value in zip(cells, (signals[-1], gradients[0], alike), strict=True):
-            assert same(cell, value), (name, strong, cells)
+            assert live.same(cell, value), (name, strong, cells)
         assert page.locator("tr.now").inner_text().startswith(name)
 
 
 @pytest.mark.parametrize("strong", [False, True])
-def test_all_of_the_chapters_table(live_page, measured, strong):
-    all_kinds_agree(ready(live_page(figure("residual"))), measured, 24, strong)
+def test_all_of_the_chapters_table(page, strong):
+    all_kinds_agree(page, 24, strong)
 
 
 @pytest.mark.parametrize(
@@ -128,63 +108,55 @@ def test_all_of_the_chapters_table(live_page, measured, strong):
         (64, True, "none", True),
     ],
 )
-def test_each_layer_at_each_depth(live_page, measured, depth, residual, norm, strong):
-    page = ready(live_page(figure("residual")))
-    page.get_by_label("like He’s" if strong else "PyTorch’s own").check()
-    slide(page, "layers", depth)
+def test_each_layer_at_each_depth(page, depth, residual, norm, strong):
+    live.choose(page, "like He’s" if strong else "PyTorch’s own")
+    live.slide(page, "layers", depth)
     choose(page, residual, norm)
-    assert shown(page, "layers") == str(depth)
+    assert live.shown(page, "layers") == str(depth)
     signals, gradients, _ = measured(NAMES[residual, norm], strong, depth)
-    head, *rows = table(page, EACH)
+    head, *rows = live.table(page, EACH)
     assert head == ["after layer", "signal", "gradient"]
     assert [row[0] for row in rows] == [str(i) for i in range(depth + 1)]
     for (_, signal, gradient), *expected in zip(rows, signals, gradients, strict=True):
-        assert same(signal, expected[0])
-        assert same(gradient, expected[1])
+        assert all(map(live.same, (signal, gradient), expected))
     said = page.locator("live-residual .live-sentence").inner_text()
     factor = (gradients[0] / gradients[-1]) ** (1 / depth)
     found = re.search(
         r"as ([^.]+(?:\.\d+)?[^.]*)\. Each layer multiplies it by ([\d.]+),", said
     )
     assert found
-    assert same(found[1], gradients[0]), said
-    assert same(found[2], factor), said
+    assert live.same(found[1], gradients[0]), said
+    assert live.same(found[2], factor), said
 
 
-def test_the_lines_stand_where_the_numbers_say(live_page):
-    page = ready(live_page(figure("residual")))
-    _, *rows = table(page, EACH)
+def test_the_lines_stand_where_the_numbers_say(page):
+    _, *rows = live.table(page, EACH)
     lines = page.locator("live-residual path.curve.now").evaluate_all(
         "paths => paths.map(p => p.getAttribute('d').match(/[\\d.]+ [\\d.]+/g)"
         ".map(at => Number(at.split(' ')[1])))"
     )
-    ticks = (
-        page.locator("live-residual svg.live-chart g").nth(2).locator("text.live-tick")
-    )
+    ticks = page.locator("svg.live-chart g").nth(2).locator("text.live-tick")
     places = {t.text_content(): float(t.get_attribute("y")) - 5 for t in ticks.all()}
     top, bottom = places["1"], places["10⁻¹⁰"]
     for (_, _, gradient), y in zip(rows, lines[1], strict=True):
         from_line = 10 ** (-10 * (y - top) / (bottom - top))
-        assert abs(log10(from_line) - log10(number(gradient))) < 0.05
+        assert abs(log10(from_line) - log10(live.number(gradient))) < 0.05
 
 
-def test_what_was_tried_stays_and_is_run_again_at_another_depth(live_page, measured):
-    page = ready(live_page(figure("residual")))
+def test_what_was_tried_stays_and_is_run_again_at_another_depth(page):
     choose(page, True, "before the part")
-    slide(page, "layers", 12)
+    live.slide(page, "layers", 12)
     done(page)
     for name in ("nothing", "pre-norm"):
         signals, gradients, _ = measured(name, False, 12)
-        assert same(row_of(page, name)[0], signals[-1])
-        assert same(row_of(page, name)[1], gradients[0])
+        assert live.same(row_of(page, name)[0], signals[-1])
+        assert live.same(row_of(page, name)[1], gradients[0])
     assert page.locator("live-residual path.curve").count() == 2 * 3
 
 
-def test_the_keyboard_does_everything_and_changes_are_told(live_page):
-    page = ready(live_page(figure("residual")))
-    names = keys_reach(page)
-    for name in ("residual connection", "none", "PyTorch’s own", "layers", "Run again"):
-        assert name in names
+def test_the_keyboard_does_everything_and_changes_are_told(page):
+    names = {"residual connection", "none", "PyTorch’s own", "layers", "Run again"}
+    assert names <= {*live.keys_reach(page)}
     page.get_by_label("residual connection").focus()
     page.keyboard.press("Space")
     page.get_by_label("none").focus()
@@ -197,7 +169,9 @@ def test_the_keyboard_does_everything_and_changes_are_told(live_page):
 
 
 def test_it_is_shown_step_by_step_to_who_lets_things_move(live_page):
-    page = ready(live_page(figure("residual"), reduced_motion="no-preference"))
+    page = live.ready(
+        live_page(live.figure("residual"), reduced_motion="no-preference")
+    )
     page.get_by_role("button", name="Run again").click()
     lengths = []
     for _ in range(200):
@@ -211,29 +185,18 @@ def test_it_is_shown_step_by_step_to_who_lets_things_move(live_page):
 
 
 def test_nothing_is_wrong_for_axe_or_on_a_phone(live_page):
-    assert not audit(live_page, "residual", lambda page: choose(page, True, "none"))
+    live.audit(live_page, "residual", lambda page: choose(page, True, "none"))
 
 
-@pytest.mark.parametrize(
-    ("file", "right", "fault"),
-    [
-        ("formulas/depth.js", "const EPS = 1e-5", "const EPS = 1e-2"),
-        ("formulas/depth.js", "- mean - normed", "- normed"),
-        (
-            "formulas/depth.js",
-            "(this.residual) add(branch, sum)",
-            "(!this.residual) add(branch, sum)",
-        ),
-        ("formulas/depth.js", "hidden[n * INNER + f] === 0", "f === 0"),
-        ("ui/torch-random.js", "values[i + 8] = radius", "values[i + 8] = -radius"),
-        ("pieces/residual/kinds.js", 'name: "post-norm"', 'name: "pre-norm"'),
-        ("pieces/residual.js", "its.gradients[0]", "its.gradients[1]"),
-    ],
+DEPTH = "formulas/depth.js"
+test_a_planted_fault_is_seen = live.planted(
+    "residual",
+    lambda page: all_kinds_agree(page, 4, strong=True),
+    (DEPTH, "const EPS = 1e-5", "const EPS = 1e-2"),
+    (DEPTH, "- mean - normed", "- normed"),
+    (DEPTH, "(this.residual) add(branch", "(!this.residual) add(branch"),
+    (DEPTH, "hidden[n * INNER + f] === 0", "f === 0"),
+    ("ui/torch-random.js", "values[i + 8] = radius", "values[i + 8] = -radius"),
+    ("pieces/residual/kinds.js", 'name: "post-norm"', 'name: "pre-norm"'),
+    ("pieces/residual.js", "its.gradients[0]", "its.gradients[1]"),
 )
-def test_a_planted_fault_is_seen(live_page, live_site, measured, file, right, fault):
-    source = (ROOT / "docs/live" / file).read_text("utf-8")
-    assert right in source
-    live_site.changed[f"/live/{file}"] = source.replace(right, fault)
-    page = ready(live_page(figure("residual")))
-    with pytest.raises(AssertionError):
-        all_kinds_agree(page, measured, 4, strong=True)

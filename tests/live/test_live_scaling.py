@@ -1,7 +1,6 @@
 """The piece on scaling out computes what the blocks of its chapter compute."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,11 +8,11 @@ import pytest
 import torch
 from playwright.sync_api import Page, expect
 
-from engine.project import Project
-from live_driving import audit, figure, keys_reach, number, ready, shown, slide, table
+import live_driving as live
+from live_serving import DOCS
 from tformer.models.families import gpt2
 
-DOCS = Project.find(Path(__file__)).docs
+PIECE = "scaling"
 CHAPTER = (DOCS / "chapters/scaling-out.md").read_text("utf-8")
 PARAMETERS = [124_439_808, 354_823_168, 774_030_080, 1_557_611_200, 7e9, 70e9]
 GPUS = [2**n for n in range(11)]
@@ -44,25 +43,23 @@ def chapter(P: float, speed: float, size: int) -> dict[str, Any]:
 
 
 def put(page: Page, weak: bool, size: int, places: dict[str, int]) -> None:
-    page.get_by_label("weak" if weak else "strong", exact=True).check()
-    page.get_by_label("float32" if size == 4 else "16 bits", exact=True).check()
-    slide(page, "parameters P", places["P"])
-    slide(page, "tokens a GPU" if weak else "tokens in all", places["tokens"])
-    slide(page, "network", places["between"])
-    slide(page, "tokens a parameter", places["each"])
-    slide(page, "speed F", places["speed"])
-    slide(page, "GPUs n", places["n"])
+    live.choose(page, "weak" if weak else "strong")
+    live.choose(page, "float32" if size == 4 else "16 bits")
+    live.slide(page, "parameters P", places["P"])
+    live.slide(page, "tokens a GPU" if weak else "tokens in all", places["tokens"])
+    live.slide(page, "network", places["between"])
+    live.slide(page, "tokens a parameter", places["each"])
+    live.slide(page, "speed F", places["speed"])
+    live.slide(page, "GPUs n", places["n"])
 
 
 def amounts(text: str, units: str) -> list[float]:
     found = re.findall(rf"([\d.,]*\d) ({units})\b", text)
-    return [number(x) * TIMES.get(unit, 1) for x, unit in found]
+    return [live.number(x) * TIMES.get(unit, 1) for x, unit in found]
 
 
 def close(value: float, expected: float) -> bool:
-    return value == pytest.approx(
-        expected, rel=0.0051
-    )  # three digits at most are shown
+    return value == pytest.approx(expected, rel=0.0051)  # three digits are shown
 
 
 def agrees(page: Page, weak: bool, size: int, places: dict[str, int]) -> None:
@@ -74,8 +71,8 @@ def agrees(page: Page, weak: bool, size: int, places: dict[str, int]) -> None:
     step_time = names["step_time"]
     names["STRONG"] = tokens
     counts = [x for x in GPUS if weak or tokens // x >= names["CONTEXT"]]
-    assert shown(page, "GPUs n") == f"{n:,}"
-    assert shown(page, "network") == f"{between / 1e9:g} GB/s"
+    assert live.shown(page, "GPUs n") == f"{n:,}"
+    assert live.shown(page, "network") == f"{between / 1e9:g} GB/s"
 
     def on_each(count: int) -> float:
         return tokens if weak else tokens / count
@@ -86,7 +83,7 @@ def agrees(page: Page, weak: bool, size: int, places: dict[str, int]) -> None:
         return step_time(1, tokens, between) / step_time(count, tokens, between)
 
     data = EACH[places["each"]] * P
-    head, *rows = table(page, "A step and a training")
+    head, *rows = live.table(page, "A step and a training")
     assert head == ["GPUs", "one step", "efficiency", "training", "GPU hours"]
     assert [row[0] for row in rows] == [f"{count:,}" for count in counts]
     for count, row in zip(counts, rows, strict=True):
@@ -94,9 +91,9 @@ def agrees(page: Page, weak: bool, size: int, places: dict[str, int]) -> None:
         seconds = data / (on_each(count) * count) * step
         assert close(amounts(row[1], "ms|s")[0], step) or step < 0.1
         assert amounts(row[1], "ms|s")[0] == pytest.approx(step, rel=0.05)
-        assert abs(number(row[2]) - efficiency(count)) <= 0.00501
+        assert abs(live.number(row[2]) - efficiency(count)) <= 0.00501
         assert close(amounts(row[3], "hours|days|years")[0], seconds)
-        assert close(number(row[4]), count * seconds / 3600)
+        assert close(live.number(row[4]), count * seconds / 3600)
 
     told, cost = page.locator("live-scaling .live-sentence").all_inner_texts()
     step = step_time(n, on_each(n), between)
@@ -110,7 +107,7 @@ def agrees(page: Page, weak: bool, size: int, places: dict[str, int]) -> None:
     else:
         assert step == pytest.approx(computing)
     held = [
-        number(x) * 1000 ** "kMGT".find(u) * 1000
+        live.number(x) * 1000 ** "kMGT".find(u) * 1000
         for x, u in re.findall(r"([\d.]+) ([kMGT])B with", told)
     ]
     assert close(held[0], 16 * P)
@@ -121,7 +118,7 @@ def agrees(page: Page, weak: bool, size: int, places: dict[str, int]) -> None:
     spans = amounts(cost, "hours|days|years")
     assert close(spans[0], 3600 * hours)
     assert close(spans[1], 3600 * alone)
-    work = [number(x) for x in re.findall(r"([\d.,]*\d) GPU hours", cost)]
+    work = [live.number(x) for x in re.findall(r"([\d.,]*\d) GPU hours", cost)]
     assert close(work[0], n * hours)
     assert close(work[1], alone)
 
@@ -140,13 +137,12 @@ def agrees(page: Page, weak: bool, size: int, places: dict[str, int]) -> None:
     assert longest == pytest.approx(start + step * per_second)
 
 
-@pytest.mark.parametrize(("weak", "size", "places"), SETTINGS)
-def test_all_numbers_are_those_of_the_chapters_functions(live_page, weak, size, places):
-    agrees(ready(live_page(figure("scaling"))), weak, size, places)
+def test_all_numbers_are_those_of_the_chapters_functions(page):
+    for setting in SETTINGS:
+        agrees(page, *setting)
 
 
-def test_what_the_chapter_prints_stands_in_the_piece(live_page):
-    page = ready(live_page(figure("scaling")))
+def test_what_the_chapter_prints_stands_in_the_piece(page):
     chart = page.locator("live-scaling svg.live-chart").nth(1)
     names = {"fast network": 5, "Ethernet": 0}
     for name, weak, strong in re.findall(
@@ -157,12 +153,8 @@ def test_what_the_chapter_prints_stands_in_the_piece(live_page):
         for pair in strong.split(", "):
             n, part = pair.replace("%", "").split()
             place = GPUS.index(int(n))
-            put(
-                page,
-                False,
-                4,
-                {**DEFAULT, "tokens": 5, "n": place, "between": names[name]},
-            )
+            setting = {"tokens": 5, "n": place, "between": names[name]}
+            put(page, False, 4, {**DEFAULT, **setting})
             assert chart.locator("text.strong").text_content() == f"{part} %"
     (days,) = re.findall(
         r"^ 1 GPUs, if sending is hidden: ([\d.]+) days", CHAPTER, re.M
@@ -180,20 +172,17 @@ def test_the_models_of_the_slider_are_gpt2s():
         assert sum(p.numel() for p in model.parameters()) == size
 
 
-@pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)
-def test_one_batch_is_not_divided_below_a_sequence_for_each_gpu(live_page):
-    page = ready(live_page(figure("scaling")))
+@live.IN_BOTH
+def test_one_batch_is_not_divided_below_a_sequence_for_each_gpu(page):
     put(page, False, 4, {**DEFAULT, "tokens": 0, "n": 4})
     assert page.get_by_label("GPUs n").get_attribute("max") == "4"
-    assert len(table(page, "A step and a training")) == 1 + 5
+    assert len(live.table(page, "A step and a training")) == 1 + 5
     assert not page.get_by_label("tokens a GPU", exact=True).is_visible()
 
 
-def test_the_keyboard_does_everything_and_changes_are_told(live_page):
-    page = ready(live_page(figure("scaling")))
-    names = keys_reach(page)
-    for name in ("weak", "float32", "GPUs n", "parameters P", "network", "speed F"):
-        assert name in names
+def test_the_keyboard_does_everything_and_changes_are_told(page):
+    sliders = {"GPUs n", "parameters P", "network", "speed F"}
+    assert {"weak", "float32", *sliders} <= {*live.keys_reach(page)}
     page.get_by_label("GPUs n").focus()
     page.keyboard.press("ArrowLeft")
     told = " ".join(page.locator("live-scaling .live-sentence").all_inner_texts())
@@ -202,39 +191,30 @@ def test_the_keyboard_does_everything_and_changes_are_told(live_page):
 
 
 def test_nothing_is_wrong_for_axe_or_on_a_phone(live_page):
-    assert not audit(live_page, "scaling")
+    live.audit(live_page, "scaling")
 
 
-@pytest.mark.parametrize(
-    ("file", "right", "fault"),
-    [
-        (
-            "formulas/scaling.js",
-            "(2 * parameters * tokens)",
-            "(4 * parameters * tokens)",
-        ),
-        ("formulas/scaling.js", "(2 * (n - 1)) / n", "(3 * (n - 1)) / n"),
-        ("formulas/scaling.js", "n <= MACHINE", "n < MACHINE"),
-        ("formulas/scaling.js", "tokens / n).total / n", "tokens / n).total"),
-        ("formulas/scaling.js", "DELAY = 10e-6", "DELAY = 10e-4"),
-        ("formulas/scaling.js", "gpuHours: n * hours", "gpuHours: hours"),
-        ("formulas/scaling.js", "ddp: HELD", "fsdp: HELD"),
-        ("pieces/scaling/step.js", "forward + backward, waiting", "forward, waiting"),
-        ("pieces/scaling/step.js", 'backward, "backward"', 'forward, "backward"'),
-        ("pieces/scaling.js", "percent(own[i]), duration", "percent(own[0]), duration"),
-        ("pieces/scaling/words.js", "few(hours / 24)} days", "few(hours / 24)} years"),
-    ],
+def check(page: Page) -> None:
+    for setting in (SETTINGS[2], SETTINGS[3], SETTINGS[0]):
+        agrees(page, *setting)
+
+
+test_a_planted_fault_is_seen = live.planted(
+    "scaling",
+    check,
+    (
+        "formulas/scaling.js",
+        "(2 * parameters * tokens)",
+        "(4 * parameters * tokens)",
+    ),
+    ("formulas/scaling.js", "(2 * (n - 1)) / n", "(3 * (n - 1)) / n"),
+    ("formulas/scaling.js", "n <= MACHINE", "n < MACHINE"),
+    ("formulas/scaling.js", "tokens / n).total / n", "tokens / n).total"),
+    ("formulas/scaling.js", "DELAY = 10e-6", "DELAY = 10e-4"),
+    ("formulas/scaling.js", "gpuHours: n * hours", "gpuHours: hours"),
+    ("formulas/scaling.js", "ddp: HELD", "fsdp: HELD"),
+    ("pieces/scaling/step.js", "forward + backward, waiting", "forward, waiting"),
+    ("pieces/scaling/step.js", 'backward, "backward"', 'forward, "backward"'),
+    ("pieces/scaling.js", "percent(own[i]), duration", "percent(own[0]), duration"),
+    ("pieces/scaling/words.js", "few(hours / 24)} days", "few(hours / 24)} years"),
 )
-def test_a_planted_fault_is_seen(live_page, live_site, file, right, fault):
-    source = (DOCS / "live" / file).read_text("utf-8")
-    assert right in source
-    live_site.changed[f"/live/{file}"] = source.replace(right, fault, 1)
-    page = ready(live_page(figure("scaling")))
-    found = 0
-    for weak, size, places in (SETTINGS[2], SETTINGS[3], SETTINGS[0]):
-        try:
-            agrees(page, weak, size, places)
-        except AssertionError:
-            found += 1
-            break
-    assert found

@@ -1,19 +1,22 @@
 """The home's piece: light until a reader wants the model, and then it writes dates."""
 
 import re
-from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from live_driving import audit, keys_reach, ready
-from live_explorer import MODEL, loaded, marks, row, settled
-from live_faults import plant
-from live_serving import ROOT, LiveSite
-from test_live_model import TEXT, check_picture, written_by
+from live_driving import IN_BOTH, audit, keys_reach, planted, ready
+from live_explorer import (
+    MODEL,
+    TEXT,
+    check_picture,
+    loaded,
+    marks,
+    row,
+    settled,
+    written_by,
+)
+from live_serving import ROOT
 
-Open = Callable[..., Page]
-BOTH = ["chromium", "firefox"]
 PICTURE = (ROOT / "docs/includes/writing.svg").read_text("utf-8")
 HOME = f"""<figure class="home-writing live" data-live="writing" data-keep>
 <div class="writing-still"><button class="again" type="button">Play again</button>
@@ -38,7 +41,7 @@ def write(page: Page, text: str) -> Page:
     return written(page)
 
 
-def test_the_model_comes_when_it_is_wanted(live_page: Open) -> None:
+def test_the_model_comes_when_it_is_wanted(live_page):
     page = ready(live_page(HOME, phone=True))
     page.wait_for_load_state("networkidle")
     before = page.evaluate(ASKED)
@@ -57,16 +60,14 @@ def test_the_model_comes_when_it_is_wanted(live_page: Open) -> None:
     assert "".join(row(page, "written")) == written_by(OTHER) + "▮"
 
 
-def test_it_comes_unasked_once_the_picture_was_seen(
-    live_page: Open, live_site: LiveSite
-) -> None:
-    plant(live_site, "pieces/writing.js", "GLANCE = 6000", "GLANCE = 50")
+def test_it_comes_unasked_once_the_picture_was_seen(live_page, live_site):
+    live_site.plant("pieces/writing.js", "GLANCE = 6000", "GLANCE = 50")
     page = ready(live_page(HOME))
     check_picture(written(page), TEXT)
 
 
-@pytest.mark.parametrize("live_page", BOTH, indirect=True)
-def test_it_writes_as_the_package(live_page: Open) -> None:
+@IN_BOTH
+def test_it_writes_as_the_package(live_page):
     page = ready(live_page(HOME))
     page.get_by_role("button", name="Watch it write").click()
     check_picture(written(page), TEXT)
@@ -79,9 +80,7 @@ def test_it_writes_as_the_package(live_page: Open) -> None:
     assert "Unknown to the model" in page.locator(".entry-note").inner_text()
 
 
-def test_a_token_is_looked_at_and_taken_along_to_the_explorer(
-    live_page: Open, live_site: LiveSite
-) -> None:
+def test_a_token_is_looked_at_and_taken_along_to_the_explorer(live_page, live_site):
     page = write(ready(live_page(HOME)), OTHER)
     page.get_by_role("button", name="One token back").click()
     page.get_by_text("10 of 11 tokens").wait_for()
@@ -90,7 +89,7 @@ def test_a_token_is_looked_at_and_taken_along_to_the_explorer(
     check_picture(page, OTHER)
     title = page.locator(".probabilities .live-title").inner_text()
     explorer = live_site.page(MODEL).removeprefix(live_site.address)
-    live_site.pages["/live/"] = live_site.pages[explorer]
+    live_site.changed["/live/"] = live_site.pages[explorer]
     page.get_by_role("link", name="Open the whole model").click()
     settled(ready(page))
     assert page.get_by_label("A date, in any").input_value() == OTHER
@@ -98,9 +97,7 @@ def test_a_token_is_looked_at_and_taken_along_to_the_explorer(
     assert page.locator(".probabilities .live-title").inner_text() == title
 
 
-def test_without_a_model_the_picture_stays(
-    live_page: Open, live_site: LiveSite
-) -> None:
+def test_without_a_model_the_picture_stays(live_page, live_site):
     live_site.changed["/live/models/dates/model.safetensors"] = None
     page = ready(live_page(HOME, expected=("404",)))
     page.get_by_role("button", name=OTHER).click()
@@ -113,7 +110,7 @@ def test_without_a_model_the_picture_stays(
     assert message.is_hidden()
 
 
-def test_the_keyboard_alone_writes(live_page: Open) -> None:
+def test_the_keyboard_alone_writes(live_page):
     page = ready(live_page(HOME))
     page.get_by_role("button", name="Watch it write").focus()
     page.keyboard.press("Enter")
@@ -136,14 +133,14 @@ def test_the_keyboard_alone_writes(live_page: Open) -> None:
     check_picture(page, TEXT)
 
 
-def test_what_is_written_is_said(live_page: Open) -> None:
+def test_what_is_written_is_said(live_page):
     page = write(ready(live_page(HOME)), OTHER)
     said = page.locator("live-writing > .live-said")
     assert said.get_attribute("role") == "status"
     expect(said).to_have_text(f"It writes {written_by(OTHER)}.")
 
 
-def test_it_is_played_unless_the_reader_wants_none_to_move(live_page: Open) -> None:
+def test_it_is_played_unless_the_reader_wants_none_to_move(live_page):
     page = ready(live_page(HOME, reduced_motion="no-preference"))
     page.get_by_role("button", name=OTHER).click()
     page.get_by_text(re.compile(r"^[2-5] of 11 tokens")).wait_for()
@@ -154,33 +151,16 @@ def test_it_is_played_unless_the_reader_wants_none_to_move(live_page: Open) -> N
     check_picture(page, OTHER)
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new"),
-    [
-        ("explorer/room.js", "weights?.row(t)", "weights?.row(0)"),
-        (
-            "explorer/room.js",
-            "chosen: view.shown.chosen",
-            "chosen: [1, ...view.shown.chosen]",
-        ),
-        (
-            "explorer/probabilities.js",
-            "step.probabilities[id], before",
-            "step.logits[id], before",
-        ),
-        ("explorer/state.js", "cross_attention:2", "cross_attention:1"),
-    ],
+test_a_planted_fault_is_seen = planted(
+    "writing",
+    lambda page: check_picture(write(page, UNSURE), UNSURE),
+    ("explorer/room.js", "weights?.row(t)", "weights?.row(0)"),
+    ("explorer/room.js", "view.shown.chosen", "[1, ...view.shown.chosen]"),
+    ("explorer/probabilities.js", "= [step.probabilities[id]", "= [step.logits[id]"),
+    ("explorer/state.js", "cross_attention:2", "cross_attention:1"),
+    body=HOME,
 )
-def test_a_planted_fault_is_caught(
-    live_page: Open, live_site: LiveSite, file: str, old: str, new: str
-) -> None:
-    plant(live_site, file, old, new)
-    page = write(ready(live_page(HOME)), UNSURE)
-    with pytest.raises(AssertionError):
-        check_picture(page, UNSURE)
 
 
-def test_nobody_is_shut_out(live_page: Open) -> None:
-    assert (
-        audit(live_page, "writing", lambda page: write(page, "3 🎂 1979"), HOME) == []
-    )
+def test_nobody_is_shut_out(live_page):
+    audit(live_page, "writing", lambda page: write(page, "3 🎂 1979"), HOME)

@@ -6,11 +6,15 @@ huggingface      BERT's encoder, MarianMT and GPT-2 of `transformers`
 x_transformers   the encoder and the GPT of `x-transformers`
 """
 
+from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 
 FOREIGN = True  # the tests of the project do without other people's packages
+PACKAGES = {"huggingface": "transformers", "x_transformers": "x_transformers"}
 
 
-def installed(name: str) -> bool:
-    """Say whether a peer's package is there; without it the peer does not run."""
-    return FOREIGN and find_spec(name) is not None
+def peer(name: str) -> ModuleType | None:
+    """Import one of these files; None without its package: the peer does not run."""
+    there = FOREIGN and find_spec(PACKAGES[name])
+    return import_module(f"benchmarks.peers.{name}") if there else None

@@ -47,15 +47,13 @@ class Block(nn.Module):
 class NanoGPT(nn.Module):
     """Token and position embeddings, blocks, a norm, and tied logits."""
 
-    def __init__(self, ours: nn.Module) -> None:
+    def __init__(self, c: dict) -> None:
         super().__init__()
-        c = self.config = ours.config
+        self.config = c
         self.tokens = nn.Embedding(c["vocab_size"], c["n_embd"])
         self.positions = nn.Embedding(c["n_positions"], c["n_embd"])
         self.blocks = nn.ModuleList(Block(c) for _ in range(c["n_layer"]))
         self.norm = nn.LayerNorm(c["n_embd"], bias=c["bias"])
-        self.copy_from(ours)
-        self.to(ours.embedding.weight.dtype)
 
     def forward(
         self, ids: Tensor, caches=None, start: int = 0, last_only: bool = False
@@ -85,15 +83,17 @@ class NanoGPT(nn.Module):
             ids = torch.cat((ids, newest), dim=1)
         return ids[:, P:]
 
+    @classmethod
     @torch.no_grad()
-    def copy_from(self, ours: nn.Module) -> None:
-        """Take the weights of our GPT-2."""
+    def of(cls, ours: nn.Module) -> "NanoGPT":
+        """Make one with the config and the weights of our GPT-2."""
+        made = cls(ours.config)
         pairs = [
-            (self.tokens, ours.embedding),
-            (self.positions, ours.positions),
-            (self.norm, ours.norm),
+            (made.tokens, ours.embedding),
+            (made.positions, ours.positions),
+            (made.norm, ours.norm),
         ]
-        for block, mine in zip(self.blocks, ours.blocks, strict=True):
+        for block, mine in zip(made.blocks, ours.blocks, strict=True):
             attn, network = mine.attention, mine.feed_forward
             projections = (attn.q_proj, attn.k_proj, attn.v_proj)
             block.attn.weight.copy_(torch.cat([p.weight for p in projections]))
@@ -108,3 +108,4 @@ class NanoGPT(nn.Module):
             ]
         for theirs, part in pairs:
             theirs.load_state_dict(part.state_dict())
+        return made.to(ours.embedding.weight.dtype)

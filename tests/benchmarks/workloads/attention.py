@@ -73,40 +73,28 @@ def memory_alone() -> Sequence[Contender]:
     return make("padding", 16384, "float32", True)[:1]
 
 
+PLAN = {
+    ("causal", False, "float32"): LENGTHS,
+    ("causal", True, "float32"): LENGTHS,
+    ("padding", False, "float32"): LENGTHS,
+    ("padding", True, "float32"): LENGTHS[:3],
+    ("grouped", False, "float32"): LENGTHS[:3],
+    ("causal", False, "bfloat16"): LENGTHS,
+    ("causal", True, "bfloat16"): LENGTHS[:3],
+    ("padding", False, "bfloat16"): LENGTHS[:3],
+}
+
+
 def workloads() -> list[Workload]:
     rows = []
-    plan = {
-        ("causal", False, "float32"): LENGTHS,
-        ("causal", True, "float32"): LENGTHS,
-        ("padding", False, "float32"): LENGTHS,
-        ("padding", True, "float32"): LENGTHS[:3],
-        ("grouped", False, "float32"): LENGTHS[:3],
-        ("causal", False, "bfloat16"): LENGTHS,
-        ("causal", True, "bfloat16"): LENGTHS[:3],
-        ("padding", False, "bfloat16"): LENGTHS[:3],
-    }
-    for (kind, backward, dtype), lengths in plan.items():
+    for (kind, backward, dtype), lengths in PLAN.items():
+        name = f"{kind}, forward{' and backward' if backward else ''}"
         for T in lengths:
-            rows.append(
-                Workload(
-                    "attention",
-                    f"{kind}, {'forward and backward' if backward else 'forward'}",
-                    f"T = {T:,}",
-                    partial(make, kind, T, dtype, backward),
-                    dtype=dtype,
-                    length=T,
-                    short=(dtype, T) == ("float32", 512)
-                    or (kind, dtype, T) == ("causal", "float32", 2048),
-                )
-            )
-    rows.append(
-        Workload(
-            "attention",
-            "padding, forward and backward, memory",
-            "T = 16,384",
-            memory_alone,
-            length=16384,
-            memory_alone=True,
-        )
-    )
-    return rows
+            build = partial(make, kind, T, dtype, backward)
+            short = dtype == "float32" and (T == 512 or (kind, T) == ("causal", 2048))
+            row = Workload("attention", name, f"T = {T:,}", build, dtype, T, short)
+            rows.append(row)
+    name, T = "padding, forward and backward, memory", LENGTHS[-1]
+    options = {"length": T, "memory_alone": True}
+    memory = Workload("attention", name, f"T = {T:,}", memory_alone, **options)
+    return [*rows, memory]

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.peers import installed
+from benchmarks.peers import peer
 from benchmarks.peers.nano import NanoGPT
 from benchmarks.peers.plain import sinusoids
 from benchmarks.workload import (
@@ -22,17 +22,13 @@ from benchmarks.workload import (
     without_gradients,
 )
 from benchmarks.workloads.training import SAME
-from tformer import (
-    Transformer,
-    TransformerConfig,
-    beam_search,
-    greedy,
-    sample,
-)
+from tformer import Transformer, TransformerConfig, beam_search, greedy, sample
 from tformer.models.building import build_model, config_of
 from tformer.models.families import gpt2
 from tformer.nn.memory_layout import turn_weights
 
+FAMILY = "decoding"
+TITLES = {"greedy": "greedy", "beams": "4 beams", "sampling": "sampling"}
 TOKENS, PROMPT, BEAMS, TOP_K = 32, 16, 4, 50
 LARGEST = 1  # prompts of more rows are not written without a cache: it takes minutes
 SOURCE = 32
@@ -80,9 +76,7 @@ def encoder_decoder(way: str, B: int, dtype: str) -> Sequence[Contender]:
     start = torch.ones(B, 1, dtype=torch.int64)
     run = partial(write, way, mine, src, TOKENS, bos_id=1)
     found = [ours(run, output=tokens_of(way, run, lambda: mine(src, start), dtype))]
-    if installed("transformers"):
-        from benchmarks.peers import huggingface
-
+    if huggingface := peer("huggingface"):
         table = sinusoids(config.max_len, config.d_model)
         theirs = huggingface.marian(mine, table).eval()
         call = partial(huggingface.generate, theirs, src, TOKENS, **HF[way])
@@ -110,7 +104,7 @@ def gpt(
     ids = torch.randint(3, mine.vocab_size, (B, prompt))
     run = partial(write, way, mine, ids, tokens)
     found = [ours(run, output=tokens_of(way, run, lambda: mine(ids), dtype))]
-    nano = NanoGPT(mine).eval()
+    nano = NanoGPT.of(mine).eval()
     if way in CHOOSE:
         call = partial(nano.generate, ids, tokens, CHOOSE[way])
         output = tokens_of(way, call, lambda: nano(ids), dtype)
@@ -119,16 +113,12 @@ def gpt(
         if B <= LARGEST and way == "greedy" and tokens > 1:
             whole = partial(call, cached=False)
             found.append(plain(f"{name}, no cache", whole, output=output))
-    if installed("transformers"):
-        from benchmarks.peers import huggingface
-
+    if huggingface := peer("huggingface"):
         theirs = huggingface.gpt2(mine).eval()
         call = partial(huggingface.generate, theirs, ids, tokens, **HF[way])
         output = tokens_of(way, call, lambda: theirs(ids).logits, dtype)
         found.append(Contender("Hugging Face GPT-2", call, output=output))
-    if installed("x_transformers") and way == "greedy":
-        from benchmarks.peers import x_transformers
-
+    if way == "greedy" and (x_transformers := peer("x_transformers")):
         other = x_transformers.gpt(mine).eval()
         call = partial(x_transformers.generate, other, ids, tokens)
         output = tokens_of(way, call, lambda: other(ids), dtype)
@@ -141,7 +131,7 @@ def next_token(config: dict[str, Any], context: int) -> Sequence[Contender]:
     torch.manual_seed(0)
     mine = gpt2.build(config).eval()
     ids = torch.randint(mine.vocab_size, (1, context))
-    nano, c = NanoGPT(mine).eval(), mine.config
+    nano, c = NanoGPT.of(mine).eval(), mine.config
     cache = mine.new_cache(context)
     shape = (2, 1, c["n_head"], context, c["n_embd"] // c["n_head"])
     caches = [torch.empty(shape) for _ in range(c["n_layer"])]
@@ -175,62 +165,40 @@ def next_token(config: dict[str, Any], context: int) -> Sequence[Contender]:
 
 
 def workloads() -> list[Workload]:
-    sizes = {"vocab_size": 8192, "n_positions": 2048}
-    small = {**gpt2.SIZES["shakespeare"], **SAME, **sizes}
-    names = {"greedy": "greedy", "beams": "4 beams", "sampling": "sampling"}
-    ways = [(way, B) for way in names for B in (1, 16)]
-    fp32 = [(*each, "float32") for each in ways]
-    bf16 = [("greedy", B, "bfloat16") for B in (1, 16)]
-    rows = [
-        Workload(
-            "decoding",
-            f"{title}, {names[way]}",
-            f"batch {B}",
-            partial(make, way, B, dtype),
-            dtype,
-            short=(way, B, dtype) == ("greedy", 1, "float32"),
-        )
-        for title, make in (
-            ("encoder-decoder", encoder_decoder),
-            (
-                "small GPT",
-                lambda way, B, dtype: gpt(way, small, B, dtype, PROMPT, TOKENS),
-            ),
-        )
-        for way, B, dtype in (*fp32, *bf16)
-    ]
-    rows += [
-        Workload(
-            "decoding",
-            "GPT-2, greedy",
-            f"batch {B}",
-            partial(gpt, "greedy", SAME, B, dtype, PROMPT, TOKENS),
-            dtype,
-        )
-        for B, dtype in ((1, "float32"), (16, "float32"), (1, "bfloat16"))
-    ]
-    rows += [
-        Workload(
-            "decoding",
-            f"{title}, a long prompt",
-            f"{prompt:,} tokens",
-            partial(gpt, "greedy", config, 1, dtype, prompt, 1),
-            dtype,
-        )
-        for title, config, prompt, dtype in (
-            ("small GPT", small, 2000, "float32"),
-            ("small GPT", small, 2000, "bfloat16"),
-            ("GPT-2", SAME, 1000, "float32"),
-        )
-    ]
-    rows += [
-        Workload(
-            "decoding",
-            "small GPT, the next token",
-            f"context {context:,}",
-            partial(next_token, small, context),
-            length=context,
-        )
-        for context in (128, 512, 1024, 2048)
-    ]
+    small = {**gpt2.SIZES["shakespeare"], **SAME, "vocab_size": 8192}
+    small["n_positions"] = 2048
+    fp32, bf16 = "float32", "bfloat16"
+    ways = [(way, B, fp32) for way in TITLES for B in (1, 16)]
+    ways += [("greedy", B, bf16) for B in (1, 16)]
+    of_gpt2 = [("greedy", 1, fp32), ("greedy", 16, fp32), ("greedy", 1, bf16)]
+
+    def make_small(way: str, B: int, dtype: str) -> Sequence[Contender]:
+        return gpt(way, small, B, dtype, PROMPT, TOKENS)
+
+    def make_gpt2(way: str, B: int, dtype: str) -> Sequence[Contender]:
+        return gpt(way, SAME, B, dtype, PROMPT, TOKENS)
+
+    rows = []
+    for title, make, asked in (
+        ("encoder-decoder", encoder_decoder, ways),
+        ("small GPT", make_small, ways),
+        ("GPT-2", make_gpt2, of_gpt2),
+    ):
+        for each in asked:
+            way, B, dtype = each
+            name = f"{title}, {TITLES[way]}"
+            short = each == ("greedy", 1, fp32) and title != "GPT-2"
+            build = partial(make, *each)
+            rows.append(Workload(FAMILY, name, f"batch {B}", build, dtype, short=short))
+    for title, config, prompt, dtype in (
+        ("small GPT", small, 2000, fp32),
+        ("small GPT", small, 2000, bf16),
+        ("GPT-2", SAME, 1000, fp32),
+    ):
+        name, size = f"{title}, a long prompt", f"{prompt:,} tokens"
+        build = partial(gpt, "greedy", config, 1, dtype, prompt, 1)
+        rows.append(Workload(FAMILY, name, size, build, dtype))
+    for T in (128, 512, 1024, 2048):
+        build, name = partial(next_token, small, T), "small GPT, the next token"
+        rows.append(Workload(FAMILY, name, f"context {T:,}", build, length=T))
     return rows

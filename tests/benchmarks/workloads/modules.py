@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from benchmarks.peers import installed
+from benchmarks.peers import peer
 from benchmarks.peers.plain import Attention, Stack
 from benchmarks.workload import (
     Contender,
@@ -22,6 +22,8 @@ from tformer import causal_mask, length_mask, record_weights
 from tformer.interop import from_torch
 
 D, H, INNER, LAYERS = 512, 8, 2048, 6
+TORCH = "nn.TransformerEncoder"
+PADDED = "lengths 25 to 100 %"
 
 
 class OneProduct(nn.Module):
@@ -56,17 +58,11 @@ def heads(B: int, T: int, dtype: str, train: bool) -> Sequence[Contender]:
     allowed = causal_mask(T) if train else None
     hidden = None if allowed is None else ~allowed  # torch's True means: may not
     way = partial(_train, x, torch.randn_like(x)) if train else partial(_eval, x)
+    masks = {"attn_mask": hidden, "is_causal": train, "need_weights": False}
+    torchs = way(theirs, lambda x: theirs(x, x, x, **masks)[0])
     return [
         ours(way(mine, lambda x: mine(x, is_causal=train))),
-        Contender(
-            "nn.MultiheadAttention",
-            way(
-                theirs,
-                lambda x: theirs(
-                    x, x, x, need_weights=False, attn_mask=hidden, is_causal=train
-                )[0],
-            ),
-        ),
+        Contender("nn.MultiheadAttention", torchs),
         plain("one product and the kernel", way(one, lambda x: one(x, train))),
         plain("as in tutorials", way(tutorial, lambda x: tutorial(x, x, allowed))),
     ]
@@ -123,25 +119,17 @@ def encoder(B: int, T: int, dtype: str, padded: bool) -> Sequence[Contender]:
     keys = None if mask is None else mask[:, 0, 0]
     real = torch.ones(B, T, dtype=torch.bool) if keys is None else keys
 
+    hidden = None if keys is None else ~keys  # torch's True means: may not
     calls: list[tuple[str, nn.Module, Any]] = [
         ("tformer", mine, lambda: mine(x, key_mask=keys)),
-        (
-            "nn.TransformerEncoder",
-            theirs,
-            lambda: theirs(x, src_key_padding_mask=None if keys is None else ~keys),
-        ),
+        (TORCH, theirs, lambda: theirs(x, src_key_padding_mask=hidden)),
         ("as in tutorials", tutorial, lambda: tutorial(x, mask)),
     ]
-    if installed("transformers"):
-        from benchmarks.peers import huggingface
-
+    if huggingface := peer("huggingface"):
         bert = huggingface.bert_encoder(mine).eval()
-        calls.append(
-            ("Hugging Face BERT", bert, lambda: bert(x, mask).last_hidden_state)
-        )
-    if installed("x_transformers"):
-        from benchmarks.peers import x_transformers
-
+        call = lambda: bert(x, mask).last_hidden_state  # noqa: E731
+        calls.append(("Hugging Face BERT", bert, call))
+    if x_transformers := peer("x_transformers"):
         other = x_transformers.encoder(mine).eval()
         calls.append(("x-transformers", other, lambda: other(x, mask=keys)))
     found = []
@@ -155,38 +143,32 @@ def encoder(B: int, T: int, dtype: str, padded: bool) -> Sequence[Contender]:
     return found
 
 
+HEADS, ENCODER = "multi-head attention", "encoder"
+ROWS = (  # name, size, what makes it
+    (f"{HEADS}, eval", "16 × 128", partial(heads, 16, 128, train=False)),
+    (f"{HEADS}, eval", "1 × 32", partial(heads, 1, 32, train=False)),
+    (f"{HEADS}, causal, train", "4 × 512", partial(heads, 4, 512, train=True)),
+    (ENCODER, "16 × 128", partial(encoder, 16, 128, padded=False)),
+    (f"{ENCODER}, {PADDED}", "16 × 128", partial(encoder, 16, 128, padded=True)),
+    (f"{ENCODER}, one short sequence", "1 × 32", partial(encoder, 1, 32, padded=False)),
+)
+
+
 def workloads() -> list[Workload]:
-    both = ("float32", "bfloat16")
-    return [
-        *(
-            Workload("modules", name, size, partial(heads, B, T, dtype, train), dtype)
-            for dtype in both
-            for name, size, B, T, train in (
-                ("multi-head attention, eval", "16 × 128", 16, 128, False),
-                ("multi-head attention, eval", "1 × 32", 1, 32, False),
-                ("multi-head attention, causal, train", "4 × 512", 4, 512, True),
-            )
-        ),
-        Workload(
-            "modules",
-            "multi-head attention with weights",
-            "8 × 256",
-            heads_with_weights,
-        ),
-        *(
+    def rows(some: slice) -> list[Workload]:
+        return [
             Workload(
                 "modules",
                 name,
                 size,
-                partial(encoder, B, T, dtype, padded),
+                partial(make, dtype=dtype),
                 dtype,
-                short=dtype == "float32" and name != "encoder",
+                short=dtype == "float32" and name.startswith(f"{ENCODER}, "),
             )
-            for dtype in both
-            for name, size, B, T, padded in (
-                ("encoder", "16 × 128", 16, 128, False),
-                ("encoder, lengths 25 to 100 %", "16 × 128", 16, 128, True),
-                ("encoder, one short sequence", "1 × 32", 1, 32, False),
-            )
-        ),
-    ]
+            for dtype in ("float32", "bfloat16")
+            for name, size, make in ROWS[some]
+        ]
+
+    name = f"{HEADS} with weights"
+    with_weights = Workload("modules", name, "8 × 256", heads_with_weights)
+    return [*rows(slice(3)), with_weights, *rows(slice(3, 6))]

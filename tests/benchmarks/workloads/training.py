@@ -8,15 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from benchmarks.peers import installed
+from benchmarks.peers import peer
 from benchmarks.peers.nano import NanoGPT
 from benchmarks.peers.plain import PlainTransformer, sinusoids
 from benchmarks.workload import OURS, PEER, PLAIN, Contender, Workload, dtype_of
-from tformer import (
-    Transformer,
-    TransformerConfig,
-    label_smoothed_cross_entropy,
-)
+from tformer import Transformer, TransformerConfig, label_smoothed_cross_entropy
 from tformer.interop import to_torch
 from tformer.models.encoder_decoder import EncoderDecoder
 from tformer.models.families import gpt2
@@ -83,14 +79,8 @@ class TorchTransformer(nn.Module):
         )
         hidden, T = src == self.config.pad_id, tgt.shape[1]
         future = nn.Transformer.generate_square_subsequent_mask(T, dtype=torch.bool)
-        y = self.stacks(
-            x,
-            y,
-            tgt_mask=future,
-            src_key_padding_mask=hidden,
-            memory_key_padding_mask=hidden,
-            tgt_is_causal=True,
-        )
+        masks = {"src_key_padding_mask": hidden, "memory_key_padding_mask": hidden}
+        y = self.stacks(x, y, tgt_mask=future, tgt_is_causal=True, **masks)
         return F.linear(y, self.tokens.weight)
 
 
@@ -108,36 +98,21 @@ def encoder_decoder(
     tutorial.load_state_dict(mine.state_dict())
     make = partial(step_of, targets=targets, dtype=dtype)
     found = [
-        make("tformer", OURS, mine, lambda: mine(src, tgt), mine.src_embedding.weight),
-        make(
-            "nn.Transformer",
-            PEER,
-            torchs,
-            lambda: torchs(src, tgt),
-            torchs.tokens.weight,
-        ),
-        make(
-            "as in tutorials",
-            PLAIN,
-            tutorial,
-            lambda: tutorial(src, tgt),
-            tutorial.src_embedding.weight,
-        ),
+        make(name, role, model, partial(model, src, tgt), embedding.weight)
+        for name, role, model, embedding in (
+            ("tformer", OURS, mine, mine.src_embedding),
+            ("nn.Transformer", PEER, torchs, torchs.tokens),
+            ("as in tutorials", PLAIN, tutorial, tutorial.src_embedding),
+        )
     ]
-    if installed("transformers"):
-        from benchmarks.peers import huggingface
-
+    if huggingface := peer("huggingface"):
         table = sinusoids(config.max_len, config.d_model)
         marian = huggingface.marian(mine, table)
         seen = (src != config.pad_id).long()
 
         def call() -> Tensor:
-            return marian(
-                input_ids=src,
-                attention_mask=seen,
-                decoder_input_ids=tgt,
-                use_cache=False,
-            ).logits
+            given = {"input_ids": src, "attention_mask": seen, "decoder_input_ids": tgt}
+            return marian(**given, use_cache=False).logits
 
         shared = marian.model.shared.weight
         found.append(make("Hugging Face Marian", PEER, marian, call, shared))
@@ -150,22 +125,18 @@ def gpt(config: dict[str, Any], B: int, length: int, dtype: str) -> Sequence[Con
     mine = gpt2.build(config)
     text = torch.randint(mine.vocab_size, (B, length + 1))
     ids, targets = text[:, :-1], text[:, 1:]
-    nano = NanoGPT(mine)
+    nano = NanoGPT.of(mine)
     make = partial(step_of, targets=targets, dtype=dtype)
     found = [
         make("tformer", OURS, mine, lambda: mine(ids), mine.embedding.weight),
         make("nanoGPT's style", PLAIN, nano, lambda: nano(ids), nano.tokens.weight),
     ]
-    if installed("transformers"):
-        from benchmarks.peers import huggingface
-
+    if huggingface := peer("huggingface"):
         theirs = huggingface.gpt2(mine)
         call = lambda: theirs(ids, use_cache=False).logits  # noqa: E731
         wte = theirs.transformer.wte.weight
         found.append(make("Hugging Face GPT-2", PEER, theirs, call, wte))
-    if installed("x_transformers"):
-        from benchmarks.peers import x_transformers
-
+    if x_transformers := peer("x_transformers"):
         other = x_transformers.gpt(mine)
         weight = other.token_emb.emb.weight
         found.append(make("x-transformers", PEER, other, lambda: other(ids), weight))
@@ -179,33 +150,18 @@ SAME = {"bias": True, "activation_function": "gelu", **gpt2.NO_DROPOUT}
 def workloads() -> list[Workload]:
     base = TransformerConfig.base(vocab_size=8192, dropout=0.0)
     small = {**gpt2.SIZES["shakespeare"], **SAME}
-    translating = "encoder-decoder"
+    pair, few = partial(encoder_decoder, base, 16, 64), partial(gpt, small, 12, 256)
+    rows = [
+        ("encoder-decoder", "16 × 64 to 64", pair, "float32"),
+        ("encoder-decoder", "16 × 64 to 64", pair, "bfloat16"),
+        ("small GPT", "12 × 256", few, "float32"),
+        ("small GPT", "12 × 256", few, "bfloat16"),
+        ("GPT-2", "1 × 256", partial(gpt, SAME, 1, 256), "float32"),
+    ]
     return [
-        *(
-            Workload(
-                "training",
-                translating,
-                "16 × 64 to 64",
-                partial(encoder_decoder, base, 16, 64, dtype),
-                dtype,
-            )
-            for dtype in ("float32", "bfloat16")
-        ),
-        *(
-            Workload(
-                "training",
-                "small GPT",
-                "12 × 256",
-                partial(gpt, small, 12, 256, dtype),
-                dtype,
-                short=dtype == "float32",
-            )
-            for dtype in ("float32", "bfloat16")
-        ),
         Workload(
-            "training",
-            "GPT-2",
-            "1 × 256",
-            partial(gpt, SAME, 1, 256, "float32"),
-        ),
+            "training", *row[:2], partial(make, dtype), dtype, short=row is rows[2]
+        )
+        for row in rows
+        for make, dtype in [row[2:]]
     ]
