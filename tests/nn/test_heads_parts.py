@@ -18,6 +18,7 @@ from tformer import (
     record_weights,
 )
 from tformer.nn import cache_of, merge_heads, rotary_frequencies, split_heads
+from tformer.reference import from_torch
 
 B, T, D, H, Dh = 2, 6, 20, 6, 4
 
@@ -116,6 +117,17 @@ def test_the_definition(parts, kv_heads, randomised):
     module = built(parts, randomised, num_kv_heads=kv_heads)
     x = torch.randn(B, T, D)
     assert_close(module(x, is_causal=True), slowly(module, x), atol=1e-13, rtol=0)
+
+
+@every_part
+@pytest.mark.usefixtures("float64")
+@torch.no_grad()
+def test_the_twin_has_every_part(parts, randomised):
+    """But `Distances`, which stands here alone."""
+    parts = {name: make for name, make in parts.items() if name != "relative"}
+    module, x = built(parts, randomised), torch.randn(B, T, D)
+    output = from_torch(module)(x.numpy(), is_causal=True)
+    assert_close(torch.from_numpy(output), module(x, is_causal=True))
 
 
 @every_part

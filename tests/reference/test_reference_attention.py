@@ -24,11 +24,7 @@ def no_warnings():
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 def test_softmax(parity, axis):
-    array, tensor = parity.numbers(2, 3, 5)
-    before = array.copy()
-    parity.same(softmax(100 * array, axis), torch.softmax(100 * tensor, axis))
-    parity.same(softmax(array), torch.softmax(tensor, -1))
-    np.testing.assert_array_equal(array, before)
+    parity.same(softmax, torch.softmax, 100 * parity.numbers(2, 3, 5), axis)
 
 
 in_both = pytest.mark.parametrize(
@@ -37,15 +33,13 @@ in_both = pytest.mark.parametrize(
 
 
 @in_both
-def test_a_bias_of_minus_infinity_hides_as_a_mask_does(parity, attend):
-    query, key, value = (parity.numbers(2, 3, 7, 5)[0] for _ in range(3))
-    seen = parity.mask(2, 1, 7, 7)[0]
+def test_a_bias_of_minus_infinity_hides_as_a_mask_does(attend):
+    random = np.random.default_rng(0)
+    query, key, value = random.normal(size=(3, 2, 3, 7, 5))
+    seen = random.random((2, 1, 7, 7)) < 0.6
     seen[0, 0, 1] = False
-    bias = np.where(seen, 0, -np.inf).astype(parity.dtype)
-    parity.same(
-        attend(query, key, value, bias=bias),
-        torch.tensor(attend(query, key, value, seen)),
-    )
+    output = attend(query, key, value, bias=np.where(seen, 0, -np.inf))
+    np.testing.assert_allclose(output, attend(query, key, value, seen), rtol=1e-12)
 
 
 @in_both

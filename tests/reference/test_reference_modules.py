@@ -5,47 +5,69 @@ import pytest
 import torch
 from torch import nn
 
+import every_module
 import tformer
+from every_module import LANGUAGE_MODELS, MODULES, language_model
 from tformer import nn as parts
 from tformer import reference
+from tformer.models.encoder_decoder import EncoderDecoder
 from tformer.nn.feed_forward import ACTIVATIONS, GATES
 
 B, T, S, D, H, G, Dh, F, V = 2, 5, 7, 12, 6, 2, 4, 11, 13
+WITHOUT_TWIN = {"BERT", "MultiTokenHead", "MultiTokenHeads", "QuantizedLinear"}
+
+
+@pytest.mark.parametrize("kind", MODULES, ids=lambda kind: kind.__name__)
+def test_each_module(exact, kind):
+    make, inputs = MODULES[kind]
+    if kind.__name__ in WITHOUT_TWIN:
+        with pytest.raises(TypeError, match="has no"):
+            reference.from_torch(make())
+        return
+    tensors = (torch.as_tensor(x) for x in inputs(B, T))
+    given = [x.double() if x.is_floating_point() else x for x in tensors]
+    given = [x if x.ndim else int(x) for x in given]
+    exact.same(*exact.twin_of(make()), *given)
+
+
+ALL = LANGUAGE_MODELS | {
+    "other numbers": language_model(
+        tie_embeddings=False, bias=False, logit_scale=0.3, score_scale=1.0
+    )
+}
+
+
+@pytest.mark.parametrize("make", ALL.values(), ids=ALL)
+def test_language_models(parity, make):
+    twin, module = parity.twin_of(make())
+    ids = parity.ids(every_module.V, B, T)
+    loose = 1e-4 if parity.dtype == torch.float32 else None
+    output = parity.same(twin, module, ids, tolerance=loose)
+    ids[:, -1] = (ids[:, -1] + 1) % every_module.V
+    np.testing.assert_array_equal(twin(ids.numpy())[:, :-1], output[:, :-1])
 
 
 def rotary(**options):
     return parts.RotaryEmbedding(parts.rotary_frequencies(Dh), **options)
 
 
-def heads(**options):
-    return parts.MultiHeadAttention(
-        D, H, num_kv_heads=G, head_dim=Dh, bias=False, **options
-    )
-
-
-def latent(layout="pairs", **options):
-    sizes = {"kv_rank": 7, "head_dim": 5, "value_dim": 3}
+def latent(layout, **options):
+    sizes = {"kv_rank": 7, "head_dim": 5, "value_dim": 3, "q_rank": 8}
     return parts.LatentAttention(D, 3, rotary=rotary(layout=layout), **sizes, **options)
 
 
 def mixture(**options):
-    expert = parts.GatedFeedForward
-    return parts.Experts(
-        D, 6, lambda: expert(D, F, gate="geglu"), top_k=3, scale=2.5, **options
-    )
+    def expert():
+        return parts.GatedFeedForward(D, F, gate="geglu")
+
+    return parts.Experts(D, 6, expert, top_k=3, scale=2.5, **options)
 
 
-def block(placement):
-    network = parts.FeedForward(D, F)
-    return parts.Block(heads(), network, lambda: parts.RMSNorm(D), placement=placement)
-
-
-PLAIN = {
-    "Linear": lambda: nn.Linear(D, F),
-    "LayerNorm of torch": lambda: nn.LayerNorm(D, 0.1),
+OF_TORCH = {"activation": "gelu", "batch_first": True, "layer_norm_eps": 0.1}
+OPTIONS = {  # beside what is in `every_module`
     **{
         f"FeedForward, {name}": lambda name=name: parts.FeedForward(
-            D, F, activation=name, bias=name != "relu2", dropout=0.5
+            D, F, activation=name, bias=name != "relu2"
         )
         for name in ACTIVATIONS
     },
@@ -55,124 +77,125 @@ PLAIN = {
         )
         for gate in GATES
     },
-    "Experts": lambda: mixture(shared=parts.FeedForward(D, F)),
+    "Experts, softmax": lambda: mixture(shared=parts.FeedForward(D, F)),
     "Experts, sigmoid": lambda: mixture(scores="sigmoid", renormalise=False),
-    "LoRALinear": lambda: parts.LoRALinear(nn.Linear(D, F), 3, alpha=5.0),
-    "LinearAttention": lambda: parts.LinearAttention(D, H, bias=True, chunk=3),
-    "GatedDeltaRule": lambda: parts.GatedDeltaRule(D, H, chunk=3),
-}
-CAUSAL = {  # beside what the spec of multi-head attention asks
-    "window": lambda: heads(window=3),
-    "sinks and ALiBi": lambda: heads(
-        sinks=nn.Parameter(torch.zeros(H)), relative=parts.ALiBi(H)
-    ),
-    "softcap and T5": lambda: heads(
-        softcap=0.7, relative=parts.RelativeBias(H, num_buckets=6, max_distance=5)
-    ),
-    "scale and a scaled rotation": lambda: heads(scale=0.9, rotary=rotary(factor=1.3)),
-    "biases": lambda: tformer.MultiHeadAttention(D, H, dropout=0.5),
-    "latent": latent,
-    "latent, absorbed": lambda: latent(absorbed=True, q_rank=8),
-    "latent, options": lambda: latent("halves", scale=0.9, eps=0.3, q_rank=8),
-    **{
-        f"block, {placement}": lambda placement=placement: block(placement)
-        for placement in ("pre", "post", "sandwich", "output")
-    },
-}
-OF_TORCH = {"activation": "gelu", "batch_first": True, "layer_norm_eps": 0.1}
-TO_ALL = {
-    "heads of torch": lambda: nn.MultiheadAttention(D, H, batch_first=True),
-    "encoder": lambda: tformer.transformer_encoder(D, H, F, 2, eps=0.1),
-    "encoder, pre-norm": lambda: tformer.transformer_encoder(
+    "encoder": lambda: tformer.transformer_encoder(
         D, H, F, 2, norm_first=True, activation="gelu", num_kv_heads=G, bias=False
     ),
     "encoder of torch": lambda: nn.TransformerEncoder(
         nn.TransformerEncoderLayer(D, H, F, **OF_TORCH), 2, nn.LayerNorm(D, 0.2), False
     ),
+    "scale and a scaled rotation": lambda: parts.MultiHeadAttention(
+        D, H, head_dim=Dh, scale=0.9, rotary=rotary(factor=1.3)
+    ),
+    "latent, absorbed": lambda: latent("pairs", absorbed=True),
+    "latent, options": lambda: latent("halves", scale=0.9, eps=0.3),
+    "linear attention": lambda: parts.LinearAttention(D, H, bias=True, chunk=3),
+    "delta rule": lambda: parts.GatedDeltaRule(D, H, chunk=3),
 }
 
 
-@pytest.mark.parametrize("make", PLAIN.values(), ids=PLAIN)
-def test_parts(parity, make):
-    twin, module = parity.twin_of(make)
-    array, tensor = parity.numbers(B, T, D)
-    before = array.copy()
-    parity.same(twin(array), module(tensor))
-    np.testing.assert_array_equal(array, before)
+@pytest.mark.parametrize("make", OPTIONS.values(), ids=OPTIONS)
+def test_options(parity, make):
+    parity.same(*parity.twin_of(make()), parity.numbers(B, T, D))
 
 
-@pytest.mark.parametrize("make", TO_ALL.values(), ids=TO_ALL)
-def test_attention_to_everything(parity, make):
-    twin, module = parity.twin_of(make)
-    array, tensor = parity.numbers(B, T, D)
-    if isinstance(module, nn.MultiheadAttention):
-        parity.same(twin(array), module(tensor, tensor, tensor)[0])
-        return
-    parity.same(twin(array), module(tensor))
-    if isinstance(module, tformer.Encoder):
-        mask, mask_tensor = parity.mask(B, 1, 1, T)
-        parity.same(twin(array, mask), module(tensor, mask_tensor))
-
-
-@pytest.mark.parametrize("make", CAUSAL.values(), ids=CAUSAL)
-def test_attention_to_the_past(parity, make):
-    twin, module = parity.twin_of(make)
-    array, tensor = parity.numbers(B, T, D)
-    output = twin(array, is_causal=True)
-    parity.same(output, module(tensor, is_causal=True))
-    changed = array.copy()
-    changed[:, -1] += 9
-    np.testing.assert_array_equal(twin(changed, is_causal=True)[:, :-1], output[:, :-1])
+def test_heads_of_torch(exact):
+    module = nn.MultiheadAttention(D, H, batch_first=True)
+    twin, module = exact.twin_of(module)
+    exact.same(twin, lambda x: module(x, x, x)[0], exact.numbers(B, T, D))
 
 
 @pytest.mark.parametrize("scale", [True, False])
-def test_embedding(parity, scale):
-    twin, module = parity.twin_of(lambda: parts.TokenEmbedding(V, D, scale=scale))
-    ids, ids_tensor = parity.ids(V, B, T)
-    x, x_tensor = parity.numbers(B, T, D)
-    parity.same(twin(ids.astype("int32")), module(ids_tensor))
-    parity.same(twin.logits(x), module.logits(x_tensor))
+def test_embedding(exact, scale):
+    twin, module = exact.twin_of(parts.TokenEmbedding(V, D, scale=scale))
+    exact.same(twin, module, exact.ids(V, B, T).int())
+    exact.same(twin.logits, module.logits, exact.numbers(B, T, D))
 
 
 @pytest.mark.parametrize("start", [0, 3])
 def test_a_part_of_a_head_is_rotated(parity, start):
     options = {"layout": "halves", "factor": 1.3, "head_dim": 7}
-    twin, module = parity.twin_of(lambda: rotary(**options))
-    array, tensor = parity.numbers(B, H, T, 7)
-    parity.same(twin(array, start=start), module(tensor, start=start))
+    twin, module = parity.twin_of(rotary(**options))
+    parity.same(twin, module, parity.numbers(B, H, T, 7), start=start)
 
 
 def test_rotation_at_positions_of_each_row(parity):
-    twin, module = parity.twin_of(rotary)
-    array, tensor = parity.numbers(B, H, T, Dh)
-    places, torch_places = parity.numbers(B, T)
-    parity.same(twin(array, positions=places), module(tensor, positions=torch_places))
+    x, positions = parity.numbers(B, H, T, Dh), parity.numbers(B, T)
+    parity.same(*parity.twin_of(rotary()), x, positions=positions)
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(T, T), (1, T), (T, 3)])
 @pytest.mark.parametrize("both", [False, True])
-def test_a_learned_bias_by_distance(new_parity, both, queries, keys):
-    parity = new_parity()
+def test_a_learned_bias_by_distance(exact, both, queries, keys):
     options = {"num_buckets": 8, "max_distance": 9, "bidirectional": both}
-    twin, module = parity.twin_of(lambda: parts.RelativeBias(H, **options))
-    parity.same(twin(queries, keys), module(queries, keys), 1e-12)
+    exact.same(*exact.twin_of(parts.RelativeBias(H, **options)), queries, keys)
 
 
-def test_the_choice_of_experts(new_parity):
-    twin, module = (parity := new_parity()).twin_of(PLAIN["Experts, sigmoid"])
+def test_the_choice_of_experts(exact):
+    module = exact.module(OPTIONS["Experts, sigmoid"]())
     module.router.selection_bias.copy_(torch.linspace(-1, 1, 6))
-    twin = reference.from_torch(module)
-    array, tensor = parity.numbers(B, T, D)
-    ours, theirs = twin.router(array), module.router(tensor)
-    np.testing.assert_array_equal(ours.chosen, theirs.chosen.numpy())
-    parity.same(ours.weights, theirs.weights)
-    unbiased = reference.route(twin.router.proj(array), 3, scores="sigmoid")
+    twin, x = reference.from_torch(module), exact.numbers(B, T, D)
+    ours = exact.same(twin.router, module.router, x)
+    unbiased = reference.route(twin.router.proj(x.numpy()), 3, scores="sigmoid")
     assert not np.array_equal(ours.chosen, unbiased.chosen)
 
 
-def test_only_padding_leaves_the_bias_of_the_projection(new_parity):
-    twin, _ = (parity := new_parity()).twin_of(CAUSAL["biases"])
-    array, _ = parity.numbers(B, T, D)
+def test_only_padding_leaves_the_bias_of_the_projection(exact):
+    twin, _ = exact.twin_of(tformer.MultiHeadAttention(D, H))
     mask = reference.length_mask(np.array([T, 0]))
-    bias = np.broadcast_to(twin.out_proj.bias, (T, D))
-    np.testing.assert_array_equal(twin(array, attn_mask=mask)[1], bias)
+    output = twin(exact.numbers(B, T, D).numpy(), attn_mask=mask)
+    np.testing.assert_array_equal(output[1], np.tile(twin.out_proj.bias, (T, 1)))
+
+
+@pytest.mark.parametrize("cross_attention", [True, False])
+def test_masks_of_a_decoder(exact, cross_attention):
+    options = {"cross_attention": cross_attention, "num_kv_heads": 1, "eps": 0.1}
+    module = tformer.transformer_decoder(D, H, F, 2, **options)
+    both = exact.twin_of(module)
+    x, memory = exact.numbers(B, T, D), exact.numbers(B, S, D)
+    own, hidden = exact.mask(T, T), exact.mask(B, 1, 1, S)
+    memory, hidden = (memory, hidden) if cross_attention else (None, None)
+    exact.same(*both, x, memory, is_causal=True)
+    exact.same(*both, x, memory, own, hidden)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_both_stacks_without_embeddings(exact, norm_first):
+    ours = EncoderDecoder(
+        tformer.transformer_encoder(D, H, F, 2, norm_first=norm_first),
+        tformer.transformer_decoder(D, H, F, 3, activation="gelu"),
+    )
+    theirs = nn.Transformer(D, H, 2, 3, F, norm_first=norm_first, **OF_TORCH)
+    src, x = exact.numbers(B, S, D), exact.numbers(B, T, D)
+    exact.same(*exact.twin_of(theirs), src, x)
+    masks = exact.mask(T, T), exact.mask(S, S), exact.mask(B, 1, 1, S)
+    masks = dict(zip(("attn_mask", "src_mask", "memory_mask"), masks, strict=True))
+    exact.same(*exact.twin_of(ours), src, x, **masks, is_causal=True)
+
+
+BOTH_STACKS = {
+    "by default": {},
+    "learned": {"positions": "learned", "tgt_vocab_size": 19, "tie_embeddings": False},
+    "tied targets": {"tgt_vocab_size": 19},
+    "pre-norm": {"norm_first": True, "activation": "gelu", "eps": 0.01},
+    "grouped": {"num_kv_heads": 1, "bias": False, "pad_id": None, "dropout": 0.5},
+}
+
+
+@pytest.mark.parametrize("choice", BOTH_STACKS.values(), ids=BOTH_STACKS)
+def test_transformer(parity, choice):
+    sizes = {"vocab_size": V, "d_model": D, "num_heads": 3, "d_ff": F, "max_len": T + S}
+    layers = {"num_encoder_layers": 2, "num_decoder_layers": 3}
+    config = tformer.TransformerConfig(**{**sizes, **layers, **choice})
+    twin, module = parity.twin_of(tformer.Transformer(config))
+    src, tgt = parity.ids(V, B, S), parity.ids(V, B, T)
+    src[:, -2:] = 0  # padding
+    plain = parity.same(twin, module, src, tgt)
+    masks = {"src_key_mask": parity.mask(B, S), "tgt_key_mask": parity.mask(B, T)}
+    masked = parity.same(twin, module, src, tgt, **masks)
+    assert np.abs(masked - plain).max() > 1e-3
+    hidden = masks["src_key_mask"]
+    memory = parity.same(twin.encode, module.encode, src, src_key_mask=hidden)
+    memory = torch.from_numpy(memory)
+    parity.same(twin.decode, module.decode, tgt, memory, memory_key_mask=hidden)

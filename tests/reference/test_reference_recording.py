@@ -6,7 +6,6 @@ import pytest
 import tformer
 from tformer import nn
 from tformer.reference import (
-    MultiHeadAttention,
     from_torch,
     record_weights,
     scaled_dot_product_attention,
@@ -24,28 +23,27 @@ NAMES = [
 
 
 @pytest.fixture
-def model(new_parity):
-    parity = new_parity()
+def model(exact):
     sizes = {"vocab_size": V, "d_model": 12, "num_heads": H, "d_ff": 11, "max_len": 13}
     layers = {"num_encoder_layers": 2, "num_decoder_layers": 2, "positions": "learned"}
     config = tformer.TransformerConfig(**sizes, **layers)
-    module = parity.module(tformer.Transformer(config))
-    arrays, tensors = zip(parity.ids(V, B, S), parity.ids(V, B, T), strict=True)
-    arrays[0][0, -2:] = tensors[0][0, -2:] = 0  # padding
-    return module, from_torch(module), arrays, tensors
+    twin, module = exact.twin_of(tformer.Transformer(config))
+    src, tgt = exact.ids(V, B, S), exact.ids(V, B, T)
+    src[0, -2:] = 0  # padding
+    return twin, module, src, tgt
 
 
-def test_every_attention_by_object_and_by_name(new_parity, model):
-    module, twin, arrays, tensors = model
-    with record_weights(twin) as weights:
-        output = twin(*arrays)
-    np.testing.assert_allclose(output, twin(*arrays), rtol=0, atol=1e-12)
-    with tformer.record_weights(module) as expected:
-        module(*tensors)
+def test_every_attention_by_object_and_by_name(exact, model):
+    twin, module, *ids = model
+    with record_weights(twin) as weights, tformer.record_weights(module) as expected:
+        output = exact.same(twin, module, *ids)
+    np.testing.assert_allclose(
+        output, twin(*(x.numpy() for x in ids)), rtol=0, atol=1e-12
+    )
     assert list(weights.by_name()) == list(expected.by_name())
     assert sorted(weights.by_name()) == sorted(NAMES)
     for name in NAMES:
-        new_parity().same(weights[name], expected[name])
+        exact.equal(weights[name], expected[name])
     assert weights[twin.encoder.blocks[1].attention] is weights[NAMES[1]]
     assert weights[twin.decoder.blocks[0].cross_attention].shape == (B, H, T, S)
     assert not weights["decoder.blocks.1.cross_attention"][0, ..., -2:].any()
@@ -59,43 +57,30 @@ ATTENTIONS = {
     "latent": lambda: nn.LatentAttention(
         12,
         H,
-        rotary=nn.RotaryEmbedding(nn.rotary_frequencies(4)),
         kv_rank=7,
         head_dim=5,
-        value_dim=3,
+        rotary=nn.RotaryEmbedding(nn.rotary_frequencies(4)),
     ),
 }
 
 
 @pytest.mark.parametrize("make", ATTENTIONS.values(), ids=ATTENTIONS)
-def test_of_one_attention(new_parity, make):
-    parity = new_parity()
-    module = parity.module(make())
-    twin = from_torch(module)
-    array, tensor = parity.numbers(B, T, 12)
+def test_of_one_attention_the_last_call(exact, make):
+    twin, module = exact.twin_of(make())
+    x = exact.numbers(B, T, 12)
     with record_weights(twin) as weights, tformer.record_weights(module) as expected:
-        twin(array, is_causal=True), module(tensor, is_causal=True)
-    parity.same(weights[twin], expected[module])
+        assert len(weights) == 0
+        twin(exact.numbers(B, S, 12).numpy(), is_causal=True)
+        exact.same(twin, module, x, is_causal=True)
+    twin(exact.numbers(B, S, 12).numpy(), is_causal=True)  # after the block
+    exact.equal(weights[twin], expected[module])
     assert weights[""] is weights[twin]  # as in `named_modules`
 
 
-def test_the_last_call_counts(new_parity):
-    parity = new_parity()
-    twin = from_torch(parity.module(tformer.MultiHeadAttention(12, H)))
-    first, last = parity.numbers(B, T, 12)[0], parity.numbers(B, S, 12)[0]
-    with record_weights(twin) as weights:
-        assert len(weights) == 0
-        twin(first)
-        twin(last)
-    assert weights[twin].shape == (B, H, S, S)
-    twin(first)  # after the block
-    assert weights[twin].shape == (B, H, S, S)
-
-
 def test_what_did_not_run_and_what_is_unknown(model):
-    _, twin, (src, _), _ = model
+    twin, _, src, _ = model
     with record_weights(twin) as weights:
-        twin.encode(src)
+        twin.encode(src.numpy())
     assert list(weights.by_name()) == NAMES[:2]
     for absent in (NAMES[2], twin.decoder.blocks[0].attention, "encoder.blocks.2"):
         with pytest.raises(KeyError):
@@ -103,7 +88,8 @@ def test_what_did_not_run_and_what_is_unknown(model):
 
 
 def test_an_error_and_an_inner_block_leave_the_model_as_it_was(model):
-    _, twin, (src, tgt), _ = model
+    twin, _, src, tgt = model
+    src, tgt = src.numpy(), tgt.numpy()
     attention = twin.encoder.blocks[0].attention
     before = vars(attention).copy()
     with pytest.raises(ValueError, match="ids must be in"), record_weights(twin):
@@ -120,7 +106,7 @@ def test_an_error_and_an_inner_block_leave_the_model_as_it_was(model):
     assert vars(attention) == before
 
 
-def test_a_model_of_ones_own(new_parity):
+def test_a_model_of_ones_own(exact):
     """Any object with attributes and lists, such as a page may write."""
 
     class Own:
@@ -128,12 +114,10 @@ def test_a_model_of_ones_own(new_parity):
             self.name, self.table = "own", np.ones(3)
             self.first, *self.others = attentions
 
-    parity = new_parity()
-    module = parity.module(tformer.MultiHeadAttention(12, H))
+    module = exact.module(tformer.MultiHeadAttention(12, H))
     own = Own(*(from_torch(module) for _ in range(3)))
-    x, _ = parity.numbers(B, T, 12)
     with record_weights(own) as weights:
         for attention in (own.first, *own.others):
-            attention(x)
+            attention(exact.numbers(B, T, 12).numpy())
     assert list(weights.by_name()) == ["first", "others.0", "others.1"]
-    assert all(isinstance(each, MultiHeadAttention) for each in weights)
+    assert list(weights) == [own.first, *own.others]
