@@ -109,7 +109,7 @@ def test_what_cannot_be_forgotten(raises):
             cache.truncate(length)
     with pytest.raises(ValueError, match=r"of 20 tokens the oldest are gone"):
         rolls.truncate(15)
-    state.keep(torch.zeros(1, 1, 2, 2), 3)
+    state.length = 3
     with pytest.raises(ValueError, match="cannot be cut back to 2"):
         state.truncate(2)
     with raises(ValueError, "max_len (3) must be at least 4"):

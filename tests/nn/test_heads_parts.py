@@ -1,7 +1,6 @@
 """Multi-head attention with parts: by its definition, cached in every split."""
 
 import math
-from functools import partial
 
 import pytest
 import torch
@@ -17,43 +16,44 @@ from tformer import (
     causal_mask,
     record_weights,
 )
-from tformer.nn import cache_of, merge_heads, rotary_frequencies, split_heads
+from tformer.check.attention import attention
+from tformer.nn import (
+    ALiBi,
+    RelativeBias,
+    cache_of,
+    merge_heads,
+    rotary_frequencies,
+    split_heads,
+)
 from tformer.reference import from_torch
 
 B, T, D, H, Dh = 2, 6, 20, 6, 4
-
-
-class Distances(nn.Module):
-    """A bias that depends on head and distance; the last query is at the last key."""
-
-    def __init__(self, heads=H):
-        super().__init__()
-        self.slopes = nn.Parameter(torch.randn(heads))
-
-    def forward(self, query_len, key_len):
-        query = torch.arange(key_len - query_len, key_len)[:, None]
-        distance = query - torch.arange(key_len)
-        return -self.slopes[None, :, None, None] * distance  # (1, H, T, S)
 
 
 def turning():
     return RotaryEmbedding(rotary_frequencies(Dh))
 
 
+def of_t5(heads=H, both=False):
+    size = 8 if both else 4
+    return RelativeBias(heads, num_buckets=size, max_distance=4, bidirectional=both)
+
+
 ALL = {
     "plain": {},
     "rotary": {"rotary": turning},
-    "relative": {"relative": Distances},
-    "one bias for all heads": {"relative": partial(Distances, 1)},
+    "ALiBi": {"relative": lambda: ALiBi(H)},
+    "T5's bias, and a window": {"relative": of_t5, "window": lambda: 2},
+    "T5's bias of both ways": {"relative": lambda: of_t5(both=True)},
+    "one bias for all heads": {"relative": lambda: of_t5(1)},
     "qk_norm": {"qk_norm": lambda: RMSNorm},
     "window": {"window": lambda: 3},
     "sinks": {"sinks": lambda: True},
-    "softcap": {"softcap": lambda: 0.7},
     "scale": {"scale": lambda: 0.9},
     "bias": {"bias": lambda: True},
     "everything": {
         "rotary": turning,
-        "relative": Distances,
+        "relative": of_t5,
         "qk_norm": lambda: LayerNorm,
         "window": lambda: 2,
         "sinks": lambda: True,
@@ -73,11 +73,14 @@ def built(parts, randomised=None, **options):
     if options.pop("sinks", False):
         options["sinks"] = nn.Parameter(torch.zeros(H))
     module = MultiHeadAttention(D, H, **options).eval()
-    return module if randomised is None else randomised(module)
+    if isinstance(module.relative, RelativeBias):
+        nn.init.normal_(module.relative.table)
+    return randomised(module) if randomised else module
 
 
-def slowly(module, x, start=0):
-    """What it shall compute, by its definition: one query at a time."""
+@torch.no_grad()
+def slowly(module, x):
+    """By the loops of the spec of attention."""
     q = split_heads(module.q_proj(x), H)
     k, v = (
         split_heads(proj(x), module.num_kv_heads)
@@ -86,45 +89,39 @@ def slowly(module, x, start=0):
     if module.q_norm is not None:
         q, k = module.q_norm(q), module.k_norm(k)
     if module.rotary is not None:
-        q, k = module.rotary(q, start=start), module.rotary(k, start=start)
-    bias = torch.zeros(1, H, T, T)
+        q, k = module.rotary(q), module.rotary(k)
+    names = ("window", "scale", "softcap")
+    options = {"is_causal": True, **{name: getattr(module, name) for name in names}}
     if module.relative is not None:
-        bias = bias + module.relative(T, T)
-    heads = torch.empty(B, H, T, Dh)
-    for h in range(H):
-        of = h // (H // module.num_kv_heads)
-        for i in range(T):
-            first = 0 if module.window is None else max(0, i - module.window + 1)
-            seen = slice(first, i + 1)
-            scale = module.scale or 1 / math.sqrt(Dh)
-            scores = (k[:, of, seen] @ q[:, h, i, :, None])[..., 0] * scale  # (B, seen)
-            if cap := module.softcap:
-                scores = cap * (scores / cap).tanh()
-            scores = scores + bias[0, h, i, seen]
-            if module.sinks is not None:
-                sink = module.sinks[h].expand(B, 1)
-                weights = torch.cat((scores, sink), -1).softmax(-1)[:, :-1]
-            else:
-                weights = scores.softmax(-1)
-            heads[:, h, i] = (weights[..., None] * v[:, of, seen]).sum(1)
-    return module.out_proj(merge_heads(heads))
+        options["bias"] = module.relative(T, T).numpy()
+    if module.sinks is not None:
+        options["sinks"] = module.sinks.numpy()
+    heads = attention(*(y.numpy() for y in (q, k, v)), **options)
+    return module.out_proj(merge_heads(torch.from_numpy(heads)))
 
 
 @every_part
-@pytest.mark.parametrize("kv_heads", [H, 3, 1])
 @pytest.mark.usefixtures("float64")
-def test_the_definition(parts, kv_heads, randomised):
-    module = built(parts, randomised, num_kv_heads=kv_heads)
-    x = torch.randn(B, T, D)
-    assert_close(module(x, is_causal=True), slowly(module, x), atol=1e-13, rtol=0)
+def test_the_definition_and_its_weights(parts, randomised):
+    for kv_heads in (H, 3, 1):
+        module = built(parts, randomised, num_kv_heads=kv_heads)
+        x = torch.randn(B, T, D)
+        wanted = slowly(module, x)
+        assert_close(module(x, is_causal=True), wanted, atol=1e-13, rtol=0)
+        with record_weights(module) as weights:
+            assert_close(module(x, is_causal=True), wanted)
+        kept = weights[module]
+        seen = causal_mask(T, window=module.window)
+        assert torch.equal(kept > 0, seen.expand(B, H, T, T))
+        # A sink takes a part, and has no column.
+        whole = (kept.sum(-1) - 1).abs() < 1e-12
+        assert (whole == (module.sinks is None)).all()
 
 
 @every_part
 @pytest.mark.usefixtures("float64")
 @torch.no_grad()
 def test_the_twin_has_every_part(parts, randomised):
-    """But `Distances`, which stands here alone."""
-    parts = {name: make for name, make in parts.items() if name != "relative"}
     module, x = built(parts, randomised), torch.randn(B, T, D)
     output = from_torch(module)(x.numpy(), is_causal=True)
     assert_close(torch.from_numpy(output), module(x, is_causal=True))
@@ -150,19 +147,6 @@ def test_every_split(parts, randomised):
 
 
 @every_part
-def test_the_future_leaves_the_past_alone(parts, randomised):
-    module, x = built(parts, randomised), torch.randn(B, T, D)
-    later = x.clone()
-    later[:, 3] += 1
-    assert torch.equal(
-        module(x, is_causal=True)[:, :3], module(later, is_causal=True)[:, :3]
-    )
-    assert not torch.allclose(
-        module(x, is_causal=True)[:, 3], module(later, is_causal=True)[:, 3]
-    )
-
-
-@every_part
 @pytest.mark.usefixtures("float64")
 def test_every_parameter_is_learned(parts, randomised):
     module = built(parts, randomised)
@@ -173,37 +157,24 @@ def test_every_parameter_is_learned(parts, randomised):
             assert (parameter.grad.abs() > 1e-12).any(), name
 
 
-@every_part
+@pytest.mark.parametrize("name", ["ALiBi", "everything"])
 @pytest.mark.usefixtures("float64")
-def test_compiled_whole(parts, randomised):
-    module, x = built(parts, randomised), torch.randn(B, T, D)
+def test_compiled_whole(name, randomised):
+    module, x = built(ALL[name], randomised), torch.randn(B, T, D)
     torch.compiler.reset()
     fast = torch.compile(module, fullgraph=True, backend="eager")
-    assert_close(fast(x, is_causal=True), module(x, is_causal=True))
-
-
-@pytest.mark.usefixtures("float64")
-def test_a_query_head_reads_the_key_head_of_its_group():
-    """Head h reads h // (H / G): equal to full heads, each repeated side by side."""
-    grouped = MultiHeadAttention(D, H, num_kv_heads=2, head_dim=Dh, bias=False)
-    full = MultiHeadAttention(D, H, head_dim=Dh, bias=False)
-    state = grouped.state_dict()
-    for name in ("k_proj.weight", "v_proj.weight"):
-        by_head = state[name].view(2, Dh, D)
-        state[name] = by_head.repeat_interleave(3, dim=0).flatten(0, 1)
-        assert not torch.equal(state[name], by_head.repeat(3, 1, 1).flatten(0, 1))
-    full.load_state_dict(state)
-    x = torch.randn(B, T, D)
-    assert_close(full(x), grouped(x))
+    gradients = []
+    for each in (module, fast):
+        output = each(x, is_causal=True)
+        loss = output.pow(3).sum()
+        gradients.append((output, *torch.autograd.grad(loss, [*module.parameters()])))
+    assert_close(*gradients)
 
 
 @pytest.mark.usefixtures("float64")
 def test_the_norm_of_queries_comes_before_the_turning(randomised):
+    """And each has its own: the spec gives both the same gain."""
     module = built({"rotary": turning, "qk_norm": lambda: RMSNorm}, randomised)
-    assert module.q_norm.weight.shape == (Dh,)
-    with torch.no_grad():
-        module.q_norm.weight.copy_(torch.arange(1.0, Dh + 1))
-        module.q_norm.weight[1] = -1.0
     x, turned = torch.randn(B, T, D), []
     module.rotary.register_forward_hook(lambda _, args, __: turned.append(args[0]))
     module(x, is_causal=True)
@@ -213,43 +184,20 @@ def test_the_norm_of_queries_comes_before_the_turning(randomised):
     assert not torch.allclose(turned[0], module.k_norm(q))
 
 
-@every_part
-@pytest.mark.usefixtures("float64")
-def test_recorded_weights(parts, randomised):
-    module, x = built(parts, randomised), torch.randn(B, T, D)
-    with record_weights(module) as weights:
-        recorded = module(x, is_causal=True)
-    assert_close(recorded, module(x, is_causal=True))
-    kept = weights[module]
-    assert kept.shape == (B, H, T, T)
-    seen = causal_mask(T, window=module.window)
-    assert torch.equal(kept > 0, seen.expand_as(kept))
-    if module.sinks is None:
-        assert_close(kept.sum(-1), torch.ones(B, H, T))
-    else:  # a sink takes a part, and has no column
-        assert (kept.sum(-1) < 1).all()
-
-
 def test_a_sink_at_minus_infinity_is_none():
-    x = torch.randn(B, T, D)
-    module = built({"sinks": lambda: True})
+    x, module, without = torch.randn(B, T, D), built({"sinks": lambda: 1}), built({})
     assert (module.sinks == 0).all()
-    with torch.no_grad():
-        module.sinks.fill_(-math.inf)
-    without = built({})
-    without.load_state_dict(
-        {n: p for n, p in module.state_dict().items() if n != "sinks"}
-    )
+    nn.init.constant_(module.sinks, -math.inf)
+    without.load_state_dict(module.state_dict(), strict=False)
     assert_close(module(x, is_causal=True), without(x, is_causal=True))
-    with torch.no_grad():
-        module.sinks.fill_(1e4)
+    nn.init.constant_(module.sinks, 1e4)
     assert module(x, is_causal=True).abs().max() < 1e-6
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision(dtype):
-    module = built(ALL["everything"])
-    x = torch.randn(B, T, D)
+@pytest.mark.parametrize("name", ["ALiBi", "everything"])
+def test_half_precision(name, dtype):
+    module, x = built(ALL[name]), torch.randn(B, T, D)
     wanted = module(x, is_causal=True)
     half = module.to(dtype)(x.to(dtype), is_causal=True)
     assert half.dtype == dtype

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from torch import nn
 from torch.testing import assert_close
 
 from pieces import in_pieces, splits
@@ -233,6 +234,39 @@ def test_a_model_writes_with_it(randomised):
         ids = torch.cat((ids, logits[:, -1].argmax(-1, keepdim=True)), dim=1)
     assert cache.nbytes == 2 * B * 12 * WIDTH * 8
     assert torch.equal(greedy(model, start, max_len=9), ids[:, 3:])
+
+
+def halved(linear):
+    class Halved(nn.Linear):
+        def forward(self, x):
+            return super().forward(x) / 2
+
+    linear.__class__ = Halved
+
+
+def hooked(linear):
+    linear.register_forward_hook(lambda _, __, output: output / 2)
+
+
+def patched(linear):
+    linear.forward = lambda x: nn.functional.linear(x, linear.weight) / 2
+
+
+@pytest.mark.parametrize("change", [halved, hooked, patched])
+@pytest.mark.usefixtures("float64")
+@torch.no_grad()
+def test_what_kv_up_does_beside_its_matrix_is_honoured_or_refused(change, randomised):
+    module, x, cache = built(randomised), torch.randn(B, T, D), KeyValueCache(T)
+    module(x[:, :-1], cache=cache)
+    kept = cache.copy(T)
+    change(module.kv_up)
+    module.absorbed = False
+    wanted = module(x[:, -1:], cache=cache)
+    module.absorbed = None  # of itself it would take the absorbed form
+    assert_close(module(x[:, -1:], cache=kept), wanted)
+    module.absorbed = True
+    with pytest.raises(ValueError, match=r"^the absorbed form reads kv_up\.weight and"):
+        module(x)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Linear attention: recurrent, in chunks, in parallel, and with a cached state."""
+"""Linear attention by its definition; and with the delta rule, what both must do."""
 
 import itertools
 
@@ -10,13 +10,24 @@ from torch.testing import assert_close
 
 from pieces import in_pieces, splits
 from tformer.nn import (
+    GatedDeltaRule,
     LinearAttention,
+    delta_rule,
+    delta_rule_recurrent,
     feature_map,
     linear_attention,
     linear_attention_recurrent,
+    unit_length,
 )
 
 B, H, T, DK, DV, D = 2, 3, 7, 5, 11, 6
+# In chunks, the recurrence, and how many inputs each token has.
+LINEAR, DELTA = (
+    (linear_attention, linear_attention_recurrent, 3),
+    (delta_rule, delta_rule_recurrent, 4),
+)
+both_rules = pytest.mark.parametrize("rule", [LINEAR, DELTA], ids=["linear", "delta"])
+both_layers = pytest.mark.parametrize("kind", [LinearAttention, GatedDeltaRule])
 
 
 def draw(*shape):
@@ -24,10 +35,12 @@ def draw(*shape):
 
 
 def inputs(batch=B, heads=H, length=T, width=DK, value_width=DV):
+    """Query, key, value, beta; log_decay, state."""
     q, k = draw(2, batch, heads, length, width)
-    decay = -torch.rand(batch, heads, length, dtype=torch.float64)
+    beta, decay = torch.rand(2, batch, heads, length, dtype=torch.float64)
+    v = draw(batch, heads, length, value_width)
     state = draw(batch, heads, width, value_width)
-    return q, k, draw(batch, heads, length, value_width), decay, state
+    return (q, unit_length(k), v, beta), {"log_decay": -decay, "state": state}
 
 
 def slowly(q, k, v, log_decay, state):
@@ -43,15 +56,16 @@ def slowly(q, k, v, log_decay, state):
 
 
 def test_is_its_definition():
-    q, k, v, decay, state = inputs()
-    output, new = linear_attention_recurrent(q, k, v, log_decay=decay, state=state)
+    (q, k, v, _), options = inputs()
+    output, new = linear_attention_recurrent(q, k, v, **options)
     assert output.shape == (B, H, T, DV)
     assert new.shape == (B, H, DK, DV)
-    assert_close(output, slowly(q, k, v, decay, state))
+    assert_close(output, slowly(q, k, v, **options))
     output, _ = linear_attention_recurrent(q, k, v)
-    assert_close(output, slowly(q, k, v, 0 * decay, 0 * state))
+    assert_close(output, slowly(q, k, v, *(0 * x for x in options.values())))
 
 
+@both_rules
 @given(
     sizes=st.tuples(
         *[st.integers(1, 3)] * 2, st.integers(1, 9), *[st.integers(1, 4)] * 2
@@ -59,36 +73,33 @@ def test_is_its_definition():
     chunk=st.integers(1, 10),
     seed=st.integers(0, 99),
 )
-def test_chunks_are_the_recurrence(sizes, chunk, seed):
+def test_chunks_are_the_recurrence(rule, sizes, chunk, seed):
     torch.manual_seed(seed)
-    q, k, v, decay, state = inputs(*sizes)
-    for options in ({}, {"log_decay": decay}, {"log_decay": decay, "state": state}):
-        ours = linear_attention(q, k, v, **options, chunk=chunk)
-        wanted = linear_attention_recurrent(q, k, v, **options)
-        for one, other in zip(ours, wanted, strict=True):
-            assert_close(one, other, rtol=0, atol=1e-12)
+    in_chunks, recurrent, count = rule
+    each, both = inputs(*sizes)
+    for options in ({}, {"log_decay": both["log_decay"]}, both):
+        ours = in_chunks(*each[:count], **options, chunk=chunk)
+        wanted = recurrent(*each[:count], **options)
+        assert_close(ours, wanted, rtol=0, atol=1e-12)
 
 
-def test_gradients_are_those_of_the_recurrence():
-    tensors = [x.requires_grad_() for x in inputs()]
-    weights = draw(B, H, T, DV)
-    gradients = []
-    for attend, options in (
-        (linear_attention, {"chunk": 3}),
-        (linear_attention_recurrent, {}),
-    ):
-        q, k, v, decay, state = tensors
-        output, new = attend(q, k, v, log_decay=decay, state=state, **options)
+@both_rules
+def test_gradients_are_those_of_the_recurrence(rule):
+    *forms, count = rule
+    each, options = inputs()
+    tensors = [x.requires_grad_() for x in (*each[:count], *options.values())]
+    weights, gradients = draw(B, H, T, DV), []
+    for attend, size in zip(forms, ({"chunk": 3}, {}), strict=True):
+        output, new = attend(*each[:count], **options, **size)
         loss = (output * weights).sum() + new.square().sum()
         gradients.append(torch.autograd.grad(loss, tensors))
-    for one, other in zip(*gradients, strict=True):
-        assert one.abs().max() > 0
-        assert_close(one, other, rtol=0, atol=1e-11)
+    assert all(gradient.abs().max() > 0 for gradient in gradients[0])
+    assert_close(*gradients, rtol=0, atol=1e-11)
 
 
 def test_strong_decay_does_not_overflow():
     """exp(+800) stands where the future is masked."""
-    q, k, v, _, _ = inputs()
+    (q, k, v, _), _ = inputs()
     decay = torch.full((B, H, T), -400.0, dtype=torch.float64).requires_grad_()
     output, _ = linear_attention(q, k, v, log_decay=decay, chunk=T)
     assert_close(output, (q * k).sum(-1, keepdim=True) * v)
@@ -96,63 +107,54 @@ def test_strong_decay_does_not_overflow():
     assert gradient.isfinite().all()
 
 
+@both_rules
 @pytest.mark.parametrize("forgetting", [-1e4, -1e9, float("-inf")])
-def test_who_forgets_all_does_not_spoil_what_comes_after(forgetting):
+def test_who_forgets_all_does_not_spoil_what_comes_after(rule, forgetting):
     """A difference of two sums from the chunk's beginning would round that away."""
-    q, k, v, decay, state = (x.float() for x in inputs(length=9))
+    in_chunks, recurrent, count = rule
+    each, options = inputs(length=9)
+    each = [x.float() for x in each[:count]]
+    decay, state = (x.float() for x in options.values())
     decay[:, :, 2] = forgetting
-    decay.requires_grad_()
-    wanted = linear_attention_recurrent(q, k, v, log_decay=decay, state=state)
+    options = {"log_decay": decay.requires_grad_(), "state": state}
+    wanted = recurrent(*each, **options)
+    (slope,) = torch.autograd.grad(wanted[0].sum(), decay)
     for chunk in (2, 9):
-        ours = linear_attention(q, k, v, log_decay=decay, state=state, chunk=chunk)
-        for one, other in zip(ours, wanted, strict=True):
-            assert_close(one, other, rtol=0, atol=1e-5)
-        gradients = [
-            torch.autograd.grad(y[0].sum(), decay, retain_graph=True)[0]
-            for y in (ours, wanted)
-        ]
-        assert_close(*gradients, rtol=0, atol=1e-4)
+        ours = in_chunks(*each, **options, chunk=chunk)
+        assert_close(ours, wanted, rtol=0, atol=1e-5)
+        (ours,) = torch.autograd.grad(ours[0].sum(), decay)
+        assert_close(ours, slope, rtol=0, atol=1e-4)
 
 
+@both_rules
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_summed_in_float32(dtype):
-    q, k, v, decay, _ = (x.to(dtype) for x in inputs())
-    for attend in (linear_attention, linear_attention_recurrent):
-        output, state = attend(q, k, v, log_decay=decay)
+def test_half_precision_is_summed_in_float32_and_autocast_changes_nothing(rule, dtype):
+    *forms, count = rule
+    each, options = inputs()
+    half = [x.to(dtype) for x in (*each[:count], options["log_decay"])]
+    floats = [x.float() for x in half]
+    for attend in forms:
+        output, state = attend(*half[:-1], log_decay=half[-1])
         assert output.dtype == dtype
         assert state.dtype == torch.float32
-        wanted, _ = attend(q.float(), k.float(), v.float(), log_decay=decay.float())
+        wanted, state = attend(*floats[:-1], log_decay=floats[-1])
         assert torch.equal(output, wanted.to(dtype))
-
-
-def test_autocast_changes_nothing():
-    tensors = [x.float() for x in inputs()[:3]]
-    wanted = linear_attention(*tensors, chunk=3), linear_attention_recurrent(*tensors)
-    with torch.autocast("cpu", torch.bfloat16):
-        ours = linear_attention(*tensors, chunk=3), linear_attention_recurrent(*tensors)
-    for one, other in zip(ours, wanted, strict=True):
-        assert torch.equal(one[0], other[0])
-        assert torch.equal(one[1], other[1])
+        with torch.autocast("cpu", torch.bfloat16):
+            again = attend(*floats[:-1], log_decay=floats[-1])
+        assert_close(again, (wanted, state), rtol=0, atol=0)
 
 
 def test_feature_map():
-    x = torch.tensor([-1000.0, -1.0, 0.0, 2.0])
-    assert feature_map(x).tolist() == pytest.approx([0, 0.36787944, 1, 3])
+    """Where elu(x) is near -1, to add 1 afterwards would leave a digit or none."""
+    x = torch.tensor([-1000.0, -80.0, -30.0, -16.0, -1.0, 0.0, 2.0, 200.0])
+    wanted = torch.where(x < 0, x.double().exp(), x + 1).float()
+    ours = feature_map(x.requires_grad_())
+    assert_close(ours, wanted, rtol=1e-5, atol=0)
+    (slope,) = torch.autograd.grad(ours.sum(), x)
+    assert_close(slope, wanted.clamp(max=1))
 
 
-def test_a_small_feature_is_not_rounded_away():
-    """elu(x) is near -1 there: to add 1 afterwards would leave a digit or none."""
-    x = torch.tensor([-10.0, -16.0, -30.0, -80.0])
-    assert_close(feature_map(x), x.double().exp().float(), rtol=1e-5, atol=0)
-
-
-def test_the_slope_of_a_feature():
-    x = torch.tensor([-1.0, 0.0, 2.0, 200.0], requires_grad=True)
-    (slope,) = torch.autograd.grad(feature_map(x).sum(), x)
-    assert slope.tolist() == pytest.approx([0.36787944, 1, 1, 1])
-
-
-class TestModule:
+class TestLayers:
     def test_weights_sum_to_one(self, float64):
         """Values that are all the same come out as they are: a weighted mean."""
         module = LinearAttention(D, H, bias=True)
@@ -171,8 +173,10 @@ class TestModule:
         heads = weights / weights.sum(-1, keepdim=True) @ module.v_proj(x)
         assert_close(module(x), module.out_proj(heads))
 
-    def test_cached_in_every_split(self, float64):
-        module, x = LinearAttention(D, H, chunk=2), draw(B, 5, D)
+    @both_layers
+    def test_cached_in_every_split(self, kind, float64):
+        module, x = kind(D, H, chunk=2), draw(B, 5, D)
+        rows = 3 if kind is LinearAttention else 2  # of values; one is the normaliser
         with torch.no_grad():
             whole = module(x)
             for pieces in splits(5):
@@ -183,12 +187,13 @@ class TestModule:
                     size.add(cache.nbytes)
                     return output
 
-                assert_close(in_pieces(call, pieces), whole, rtol=0, atol=1e-12)
+                assert_close(in_pieces(call, pieces), whole, rtol=0, atol=1e-11)
                 assert cache.length == 5
-                assert size == {8 * B * H * 2 * 3}
+                assert size == {8 * B * H * 2 * rows}
 
-    def test_a_later_token_changes_nothing_before_it(self, float64):
-        module, x = LinearAttention(D, H, chunk=3), draw(B, T, D)
+    @both_layers
+    def test_a_later_token_changes_nothing_before_it(self, kind, float64):
+        module, x = kind(D, H, chunk=3), draw(B, T, D)
         changed = x.clone()
         changed[:, 4] += 1
         assert torch.equal(module(x)[:, :4], module(changed)[:, :4])
@@ -207,28 +212,32 @@ class TestModule:
             assert_close(ours, module(texts)[:, -1:])
 
 
-def test_errors(raises):
-    q, k, v, decay, state = inputs()
-    given_query = f"with query {(B, H, T, DK)}"
-    for attend in (linear_attention, linear_attention_recurrent):
-        message = f"key must be {(B, H, T, DK)} {given_query}, not {(B, H, 3, DK)}"
-        with raises(ValueError, message):
-            attend(q, k[:, :, :3], v)
-        message = f"value must be {(B, H, T, DV)} {given_query}, not {(B, H, 3, DV)}"
-        with raises(ValueError, message):
-            attend(q, k, v[:, :, :3])
-        message = f"log_decay must be {(B, H, T)} {given_query}, not {(B, T, H)}"
-        with raises(ValueError, message):
-            attend(q, k, v, log_decay=decay.mT)
-        message = f"state must be {(B, H, DK, DV)} {given_query}, not {(B, H, DV, DK)}"
-        with raises(ValueError, message):
-            attend(q, k, v, state=state.mT)
+@both_rules
+def test_errors(rule, raises):
+    *forms, count = rule
+    each, options = inputs()
+    (q, *others), with_query = each[:count], f"with query {(B, H, T, DK)}"
+    names = ("key", "value", "beta")
+    for attend in forms:
+        for i, x in enumerate(others):
+            given = [*others[:i], x[:, :, :3], *others[i + 1 :]]
+            rule = f"{names[i]} must be {tuple(x.shape)} {with_query}"
+            with raises(ValueError, f"{rule}, not {tuple(x[:, :, :3].shape)}"):
+                attend(q, *given)
+        for name, x in options.items():
+            rule = f"{name} must be {tuple(x.shape)} {with_query}"
+            with raises(ValueError, f"{rule}, not {tuple(x.mT.shape)}"):
+                attend(q, *others, **{name: x.mT})
         message = "query must be (B, H, T, Dk), and not empty, not (2, 3, 5)"
         with raises(ValueError, message):
-            attend(q[:, :, 0], k, v)
+            attend(q[:, :, 0], *others)
     with raises(ValueError, "chunk (0) must be at least 1"):
-        linear_attention(q, k, v, chunk=0)
+        forms[0](*each[:count], chunk=0)
+
+
+@both_layers
+def test_errors_of_layers(kind, raises):
     with raises(ValueError, "d_model (6) must be divisible by num_heads (4)"):
-        LinearAttention(6, 4)
+        kind(6, 4)
     with raises(ValueError, "max_len (0) must be at least 1"):
-        LinearAttention(6, 3).new_cache(0)
+        kind(6, 3).new_cache(0)

@@ -12,8 +12,6 @@ from tformer import (
     GatedFeedForward,
     MultiHeadAttention,
     RotaryEmbedding,
-    Transformer,
-    TransformerConfig,
 )
 from tformer.models.families import custom, gpt2
 from tformer.nn import (
@@ -41,10 +39,6 @@ PARTS = {
     "latent": (lambda: latent(), ("q_proj", "kv_up", "out_proj")),
     "absorbed": (lambda: latent(absorbed=True), ("kv_down", "kv_up")),
 }
-
-
-def grouped() -> MultiHeadAttention:
-    return MultiHeadAttention(D, 4, num_kv_heads=2, bias=False)
 
 
 def latent(**options) -> LatentAttention:
@@ -100,78 +94,49 @@ def test_it_is_the_formula(root, s, bias):
 
 
 @pytest.mark.parametrize("name", PARTS)
-class TestParts:
-    def test_at_first_nothing_changes(self, name):
-        plain, part = make_part(name)
-        x = numbers(2, T, D)
-        assert torch.equal(call(part, x), call(plain, x))
-
-    def test_merged_is_the_same_to_rounding(self, name):
-        plain, part = make_part(name)
-        x, part = numbers(2, T, D), trained(part)
-        beside = call(part, x)
-        assert (beside - call(plain, x)).abs().max() > 0.1
+def test_beside_merged_taken_out_and_removed(name):
+    plain, part = make_part(name)
+    x, before = numbers(2, T, D), plain.state_dict()
+    assert torch.equal(call(part, x), call(plain, x))
+    part = trained(part)
+    beside = call(part, x)
+    assert (beside - call(plain, x)).abs().max() > 0.1
+    for _ in range(2):  # a second time is none
         merge_lora(part)
         assert_close(call(part, x), beside, **EXACT)
-        merge_lora(part)  # a second time is none
-        assert_close(call(part, x), beside, **EXACT)
-
-    def test_taken_out_again_bit_for_bit(self, name):
-        plain, part = make_part(name)
-        part = trained(part)
-        x = numbers(2, T, D)
-        beside = call(part, x)
-        merge_lora(part)
-        unmerge_lora(part)
-        assert torch.equal(call(part, x), beside)
-        remove_lora(part)
-        state = part.state_dict()
-        assert state.keys() == plain.state_dict().keys()
-        assert all(torch.equal(w, state[n]) for n, w in plain.state_dict().items())
-
-    def test_merged_and_removed_it_is_plain(self, name):
-        plain, part = make_part(name)
-        x, part = numbers(2, T, D), trained(part)
-        beside = call(part, x)
-        merge_lora(part)
-        remove_lora(part)
-        plain.load_state_dict(part.state_dict())
-        assert_close(call(plain, x), beside, **EXACT)
-
-    def test_gradients_come_to_adapters_alone(self, name):
-        _, part = make_part(name)
-        part, x = trained(part), numbers(2, T, D)
-        call(part, x).square().sum().backward()
-        for key, p in part.named_parameters():
-            if key.endswith((".up", ".down")):
-                assert p.grad.abs().max() > 1e-6
-            else:
-                assert p.grad is None
-                assert not p.requires_grad
+    merged = copy.deepcopy(part)
+    unmerge_lora(part)
+    assert torch.equal(call(part, x), beside)
+    for each in (part, merged):
+        remove_lora(each)
+        assert each.state_dict().keys() == before.keys()
+    assert all(torch.equal(w, before[n]) for n, w in part.state_dict().items())
+    plain.load_state_dict(merged.state_dict())
+    assert_close(call(plain, x), beside, **EXACT)
 
 
-def test_subtracting_would_not_give_the_bits_back():
-    layer = trained(LoRALinear(nn.Linear(31, 29), 4))
-    with torch.no_grad():
-        product = layer.scale * layer.up @ layer.down
-        rounded = (layer.base.weight + product) - product
-    assert not torch.equal(rounded, layer.base.weight)
-
-
-def test_at_first_the_gradient_comes_to_b_and_not_to_a():
-    layer = LoRALinear(nn.Linear(7, 11).double(), 3)
-    layer(numbers(5, 7)).square().sum().backward()
-    assert layer.up.grad.abs().min() > 0
-    assert layer.down.grad.abs().max() == 0
+@pytest.mark.parametrize("name", PARTS)
+def test_gradients_come_to_adapters_alone(name):
+    _, part = make_part(name)
+    call(trained(part), numbers(2, T, D)).square().sum().backward()
+    for key, p in part.named_parameters():
+        if key.endswith((".up", ".down")):
+            assert p.grad.abs().max() > 1e-6
+        else:
+            assert p.grad is None
+            assert not p.requires_grad
 
 
 def test_the_gradients_are_those_of_the_product():
-    layer = trained(LoRALinear(nn.Linear(7, 11).double(), 3, alpha=5.0))
+    layer = LoRALinear(nn.Linear(7, 11).double(), 3, alpha=5.0)
     x, to = numbers(5, 7), numbers(5, 11, seed=9)
-    (layer(x) * to).sum().backward()
     whole = to.T @ x  # the gradient of W
-    assert_close(layer.up.grad, 5 / 3 * whole @ layer.down.T, **EXACT)
-    assert_close(layer.down.grad, 5 / 3 * layer.up.T @ whole, **EXACT)
+    for _ in range(2):  # at first it comes to B, and A gets none
+        layer.zero_grad()
+        (layer(x) * to).sum().backward()
+        assert_close(layer.up.grad, 5 / 3 * whole @ layer.down.T, **EXACT)
+        assert_close(layer.down.grad, 5 / 3 * layer.up.T @ whole, **EXACT)
+        trained(layer)
 
 
 def test_a_model_with_tied_embeddings():
@@ -208,35 +173,6 @@ def test_cached_decoding_with_an_adapter():
     assert_close(torch.cat(parts, 1), whole, **EXACT)
 
 
-def test_a_part_that_reads_the_matrix_sees_the_adapter():
-    """The absorbed form of latent attention never calls its layer."""
-    x, forms = numbers(2, T, D), []
-    for absorbed in (False, True):
-        torch.manual_seed(0)
-        part = latent(absorbed=absorbed).double()
-        add_lora(part, RANK, targets=["kv_up"])
-        forms.append(trained(part)(x))
-    assert_close(*forms, **EXACT)
-
-
-def test_a_step_changes_adapters_alone():
-    torch.manual_seed(0)
-    sizes = {"vocab_size": 11, "d_model": D, "num_heads": 3}
-    model = Transformer(TransformerConfig.tiny(**sizes))
-    add_lora(model, 2)
-    before = copy.deepcopy(model.state_dict())
-    learned = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(learned, lr=0.1)
-    for _ in range(2):
-        optimizer.zero_grad()
-        model(torch.tensor([[3, 4]]), torch.tensor([[5, 6]])).square().sum().backward()
-        optimizer.step()
-    changed = {
-        n for n, x in model.state_dict().items() if not torch.equal(x, before[n])
-    }
-    assert changed == {n for n in before if n.endswith((".up", ".down"))}
-
-
 def test_the_adapter_alone_is_kept(tmp_path):
     model, ids = small_gpt(), torch.tensor([[3, 4, 5, 6]])
     add_lora(model, 2, alpha=7.0)
@@ -257,14 +193,12 @@ def test_a_state_of_other_adapters_is_refused():
     model, other, wide = small_gpt(), small_gpt(), small_gpt()
     add_lora(model, 2)
     add_lora(other, 2, targets=["v_proj"])
-    with pytest.raises(ValueError, match=r"lacks blocks\.0\.attention\.q_proj"):
+    with pytest.raises(ValueError, match=r"q_proj\.down is missing in the state"):
         load_lora(model, lora_state(other))
-    with pytest.raises(ValueError, match=r"has an unknown blocks\.0\."):
+    with pytest.raises(ValueError, match=r"q_proj.* missing in the model"):
         load_lora(other, lora_state(model))
     add_lora(wide, 3)
-    with pytest.raises(
-        ValueError, match=r"down is \(3, 12\) in the state, not \(2, 12"
-    ):
+    with pytest.raises(ValueError, match=r"down is \(3, 12\) in the state, \(2, 12"):
         load_lora(model, lora_state(wide))
 
 
@@ -290,21 +224,15 @@ class TestInAnyOrder:
         for each, of in ((model, merged), (other, into_merged)):
             if of:
                 merge_lora(each)
-        assert not torch.allclose(other(self.x), right)
-        other.load_state_dict(copy.deepcopy(model.state_dict()), assign=assign)
-        assert_close(other(self.x), right, **EXACT)
-        for layer in other:
+        twin, before = copy.deepcopy(other), other(self.x)
+        assert not torch.allclose(before, right)
+        twin.load_state_dict(copy.deepcopy(model.state_dict()), assign=assign)
+        assert_close(twin(self.x), right, **EXACT)
+        assert torch.equal(other(self.x), before)  # a copy loads by itself
+        for layer in twin:
             layer.up.data *= 1.5
-        load_lora(other, lora_state(model))
-        assert_close(other(self.x), right, **EXACT)
-
-    def test_a_copy_that_is_merged_loads_by_itself(self):
-        model = self.model()
-        merge_lora(model)
-        other, right = copy.deepcopy(model), model(self.x)
-        other.load_state_dict(self.model(seed=1).state_dict())
-        assert torch.equal(model(self.x), right)
-        assert_close(other(self.x), self.model(seed=1)(self.x), **EXACT)
+        load_lora(twin, lora_state(model))
+        assert_close(twin(self.x), right, **EXACT)
 
     def test_merged_follows_the_dtype(self):
         model = self.model()

@@ -147,6 +147,14 @@ def test_gradients_reach_the_weights(attention):
     assert not weights[attention].requires_grad
 
 
+def test_on_meta_they_have_a_shape_and_no_numbers():
+    attention = MultiHeadAttention(D, H).to("meta")
+    with record_weights(attention) as weights:
+        attention(torch.empty(B, T, D, device="meta"), is_causal=True)
+    assert weights[attention].is_meta
+    assert weights[attention].shape == (B, H, T, T)
+
+
 def test_in_training_they_come_before_dropout():
     attention = MultiHeadAttention(D, H, dropout=0.5)
     x = torch.randn(B, T, D)

@@ -33,16 +33,6 @@ def formula(x, cosine, sine, layout):
     return y
 
 
-def hugging_face(x, start=0, base=10_000.0):
-    """The formula of its Llama, written anew: x · cos + rotate_half(x) · sin."""
-    inverse = 1.0 / base ** (torch.arange(0, x.shape[-1], 2).double() / x.shape[-1])
-    angle = torch.outer(torch.arange(start, start + x.shape[-2]).double(), inverse)
-    angle = torch.cat((angle, angle), dim=-1)
-    half = x.shape[-1] // 2
-    rotated = torch.cat((-x[..., half:], x[..., :half]), dim=-1)
-    return x * angle.cos() + rotated * angle.sin()
-
-
 class TestFrequencies:
     @given(half=st.integers(1, 40), base=st.floats(1.5, 1e7))
     def test_are_the_formula(self, half, base):
@@ -62,19 +52,6 @@ class TestFrequencies:
 
 
 class TestForms:
-    @pytest.mark.parametrize("layout", LAYOUTS)
-    @pytest.mark.parametrize(("start", "factor"), [(0, 1.25), (7, 1.0), (12_345, 1.0)])
-    def test_the_module(self, layout, start, factor):
-        """At each position its own angle, p · b^(−2i/Dh)."""
-        x, base = draw(B, H, T, Dh), 500.0
-        frequencies = rotary_frequencies(Dh, base=base)
-        rotary = RotaryEmbedding(frequencies, factor=factor, layout=layout)
-        power = torch.arange(Dh // 2).double() * 2 / Dh
-        angle = torch.arange(start, start + T).double()[:, None] / base**power
-        wanted = factor * formula(x, angle.cos(), angle.sin(), layout)
-        assert_close(rotary(x, start), wanted, atol=1e-11, rtol=0)
-        assert torch.equal(rotary(x, start=start), rotary(x, start))
-
     @pytest.mark.parametrize("layout", LAYOUTS)
     @given(sizes, sizes, sizes, sizes, st.booleans(), st.integers(0, 3))
     def test_the_formula(self, layout, batch, heads, length, pairs, split, before):

@@ -12,7 +12,6 @@ from attention_inputs import DV, B, G, H, S, T, draw
 from tformer import scaled_dot_product_attention
 from tformer.nn import (
     Tiling,
-    is_hidden,
     tiled_attention,
     tiled_backward,
     tiled_forward,
@@ -82,18 +81,6 @@ def test_every_shape_of_mask_and_bias(shape, tile):
         compare(tensors, mask, bias=bias, query_tile=tile[0], key_tile=tile[1])
 
 
-@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"softcap": 0.8}])
-def test_gradients_by_differences(options):
-    tensors = [draw(2, 5, 3), draw(1, 7, 3), draw(1, 7, 2)]
-    for x in tensors:
-        x.requires_grad_()
-
-    def attend(*inputs):
-        return tiled_attention(*inputs, query_tile=2, key_tile=3, **options)
-
-    assert torch.autograd.gradcheck(attend, tensors)
-
-
 def test_only_what_needs_a_gradient_gets_one():
     query, key, value = draw(), draw(G, S).requires_grad_(), draw(G, S, DV)
     tiled_attention(query, key, value, query_tile=2, key_tile=3).sum().backward()
@@ -153,42 +140,6 @@ class TestDeadRows:
         assert (logsumexp[..., 1, 0] == -math.inf).all()
 
 
-def test_large_scores_do_not_overflow():
-    """Scores beyond 10,000, where exp is infinite."""
-    tensors = 1e4 * draw(), draw(G, S), draw(G, S, DV)
-    compare(tensors, query_tile=2, key_tile=3, atol=1e-10)
-
-
-def test_tiles_of_the_future_are_never_read():
-    query = draw(length=8).requires_grad_()
-    key, value = draw(G, 8), draw(G, 8, DV)
-    key[:, :, 4:] = value[:, :, 4:] = math.nan
-    output = tiled_attention(
-        query, key, value, is_causal=True, query_tile=2, key_tile=4
-    )
-    assert output[:, :, :4].isfinite().all()
-    assert output[:, :, 4:].isnan().all()
-    (d_query,) = torch.autograd.grad(output[:, :, :4].sum(), query)
-    assert d_query[:, :, :4].isfinite().all()
-
-
-@given(length=st.integers(1, 30), size=st.integers(1, 12))
-def test_tiles_are_all_positions_once(length, size):
-    cut = [range(length)[part] for part in tiles(length, size)]
-    assert [i for part in cut for i in part] == list(range(length))
-    assert all(len(part) == size for part in cut[:-1])
-
-
-@given(st.tuples(*[st.integers(1, 12)] * 4))
-def test_hidden_tiles_are_those_without_a_visible_key(sizes):
-    queries, keys, query_tile, key_tile = sizes
-    seen = torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
-    for rows in tiles(queries, query_tile):
-        for columns in tiles(keys, key_tile):
-            hidden = is_hidden(rows, columns, queries, keys)
-            assert hidden == (not seen[rows, columns].any())
-
-
 def kept_for_backward(attend, *inputs, **options):
     """How many numbers autograd keeps, beside those of the inputs."""
     kept = {}
@@ -212,19 +163,6 @@ def test_no_weights_are_kept():
     assert by_formula > 2 * 50 * 50
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_summed_in_float32(dtype):
-    exact = draw(), draw(G, S), draw(G, S, DV)
-    tensors = [x.to(dtype) for x in exact]
-    size = {"query_tile": 2, "key_tile": 1}
-    ours = differentiated(tiled_attention, tensors, **size)
-    wanted = differentiated(scaled_dot_product_attention, [x.double() for x in tensors])
-    assert ours[0].dtype == dtype
-    for one, other in zip(ours, wanted, strict=True):
-        assert one.dtype == dtype
-        assert_close(one.double(), other, rtol=0, atol=4 * torch.finfo(dtype).eps)
-
-
 def test_autocast_changes_nothing():
     tensors = [x.float() for x in (draw(), draw(G, S), draw(G, S, DV))]
     wanted = differentiated(tiled_attention, tensors, key_tile=3)
@@ -232,15 +170,6 @@ def test_autocast_changes_nothing():
         ours = differentiated(tiled_attention, tensors, key_tile=3)
     for one, other in zip(ours, wanted, strict=True):
         assert torch.equal(one, other)
-
-
-def test_arguments_are_left_as_they_are():
-    inputs = [draw(), draw(G, S), draw(G, S, DV)]
-    mask, bias = torch.rand(T, S) < 0.5, torch.randn(T, S).double()
-    before = [x.clone() for x in (*inputs, mask, bias)]
-    tiled_attention(*inputs, mask, bias=bias, softcap=2.0, is_causal=True, key_tile=2)
-    for x, old in zip((*inputs, mask, bias), before, strict=True):
-        assert torch.equal(x, old)
 
 
 def test_errors(raises):

@@ -27,6 +27,7 @@ from tformer.nn.attention import scaled_dot_product_attention
 from tformer.nn.cache import KeyValueCache
 from tformer.nn.heads import MultiHeadAttention, merge_heads, split_heads
 from tformer.nn.packed import attend_to_segments
+from tformer.nn.tiles import tiled_attention
 from tformer.training.loss import label_smoothed_cross_entropy
 
 
@@ -51,6 +52,10 @@ def by_weights(query, key, value, mask=None, **options):
 def in_segments(query, key, value, *, segments, is_causal=False):
     around = partial(attend_to_segments, segments=segments, is_causal=is_causal)
     return around(scaled_dot_product_attention, query, key, value)
+
+
+def in_tiles(query, key, value, mask=None, **options):
+    return tiled_attention(query, key, value, mask, query_tile=2, key_tile=3, **options)
 
 
 def layer_norm(x, weight, bias, eps):
@@ -142,6 +147,12 @@ FORMS = [
         "function of segments",
         in_segments,
         only=lambda case: "segments" in case.options,
+    ),
+    Form(
+        "attention",
+        "function in tiles",
+        in_tiles,
+        only=lambda case: not case.options.keys() & {"window", "sinks", "segments"},
     ),
     Form("grouped_attention", "function", scaled_dot_product_attention),
     Form("grouped_attention", "weights", by_weights),

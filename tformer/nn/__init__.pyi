@@ -77,7 +77,7 @@ from tformer.nn.quantized import pack as pack
 from tformer.nn.quantized import unpack as unpack
 from tformer.nn.quantized import QuantizedLinear as QuantizedLinear
 from tformer.nn.quantized import quantize_linears as quantize_linears
-from tformer.nn.quantized_cache import QuantizedCache as QuantizedCache
+from tformer.nn.quantized import QuantizedCache as QuantizedCache
 from tformer.nn.recording import RecordedWeights as RecordedWeights
 from tformer.nn.recording import record_weights as record_weights
 from tformer.nn.relative import distances as distances

@@ -60,7 +60,8 @@ def attention_weights(
         raise ValueError(f"sinks {tuple(sinks.shape)} must be (H,) = ({H},)")
     scale = 1 / math.sqrt(Dh) if scale is None else scale
     wide = torch.promote_types(query.dtype, torch.float32)  # 16 bits are for storage
-    with torch.autocast(query.device.type, enabled=False):
+    device = "cpu" if query.is_meta else query.device.type  # meta has no autocast
+    with torch.autocast(device, enabled=False):
         key = key.to(wide).repeat_interleave(H // G, dim=1)  # (B, H, S, Dh)
         scores = (query.to(wide) * scale) @ key.mT  # (B, H, T, S)
     if softcap is not None:

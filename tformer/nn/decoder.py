@@ -3,7 +3,7 @@
 B batch · T target length · S source length · D d_model · H heads
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from torch import Tensor, nn
@@ -19,10 +19,6 @@ class Decoder(nn.Module):
 
     Vaswani et al. 2017, section 3.1 and figure 1, right. As in `nn.TransformerDecoder`,
     the future is hidden only if you say so (`is_causal=True`); whole models do.
-
-    Args:
-        blocks: at least one.
-        norm: of the end.
     """
 
     def __init__(self, blocks: Iterable[Block], norm: nn.Module | None = None) -> None:
@@ -62,13 +58,12 @@ def transformer_decoder(
     *,
     final_norm: bool | None = None,
     cross_attention: bool = True,
-    **options: Any,
+    **options: object,
 ) -> Decoder:
     """Build the paper's decoder; the arguments are those of `transformer_encoder`."""
     check_positive(num_layers=num_layers)
+    block: Callable[..., Block] = transformer_block
+    options["cross_attention"] = cross_attention
     sizes = d_model, num_heads, d_ff
-    blocks = [
-        transformer_block(*sizes, cross_attention=cross_attention, **options)
-        for _ in range(num_layers)
-    ]
-    return Decoder(blocks, last_norm(d_model, final_norm, **options))
+    blocks = [block(*sizes, **options) for _ in range(num_layers)]
+    return Decoder(blocks, last_norm(blocks[0], final_norm))

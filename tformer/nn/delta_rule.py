@@ -15,7 +15,6 @@ from tformer.nn.heads import merge_heads, split_heads
 from tformer.nn.linear_attention import (
     StateCache,
     attend_in_chunk,
-    check_states,
     chunks,
     decay_matrix,
     wide,
@@ -37,27 +36,13 @@ def delta_rule_recurrent(
     Yang et al. 2024, equation 10 (arXiv:2412.06464): in the paper's letters, which
     transpose the state, S ← α S (I − β k kᵀ) + β v kᵀ. This is the definition;
     `delta_rule` computes the same in chunks. Nothing is scaled here: queries and keys
-    come as `unit_length` makes them.
+    come as `unit_length` makes them, or the state may grow without bound.
 
-    Args:
-        query: (B, H, T, Dk).
-        key: (B, H, T, Dk), each of length 1, or the state may grow without bound.
-        value: (B, H, T, Dv).
-        beta: how much of the error is corrected, in [0, 1], (B, H, T).
-        log_decay: log α of each token, (B, H, T), at most 0; nothing is forgotten if
-            not given.
-        state: S after the tokens before these, (B, H, Dk, Dv); zeros if not given.
-
-    Returns:
-        The outputs (B, H, T, Dv) in the dtype of `value`, and the new state
-        (B, H, Dk, Dv), in float32 at least.
-
-    Raises:
-        ValueError: shapes do not match.
+    `beta` (B, H, T) is how much of the error is corrected, in [0, 1]. All else, and
+    what is returned, is as in `linear_attention_recurrent`.
     """
-    check_states(query, key, value, state, beta=beta, log_decay=log_decay)
-    q, k, v, decay, S = wide(query, key, value, log_decay, state)
-    rate = beta.to(v.dtype)[..., None, None]  # (B, H, T, 1, 1)
+    q, k, v, decay, S, rate = wide(query, key, value, log_decay, state, beta=beta)
+    rate = rate[..., None, None]  # (B, H, T, 1, 1)
     outputs = []
     with torch.autocast(query.device.type, enabled=False):
         for t in range(query.shape[2]):
@@ -84,26 +69,11 @@ def delta_rule(
     What a token writes depends on what those before it wrote: C equations, each of
     which needs only the earlier ones. One triangular system solves them all; then the
     chunk is linear attention with the corrected values (Yang et al. 2024, section 3.3).
-
-    Args:
-        query: as in `delta_rule_recurrent`, and so is all else.
-        key: (B, H, T, Dk).
-        value: (B, H, T, Dv).
-        beta: (B, H, T).
-        log_decay: (B, H, T).
-        state: (B, H, Dk, Dv).
-        chunk: C, how many tokens are computed at once.
-
-    Returns:
-        The outputs (B, H, T, Dv), and the new state (B, H, Dk, Dv).
-
-    Raises:
-        ValueError: shapes do not match, or `chunk` is below 1.
+    `chunk` is C, how many tokens are computed at once.
     """
-    check_states(query, key, value, state, beta=beta, log_decay=log_decay)
     check_positive(chunk=chunk)
-    q, k, v, decay, S = wide(query, key, value, log_decay, state)
-    rate = beta.to(v.dtype)[..., None]  # (B, H, T, 1)
+    q, k, v, decay, S, rate = wide(query, key, value, log_decay, state, beta=beta)
+    rate = rate[..., None]  # (B, H, T, 1)
     outputs = []
     with torch.autocast(query.device.type, enabled=False):
         for part in chunks(query.shape[2], chunk):
@@ -120,10 +90,7 @@ def corrected_values(
     """Solve uᵢ = βᵢ (vᵢ − what the state before i answers to kᵢ) for a chunk.
 
     That answer is of the state before the chunk, decayed, and of what the tokens j < i
-    of the chunk wrote: Σⱼ decayᵢⱼ (kᵢ·kⱼ) uⱼ.
-
-    Returns:
-        u (B, H, C, Dv).
+    of the chunk wrote: Σⱼ decayᵢⱼ (kᵢ·kⱼ) uⱼ. Returns u (B, H, C, Dv).
     """
     total = log_decay.cumsum(-1)[..., None].exp()  # (B, H, C, 1)
     among = (rate * (k @ k.mT) * decay_matrix(log_decay)).tril(-1)  # (B, H, C, C)
@@ -149,9 +116,6 @@ class GatedDeltaRule(nn.Module):
         d_model: width D of input and output.
         num_heads: heads H; divides D.
         chunk: how many tokens are computed at once.
-
-    Raises:
-        ValueError: H does not divide D, or a number is below 1.
     """
 
     def __init__(self, d_model: int, num_heads: int, *, chunk: int = 64) -> None:
@@ -184,12 +148,11 @@ class GatedDeltaRule(nn.Module):
         beta = torch.sigmoid(self.beta_proj(x)).transpose(1, 2)  # (B, H, T)
         step = F.softplus(self.decay_proj(x) + self.step_bias)  # (B, T, H)
         log_decay = -(self.log_rate.exp() * step).transpose(1, 2)  # (B, H, T)
-        state = None if cache is None else cache.state
-        output, state = delta_rule(
-            q, k, v, beta, log_decay=log_decay, state=state, chunk=self.chunk
+        cache = StateCache() if cache is None else cache
+        output, cache.state = delta_rule(
+            q, k, v, beta, log_decay=log_decay, state=cache.state, chunk=self.chunk
         )
-        if cache is not None:
-            cache.keep(state, x.shape[1])
+        cache.length += x.shape[1]
         return self.out_proj(merge_heads(self.norm(output)))  # (B, T, D)
 
     def new_cache(self, max_len: int) -> StateCache:

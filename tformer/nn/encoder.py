@@ -3,15 +3,14 @@
 B batch · S source length · D d_model
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from copy import deepcopy
 from functools import partial
-from typing import Any
 
 from torch import Tensor, nn
 
 from tformer.checks import check_positive
 from tformer.nn.block import Block, transformer_block
-from tformer.nn.norm import LayerNorm
 from tformer.nn.packed import attend_to_segments, pack_tokens, unpack_tokens
 
 
@@ -20,10 +19,6 @@ class Encoder(nn.Module):
 
     Vaswani et al. 2017, section 3.1 and figure 1, left. Pre-norm leaves the sum of all
     sub-layers unnormalised, so it ends with a norm; the paper's post-norm needs none.
-
-    Args:
-        blocks: at least one.
-        norm: of the end.
     """
 
     def __init__(self, blocks: Iterable[Block], norm: nn.Module | None = None) -> None:
@@ -44,15 +39,14 @@ class Encoder(nn.Module):
 
         Args:
             x: (B, S, D).
-            attn_mask: bool, (S, S) or broadcastable with four axes to (B, H, S, S),
-                True = may attend. What comes out at padding means nothing, and no real
-                token depends on it.
+            attn_mask: as the block has it. What comes out at padding means nothing, and
+                no real token depends on it.
             key_mask: bool (B, S), True = a real token, in place of `attn_mask`: padding
-                is then left out of the computation, and comes out as zeros. All parts
-                but attention must look at one token at a time, as these do: the
-                sequences lie side by side.
+                is left out of the computation, and comes out as zeros. All parts but
+                attention must look at one token at a time: the sequences lie side by
+                side.
         """
-        options: dict[str, Any] = {"attn_mask": attn_mask}
+        options: dict[str, object] = {"attn_mask": attn_mask}
         if key_mask is not None:
             if attn_mask is not None or not key_mask.any():
                 raise ValueError("key_mask needs a real token, and no attn_mask beside")
@@ -75,33 +69,20 @@ def transformer_encoder(
     num_layers: int,
     *,
     final_norm: bool | None = None,
-    **options: Any,
+    **options: object,
 ) -> Encoder:
-    """Build the paper's encoder.
+    """Build the paper's encoder of N layers; the other arguments are those of a block.
 
-    Args:
-        d_model: width D.
-        num_heads: heads H.
-        d_ff: inner width F.
-        num_layers: number of layers N.
-        final_norm: end with a norm; with `norm_first` if not given.
-        **options: of `transformer_block`.
+    It ends with a norm if `final_norm` says so, and with `norm_first` if not given.
     """
     check_positive(num_layers=num_layers)
+    block: Callable[..., Block] = transformer_block
     sizes = d_model, num_heads, d_ff
-    blocks = [transformer_block(*sizes, **options) for _ in range(num_layers)]
-    return Encoder(blocks, last_norm(d_model, final_norm, **options))
+    blocks = [block(*sizes, **options) for _ in range(num_layers)]
+    return Encoder(blocks, last_norm(blocks[0], final_norm))
 
 
-def last_norm(
-    d_model: int,
-    final_norm: bool | None,
-    *,
-    norm_first: bool = False,
-    eps: float = 1e-5,
-    bias: bool = True,
-    **_: Any,
-) -> LayerNorm | None:
-    """Make the norm after a stack of blocks with these options, if it has one."""
-    wanted = norm_first if final_norm is None else final_norm
-    return LayerNorm(d_model, eps, bias=bias) if wanted else None
+def last_norm(block: Block, final_norm: bool | None) -> nn.Module | None:
+    """Make the norm after a stack of blocks like this new one, if it has one."""
+    wanted = block.placement == "pre" if final_norm is None else final_norm
+    return deepcopy(block.feed_forward_norm) if wanted else None

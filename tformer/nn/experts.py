@@ -6,7 +6,6 @@ B batch · T length · D d_model · E experts · k experts of a token · N token
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -27,9 +26,6 @@ class Experts(nn.Module):
             it is called E times. Such as `GatedFeedForward`, with a smaller width.
         shared: a further network, which every token uses with weight 1.
         **routing: top_k, scores, renormalise, scale, balance_rate: see `Router`.
-
-    Raises:
-        TypeError, ValueError: as `Router`.
     """
 
     def __init__(
@@ -39,10 +35,11 @@ class Experts(nn.Module):
         expert: Callable[[], nn.Module],
         *,
         shared: nn.Module | None = None,
-        **routing: Any,
+        **routing: object,
     ) -> None:
         super().__init__()
-        self.router = Router(d_model, num_experts, **routing)
+        make: Callable[..., Router] = Router
+        self.router = make(d_model, num_experts, **routing)
         self.experts = nn.ModuleList(expert() for _ in range(num_experts))
         self.shared = shared
 
@@ -78,7 +75,7 @@ def record_routing(model: nn.Module) -> Iterator[dict[str, Routing]]:
     """
     kept: dict[str, Routing] = {}
 
-    def keep(name: str, _: nn.Module, __: Any, routing: Routing) -> None:
+    def keep(name: str, _: nn.Module, __: object, routing: Routing) -> None:
         kept[name] = routing
 
     hooks = [

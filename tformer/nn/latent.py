@@ -41,9 +41,6 @@ class LatentAttention(nn.Module):
         scale: factor of the scores; 1 / √(Dh + Dr) if not given, in both forms. A model
             with YaRN has this times yarn_factor(s, mscale_all_dim)².
         absorbed: which form; the one with fewer multiplications if None.
-
-    Raises:
-        ValueError: a size is below 1, or `dropout` is outside [0, 1).
     """
 
     recorders: tuple[Callable[[Tensor], None], ...] = ()  # of `record_weights`
@@ -68,12 +65,9 @@ class LatentAttention(nn.Module):
         check_positive(d_model=d_model, num_heads=num_heads, kv_rank=kv_rank)
         check_positive(head_dim=head_dim, value_dim=value_dim)
         check_probability(dropout=dropout)
-        self.d_model = d_model
-        self.num_heads = num_heads
-        self.kv_rank = kv_rank
-        self.head_dim = head_dim
+        self.d_model, self.num_heads, self.kv_rank = d_model, num_heads, kv_rank
+        self.head_dim, self.value_dim = head_dim, value_dim
         self.rotary_dim = 2 * len(rotary.frequencies)
-        self.value_dim = value_dim
         self.dropout = dropout
         width = head_dim + self.rotary_dim  # of the naive form's queries and keys
         self.scale = width**-0.5 if scale is None else scale
@@ -107,9 +101,6 @@ class LatentAttention(nn.Module):
             is_causal: hide later positions.
             cache: of the latents; x is then only what is new, and S counts all the
                 tokens so far.
-
-        Returns:
-            (B, T, D).
         """
         check_sequences(self.d_model, x=x)
         start = 0 if cache is None else cache.length
@@ -120,18 +111,15 @@ class LatentAttention(nn.Module):
         absorbed = self.absorbed
         if absorbed is None:
             T, S = x.shape[1], latent.shape[2]
-            fewest = self.multiplications(T, S, absorbed=False)
-            absorbed = self.multiplications(T, S, absorbed=True) < fewest
+            naive = self.multiplications(T, S, absorbed=False)
+            fewer = self.multiplications(T, S, absorbed=True) < naive
+            absorbed = fewer and self.is_matrix(self.kv_up)
         form = self.absorbed_form if absorbed else self.naive_form
         heads = form(query, latent, shared, attn_mask, is_causal)  # (B, H, T, Dv)
         return self.out_proj(merge_heads(heads))  # (B, T, D)
 
     def queries(self, x: Tensor, start: int) -> Tensor:
-        """Make the queries of x (B, T, D), the second part rotated.
-
-        Returns:
-            (B, H, T, Dh + Dr).
-        """
+        """Make queries (B, H, T, Dh + Dr) of x (B, T, D), the second part rotated."""
         if self.q_down is not None and self.q_norm is not None:
             x = self.q_norm(self.q_down(x))  # (B, T, q_rank)
         query = split_heads(self.q_proj(x), self.num_heads)  # (B, H, T, Dh + Dr)
@@ -139,11 +127,7 @@ class LatentAttention(nn.Module):
         return torch.cat((own, self.rotary(rotated, start=start)), dim=-1)
 
     def to_keep(self, x: Tensor, start: int) -> tuple[Tensor, Tensor]:
-        """Make of x (B, T, D) what a cache keeps: the latents and one rotated key.
-
-        Returns:
-            (B, 1, T, R) and (B, 1, T, Dr).
-        """
+        """Make of x (B, T, D) what a cache keeps: the latents and one rotated key."""
         both = self.kv_down(x)[:, None]  # (B, 1, T, R + Dr)
         latent, key = both[..., : self.kv_rank], both[..., self.kv_rank :]
         return self.kv_norm(latent), self.rotary(key, start=start)
@@ -158,15 +142,8 @@ class LatentAttention(nn.Module):
     ) -> Tensor:
         """Make a key and a value of each latent for each head, and attend to them.
 
-        Args:
-            query: (B, H, T, Dh + Dr).
-            latent: (B, 1, S, R).
-            shared: (B, 1, S, Dr), the rotated key.
-            attn_mask: as in `forward`.
-            is_causal: as in `forward`.
-
-        Returns:
-            (B, H, T, Dv).
+        With query (B, H, T, Dh + Dr), latent (B, 1, S, R) and the rotated key `shared`
+        (B, 1, S, Dr) that is (B, H, T, Dv).
         """
         both = split_heads(self.kv_up(latent[:, 0]), self.num_heads)  # (B, H, S, Dh+Dv)
         own, value = both[..., : self.head_dim], both[..., self.head_dim :]
@@ -184,8 +161,13 @@ class LatentAttention(nn.Module):
     ) -> Tensor:
         """Attend to the latents themselves: multi-query attention, one head of keys.
 
-        Arguments and result are as of `naive_form`.
+        Arguments and result are as of `naive_form`. Of kv_up it reads the matrix.
         """
+        if not self.is_matrix(self.kv_up):
+            raise ValueError(
+                "the absorbed form reads kv_up.weight and calls no hook and no forward "
+                f"of this {type(self.kv_up).__name__}: absorbed=False calls them"
+            )
         by_head = self.kv_up.weight.view(self.num_heads, -1, self.kv_rank)
         to_key = by_head[:, : self.head_dim]  # (H, Dh, R)
         to_value = by_head[:, self.head_dim :]  # (H, Dv, R)
@@ -194,6 +176,19 @@ class LatentAttention(nn.Module):
         key = torch.cat((latent, shared), dim=-1)  # (B, 1, S, R + Dr)
         mixed = self.attended(query, key, latent, attn_mask, is_causal)  # (B, H, T, R)
         return mixed @ to_value.transpose(1, 2)
+
+    @staticmethod
+    def is_matrix(layer: nn.Module) -> bool:
+        """Say whether calling a layer is multiplying by its `weight`, and no more.
+
+        So it is for `nn.Linear`, and where `weight` is a property: of an adapter, of
+        rounded weights. Hooks, a bias, or another `forward` do more.
+        """
+        kind = type(layer)
+        known = kind is nn.Linear or isinstance(getattr(kind, "weight", 0), property)
+        hooks = layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks
+        more = any(hooks) or "forward" in vars(layer)
+        return known and not more and layer.bias is None
 
     def attended(
         self,
@@ -223,10 +218,7 @@ class LatentAttention(nn.Module):
     def multiplications(self, new: int, so_far: int, *, absorbed: bool) -> int:
         """Count them for one text, between what is kept and the heads' outputs.
 
-        Args:
-            new: tokens T that ask.
-            so_far: tokens S that they attend to.
-            absorbed: in which form.
+        `new` tokens T ask, and attend to `so_far` S.
         """
         R, Dh, Dr, Dv = self.kv_rank, self.head_dim, self.rotary_dim, self.value_dim
         if absorbed:

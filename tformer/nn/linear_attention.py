@@ -5,7 +5,6 @@ Dv width of a value
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -45,11 +44,7 @@ def linear_attention_recurrent(
     Returns:
         The outputs (B, H, T, Dv) in the dtype of `value`, and the new state
         (B, H, Dk, Dv), in float32 at least.
-
-    Raises:
-        ValueError: shapes do not match.
     """
-    check_states(query, key, value, state, log_decay=log_decay)
     q, k, v, decay, S = wide(query, key, value, log_decay, state)
     outputs = []
     with torch.autocast(query.device.type, enabled=False):
@@ -72,23 +67,9 @@ def linear_attention(
     """Compute what `linear_attention_recurrent` does, a chunk of tokens at a time.
 
     Within a chunk each token attends to those before it by a product of matrices; all
-    that came before the chunk is in the state. One chunk for all is the parallel form.
-
-    Args:
-        query: as in `linear_attention_recurrent`, and so is all else.
-        key: (B, H, T, Dk).
-        value: (B, H, T, Dv).
-        log_decay: (B, H, T).
-        state: (B, H, Dk, Dv).
-        chunk: C, how many tokens are computed at once.
-
-    Returns:
-        The outputs (B, H, T, Dv), and the new state (B, H, Dk, Dv).
-
-    Raises:
-        ValueError: shapes do not match, or `chunk` is below 1.
+    that came before the chunk is in the state. `chunk` is C, how many tokens are
+    computed at once; one for all is the parallel form.
     """
-    check_states(query, key, value, state, log_decay=log_decay)
     check_positive(chunk=chunk)
     q, k, v, decay, S = wide(query, key, value, log_decay, state)
     outputs = []
@@ -131,12 +112,8 @@ def decay_matrix(log_decay: Tensor) -> Tensor:
     Each product is a sum of logarithms of its own. As the difference of two sums since
     the chunk began, a token that forgets all would round away those after it.
 
-    Args:
-        log_decay: (B, H, C).
-
-    Returns:
-        (B, H, C, C), 0 where j > i. These are masked before the exponential, which
-        could overflow there.
+    Of (B, H, C) it makes (B, H, C, C), 0 where j > i. These are masked before the
+    exponential, which could overflow there.
     """
     C = log_decay.shape[-1]
     past = torch.ones(C, C, dtype=torch.bool, device=log_decay.device).tril()
@@ -164,9 +141,6 @@ class LinearAttention(nn.Module):
         num_heads: heads H; divides D.
         bias: give the four projections a bias.
         chunk: how many tokens are computed at once.
-
-    Raises:
-        ValueError: H does not divide D, or a number is below 1.
     """
 
     def __init__(
@@ -191,10 +165,11 @@ class LinearAttention(nn.Module):
         k = feature_map(split_heads(self.k_proj(x), self.num_heads))
         v = split_heads(self.v_proj(x), self.num_heads)
         v = F.pad(v, (0, 1), value=1.0)  # (B, H, T, Dh + 1): its sum is the normaliser
-        state = None if cache is None else cache.state
-        output, state = linear_attention(q, k, v, state=state, chunk=self.chunk)
-        if cache is not None:
-            cache.keep(state, x.shape[1])
+        cache = StateCache() if cache is None else cache
+        output, cache.state = linear_attention(
+            q, k, v, state=cache.state, chunk=self.chunk
+        )
+        cache.length += x.shape[1]
         heads = output[..., :-1] / output[..., -1:]  # (B, H, T, Dh)
         return self.out_proj(merge_heads(heads))  # (B, T, D)
 
@@ -216,23 +191,13 @@ class StateCache:
         """The memory in bytes."""
         return 0 if self.state is None else self.state.nbytes
 
-    def keep(self, state: Tensor, new: int) -> None:
-        """Put the state after `new` further tokens in the place of the one before."""
-        self.state = state
-        self.length += new
-
     def reorder(self, rows: Tensor) -> None:
         """Let row i go on from what was row rows[i], as a beam search needs."""
         if self.state is not None:
             self.state = self.state.index_select(0, rows)
 
     def truncate(self, length: int) -> None:
-        """Raise, but where nothing has to be forgotten: a state is a sum of all tokens.
-
-        Raises:
-            TypeError: `length` is not an int.
-            ValueError: it is not the number of tokens so far.
-        """
+        """Raise, but where nothing has to be forgotten."""
         check_at_least_0(length=length)
         if length != self.length:
             raise ValueError(
@@ -248,48 +213,38 @@ class StateCache:
         return other
 
 
-def check_states(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    state: Tensor | None,
-    **each_token: Tensor | None,
-) -> None:
-    """Raise unless the shapes are those of `linear_attention_recurrent`."""
-    if query.ndim != 4 or 0 in query.shape:
-        raise ValueError(
-            f"query must be (B, H, T, Dk), and not empty, not {tuple(query.shape)}"
-        )
-    B, H, T, Dk = query.shape
-    wanted: dict[str, tuple[Tensor | None, tuple[Any, ...]]] = {
-        "key": (key, (B, H, T, Dk)),
-        "value": (value, (B, H, T, value.shape[-1])),
-        "state": (state, (B, H, Dk, value.shape[-1])),
-        **{name: (x, (B, H, T)) for name, x in each_token.items()},
-    }
-    for name, (x, shape) in wanted.items():
-        if x is not None and x.shape != shape:
-            raise ValueError(
-                f"{name} must be {shape} with query {tuple(query.shape)}, "
-                f"not {tuple(x.shape)}"
-            )
-
-
 def wide(
     query: Tensor,
     key: Tensor,
     value: Tensor,
     log_decay: Tensor | None,
     state: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Take all to float32 at least, and put zeros for what is not given."""
+    **each_token: Tensor,
+) -> tuple[Tensor, ...]:
+    """Take all to float32 at least, with zeros for what is not given.
+
+    Raises a ValueError unless the shapes are those of `linear_attention_recurrent`;
+    `each_token`, such as the delta rule's beta, is (B, H, T) as `log_decay`.
+    """
+    if query.ndim != 4 or 0 in query.shape:
+        raise ValueError(
+            f"query must be (B, H, T, Dk), and not empty, not {tuple(query.shape)}"
+        )
     B, H, T, Dk = query.shape
-    dtype = torch.promote_types(value.dtype, torch.float32)
+    Dv = value.shape[-1]
     if log_decay is None:
         log_decay = value.new_zeros(B, H, T)
     if state is None:
-        state = value.new_zeros(B, H, Dk, value.shape[-1])
-    q, k, v, log_decay, state = (
-        x.to(dtype) for x in (query, key, value, log_decay, state)
-    )
-    return q, k, v, log_decay, state
+        state = value.new_zeros(B, H, Dk, Dv)
+    given = {"key": key, "value": value, "log_decay": log_decay, "state": state}
+    shapes = {"key": (B, H, T, Dk), "value": (B, H, T, Dv), "state": (B, H, Dk, Dv)}
+    for name, x in (given | each_token).items():
+        shape = shapes.get(name, (B, H, T))
+        if x.shape != shape:
+            raise ValueError(
+                f"{name} must be {shape} with query {tuple(query.shape)}, "
+                f"not {tuple(x.shape)}"
+            )
+    dtype = torch.promote_types(value.dtype, torch.float32)
+    every = (query, key, value, log_decay, state, *each_token.values())
+    return tuple(x.to(dtype) for x in every)

@@ -5,7 +5,6 @@ I input features · O output features · r rank
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -27,9 +26,6 @@ class LoRALinear(nn.Module):
         alpha: α; 2 r if not given, so that s is 2.
         dropout: probability with which each entry of x is dropped on its way to A.
         root: s = α / √r in place of α / r.
-
-    Raises:
-        ValueError: the rank is not in [1, min(I, O)].
     """
 
     scale: Tensor
@@ -77,9 +73,8 @@ class LoRALinear(nn.Module):
         if self.merged is not None:
             return F.linear(x, self.merged, self.bias)
         small = F.linear(self.dropout(x), self.down)  # (..., r)
-        return cast(Tensor, self.base(x)) + self.scale * F.linear(
-            small, self.up
-        )  # (..., O)
+        added: Tensor = self.scale * F.linear(small, self.up)  # (..., O)
+        return self.base(x) + added
 
     @torch.no_grad()
     def merge(self) -> None:
@@ -116,28 +111,13 @@ def add_lora(
 ) -> list[str]:
     """Freeze a model, and put an adapter beside each linear layer of some names.
 
-    Args:
-        model: is changed.
-        rank: of the adapters.
-        targets: names of layers, or how they end: "q_proj" is each layer's. All that
-            are an `nn.Linear` and end so get an adapter.
-        alpha: as in `LoRALinear`; so are the others.
-        dropout: probability.
-        root: of the scale.
-
-    Returns:
-        The names of the layers.
-
-    Raises:
-        ValueError: the model has adapters; a target names no `nn.Linear`; a matrix is
-            another module's too, so that merging would change both; or the rank is too
-            large. The model is as it was then.
+    `targets` are names of layers, or how they end: "q_proj" is each block's. All that
+    are an `nn.Linear` and end so get an adapter, a `LoRALinear` with these options.
+    Returns their names; where one cannot have an adapter the model is as it was.
     """
     for name, _ in _adapted(model):
-        raise ValueError(
-            f"the model has adapters, such as {name}: name all targets at once, or "
-            "remove_lora first"
-        )
+        rule = "name all targets at once, or remove_lora first"
+        raise ValueError(f"the model has adapters, such as {name}: {rule}")
     found: dict[str, nn.Linear] = {}
     for target in targets:
         named = {
@@ -153,9 +133,9 @@ def add_lora(
         check_rank(linear, rank)
     for p in model.parameters():
         p.requires_grad_(False)
-    options = {"alpha": alpha, "dropout": dropout, "root": root}
     for name, linear in found.items():
-        _put(model, name, LoRALinear(linear, rank, **options))  # type: ignore[arg-type]
+        layer = LoRALinear(linear, rank, alpha=alpha, dropout=dropout, root=root)
+        model.set_submodule(name, layer)
     return list(found)
 
 
@@ -175,11 +155,8 @@ def unmerge_lora(model: nn.Module) -> None:
 def remove_lora(model: nn.Module) -> None:
     """Put the plain linear layers back, merged or not as they are now.
 
-    The parameters have their old names again. They stay frozen.
-
-    Raises:
-        ValueError: a merged one stands beside a quantised matrix, which cannot hold
-            the sum. The model is as it was then.
+    The parameters have their old names again. They stay frozen. A quantised matrix
+    cannot hold the sum: with one merged the model is left as it was.
     """
     adapted = list(_adapted(model))
     for name, layer in adapted:
@@ -188,35 +165,26 @@ def remove_lora(model: nn.Module) -> None:
     for name, layer in adapted:
         if layer.merged is not None:
             layer.base.weight.copy_(layer.merged)
-        _put(model, name, layer.base)
+        model.set_submodule(name, layer.base)
 
 
 def lora_state(model: nn.Module) -> dict[str, Tensor]:
-    """Return what an adapter's file holds: A, B and the scale of each layer.
-
-    And whatever else of the model is trained, such as a norm whose `requires_grad` was
-    set again.
-    """
+    """Return what an adapter's file holds: A, B, scales, and what else is trained."""
     learned = {name for name, p in model.named_parameters() if p.requires_grad}
     learned |= {f"{name}.scale" for name, _ in _adapted(model)}
     return {n: x.detach() for n, x in model.state_dict().items() if n in learned}
 
 
 def load_lora(model: nn.Module, state: Mapping[str, Tensor]) -> None:
-    """Load what `lora_state` returned into a model with adapters of the same shapes.
-
-    Raises:
-        ValueError: the model has other adapters, or of other shapes.
-    """
-    ours = lora_state(model)
-    for name in sorted(ours.keys() ^ state.keys()):
-        raise ValueError(
-            f"the state {'lacks' if name in ours else 'has an unknown'} {name}"
-        )
-    for name, x in ours.items():
-        if x.shape != state[name].shape:
-            shapes = tuple(state[name].shape), tuple(x.shape)
-            raise ValueError(f"{name} is {shapes[0]} in the state, not {shapes[1]}")
+    """Load what `lora_state` returned into a model with adapters of the same shapes."""
+    ours, theirs = (
+        {name: tuple(x.shape) for name, x in of.items()}
+        for of in (lora_state(model), state)
+    )
+    for name in sorted(ours.keys() | theirs.keys()):
+        found, wanted = (x.get(name, "missing") for x in (theirs, ours))
+        if found != wanted:
+            raise ValueError(f"{name} is {found} in the state, {wanted} in the model")
     model.load_state_dict(state, strict=False)
 
 
@@ -224,12 +192,6 @@ def _adapted(model: nn.Module) -> Iterator[tuple[str, LoRALinear]]:
     for name, module in model.named_modules():
         if isinstance(module, LoRALinear):
             yield name, module
-
-
-def _put(model: nn.Module, name: str, module: nn.Module) -> None:
-    """Put a module in the place of the one that has a name now."""
-    above, _, own = name.rpartition(".")
-    setattr(model.get_submodule(above), own, module)
 
 
 def _check_untied(model: nn.Module, found: Mapping[str, nn.Linear]) -> None:
@@ -242,7 +204,6 @@ def _check_untied(model: nn.Module, found: Mapping[str, nn.Linear]) -> None:
             if p is linear.weight
         ]
         if len(names) > 1:
-            raise ValueError(
-                f"targets: the matrix of {name} is tied, {' = '.join(names)}: an "
-                "adapter would change one, and merging it all of them"
-            )
+            tied = f"targets: the matrix of {name} is tied, {' = '.join(names)}"
+            rule = "an adapter would change one, and merging it all of them"
+            raise ValueError(f"{tied}: {rule}")

@@ -8,13 +8,8 @@ def turn_weights(model: nn.Module) -> nn.Module:
 
     A linear layer multiplies by Wᵀ. For a single token MKL reads a W (O, I) that lies
     in memory as (I, O) about 1.3 times as fast. Shapes and numbers stay; nothing is
-    gained for many rows at once, or on a GPU.
-
-    Args:
-        model: whose parameters to turn, in place. Turning twice is as turning once.
-
-    Returns:
-        The model.
+    gained for many rows at once, or on a GPU. The model itself is changed, and
+    returned; turning twice is as turning once.
     """
     for parameter in model.parameters():
         if parameter.ndim == 2:

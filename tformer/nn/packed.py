@@ -6,7 +6,6 @@ B batch · S length with padding · N real tokens of all sequences · D d_model 
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import Any
 
 from torch import Tensor
 
@@ -16,9 +15,7 @@ from tformer.nn.attention import Mask, attend_in_pieces
 def pack_tokens(x: Tensor, key_mask: Tensor) -> tuple[Tensor, list[int]]:
     """Lay the real tokens of x (B, S, D) side by side: (1, N, D), and their lengths.
 
-    Args:
-        x: (B, S, D).
-        key_mask: bool (B, S), True = a real token.
+    `key_mask` is bool (B, S), True = a real token.
     """
     return x[key_mask][None], key_mask.sum(dim=1).tolist()
 
@@ -38,7 +35,7 @@ def attend_to_segments(
     *,
     segments: Sequence[int],
     bias: Mask = None,
-    **options: Any,
+    **options: object,
 ) -> Tensor:
     """Let each sequence attend to itself, where they lie side by side: (B, H, N, Dv).
 

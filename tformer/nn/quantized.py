@@ -1,6 +1,7 @@
-"""Weights as small whole numbers: int8 or int4 in groups, each with its scale.
+"""Weights and caches as small whole numbers: in groups, each with its scale.
 
-O outputs · I inputs · g numbers of a group
+O outputs · I inputs · g numbers of a group ·
+B batch · G key/value heads · T new tokens · L tokens so far · Dh head_dim
 """
 
 import torch
@@ -8,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.checks import check_divisible, check_positive
+from tformer.nn.cache import KeyValueCache
 from tformer.nn.lora import LoRALinear
 
 
@@ -28,10 +30,6 @@ def quantize(
     Returns:
         codes, int8 (..., I), from -(2^(bits − 1) − 1) up to it, and scales (..., I / g)
         in the dtype of x.
-
-    Raises:
-        TypeError: a size is not an int.
-        ValueError: `bits` is out of its range, or the group size does not divide I.
     """
     if bits not in range(2, 9):
         raise ValueError(f"bits ({bits}) must be in [2, 8]")
@@ -74,11 +72,6 @@ class QuantizedLinear(nn.Module):
         original: the layer whose weights are rounded; its bias is kept as it is.
         bits: 8 or 4; codes of 4 bits share a byte.
         group_size: g, inputs with one scale; divides I. One scale an output if None.
-
-    Raises:
-        TypeError: a size is not an int.
-        ValueError: `bits` is neither 4 nor 8, the group size does not divide I, or
-            with 4 bits I is odd.
     """
 
     codes: Tensor
@@ -117,30 +110,68 @@ def quantize_linears(
     """Put a `QuantizedLinear` in the place of each linear layer of a model.
 
     Embeddings, norms and biases stay as they are, and so do logits that are made with
-    the embedding. The model itself is changed, and returned.
-
-    Args:
-        model: such as a trained `GPT`.
-        bits: as in `QuantizedLinear`.
-        group_size: the same.
-
-    Raises:
-        ValueError: a layer cannot be quantised like this, or holds a merged adapter.
-            The model is as it was then.
+    the embedding. The model itself is changed, and returned; where a layer cannot be
+    quantised, or holds a merged adapter, it is left as it was.
     """
-    layers = []
-    for of, parent in model.named_modules():
-        if isinstance(parent, LoRALinear) and parent.merged is not None:
-            raise ValueError(f"{of} is merged: remove_lora or unmerge_lora first")
-        for name, child in parent.named_children():
-            if isinstance(child, nn.Linear):
-                try:
-                    layer = QuantizedLinear(child, bits=bits, group_size=group_size)
-                except ValueError as error:
-                    raise ValueError(
-                        f"{of}.{name}".lstrip(".") + f": {error}"
-                    ) from None
-                layers.append((parent, name, layer))
-    for parent, name, layer in layers:
-        setattr(parent, name, layer)
+    layers = {}
+    for name, module in model.named_modules(remove_duplicate=False):
+        if isinstance(module, LoRALinear) and module.merged is not None:
+            raise ValueError(f"{name} is merged: remove_lora or unmerge_lora first")
+        if isinstance(module, nn.Linear) and module is not model:
+            try:
+                layer = QuantizedLinear(module, bits=bits, group_size=group_size)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+            layers[name] = layer
+    for name, layer in layers.items():
+        model.set_submodule(name, layer)
     return model
+
+
+class QuantizedCache:
+    """Keys and values rounded to int8; what is read is dequantised.
+
+    It stands wherever a `KeyValueCache` of self-attention does. A token's key in one
+    head is a group: a scale for Dh numbers, and likewise for its value. So a new token
+    changes no scale of those before it.
+    """
+
+    def __init__(self, max_len: int) -> None:
+        self._codes = KeyValueCache(max_len)  # int8, (B, G, L, Dh)
+        self._scales = KeyValueCache(max_len)  # (B, G, L, 1)
+
+    @property
+    def length(self) -> int:
+        """How many tokens so far."""
+        return self._codes.length
+
+    @property
+    def nbytes(self) -> int:
+        """The memory in bytes, 2 · B · G · max_len · (Dh + bytes of a scale)."""
+        return self._codes.nbytes + self._scales.nbytes
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Round T new keys and values, (B, G, T, Dh); return all, dequantised."""
+        if key.requires_grad or value.requires_grad:
+            raise ValueError("a cache holds no gradients: use it under torch.no_grad()")
+        (key, key_scales), (value, value_scales) = quantize(key), quantize(value)
+        keys, values = self._codes.append(key, value)
+        key_scales, value_scales = self._scales.append(key_scales, value_scales)
+        return dequantize(keys, key_scales), dequantize(values, value_scales)
+
+    def reorder(self, rows: Tensor) -> None:
+        """Let row i go on from what was row rows[i], as a beam search needs."""
+        self._codes.reorder(rows)
+        self._scales.reorder(rows)
+
+    def truncate(self, length: int) -> None:
+        """Forget all but the first tokens."""
+        self._codes.truncate(length)
+        self._scales.truncate(length)
+
+    def copy(self, max_len: int) -> "QuantizedCache":
+        """Make a cache of its own with the same tokens, and room for so many."""
+        other = QuantizedCache(max_len)
+        other._codes = self._codes.copy(max_len)
+        other._scales = self._scales.copy(max_len)
+        return other

@@ -73,14 +73,8 @@ def record_weights(model: nn.Module) -> Iterator[RecordedWeights]:
     torch's kernel returns no weights: each attention computes them by the formula
     meanwhile, beside the kernel. They are what `attention_weights` returns: before
     dropout, and with gradients where these are on. What a model computes stays. Only
-    what this thread runs is kept: others may run the same model.
-
-    Args:
-        model: a `MultiHeadAttention` or `LatentAttention`, or whatever holds some: each
-            module whose class has `recorders`.
-
-    Yields:
-        `RecordedWeights`, filled by each forward: by module, or by its name.
+    what this thread runs is kept: others may run the same model. An attention is each
+    module whose class has `recorders`, such as `MultiHeadAttention`.
     """
     attentions: dict[str, Any] = {
         # torch.compile puts what it compiles below a name of its own

@@ -13,12 +13,9 @@ from tformer.checks import check_buckets, check_positive
 
 
 def distances(query_len: int, key_len: int, device: torch.device | None) -> Tensor:
-    """Say how many places each key stands before each query; below 0 if after it.
+    """Say how many places each key stands before each query: int64 (T, S).
 
     The last query lines up with the last key, so the first one stands at S - T.
-
-    Returns:
-        int64 (T, S).
     """
     query = torch.arange(key_len - query_len, key_len, device=device)
     return query[:, None] - torch.arange(key_len, device=device)  # (T, S)
@@ -29,13 +26,7 @@ def alibi_slopes(num_heads: int) -> Tensor:
 
     Press et al. 2021, section 3 (arXiv:2108.12409). For another H their code has, with
     n the power of two below, the slopes of n heads; then of those of 2n heads the
-    first, the third, the fifth …, until there are H.
-
-    Args:
-        num_heads: heads H.
-
-    Returns:
-        float64 (H,) on the CPU.
+    first, the third, the fifth …, until there are H: float64 (H,) on the CPU.
     """
     check_positive(num_heads=num_heads)
     n = 1 << (num_heads.bit_length() - 1)  # the largest power of two up to H
@@ -49,16 +40,13 @@ def alibi_slopes(num_heads: int) -> Tensor:
 class ALiBi(nn.Module):
     """Lower each score in proportion to the distance, by m · distance.
 
-    Press et al. 2021 (arXiv:2108.12409): attention with linear biases. Each head has
-    a slope m of its own. A key after the query counts by its distance too; a causal
-    mask hides it.
+    Press et al. 2021 (arXiv:2108.12409): attention with linear biases. Each of H heads,
+    any number, has a slope m of its own. A key after the query counts by its distance
+    too; a causal mask hides it.
 
     In half precision distances above some hundred would be rounded, and slopes in a
     buffer too: `slopes` stays float64 and may be set; biases are float32, or float64 in
     a model of float64.
-
-    Args:
-        num_heads: heads H, any number.
     """
 
     def __init__(self, num_heads: int) -> None:
@@ -87,7 +75,7 @@ def bucket_starts(num_buckets: int, max_distance: int) -> Tensor:
     """Find the least distance in each bucket of T5.
 
     Half of the buckets, E of N, hold one distance each: 0, 1, 2, … The others get wider
-    and wider: bucket E + j starts at E · (max_distance / E)^(j / (N − E)), rounded up.
+    and wider: bucket E + j starts at E · (M / E)^(j / (N − E)), rounded up.
     The last holds all that is further.
 
     Raffel et al. 2019, section 2.1 (arXiv:1910.10683), and their code. Powers of whole
@@ -95,13 +83,10 @@ def bucket_starts(num_buckets: int, max_distance: int) -> Tensor:
 
     Args:
         num_buckets: N, at least 2.
-        max_distance: above N / 2; where the last bucket would end.
+        max_distance: M, above N / 2; where the last bucket would end.
 
     Returns:
         int64 (N,) on the CPU; the first is 0, and none is below the one before.
-
-    Raises:
-        ValueError: there are too few buckets, or `max_distance` is too small.
     """
     check_buckets(num_buckets, max_distance)
     exact = num_buckets // 2
@@ -123,9 +108,6 @@ def relative_buckets(
         starts: (N,), of `bucket_starts`.
         bidirectional: a key after the query (distance below 0) has N buckets of its
             own, after the others. Without it, it counts as distance 0.
-
-    Returns:
-        int64, of the same shape, in [0, N) or, with `bidirectional`, in [0, 2N).
     """
     places = distance.abs() if bidirectional else distance.clamp(min=0)
     bucket = torch.bucketize(places, starts, right=True) - 1
@@ -143,9 +125,6 @@ class RelativeBias(nn.Module):
         num_buckets: rows of the table; with `bidirectional` half for each direction.
         max_distance: from about there on, all distances share the last bucket.
         bidirectional: a key after the query has buckets of its own, as in an encoder.
-
-    Raises:
-        ValueError: `num_buckets` is odd though `bidirectional`, or as `bucket_starts`.
     """
 
     def __init__(
@@ -159,11 +138,9 @@ class RelativeBias(nn.Module):
         super().__init__()
         check_positive(num_heads=num_heads, num_buckets=num_buckets)
         if bidirectional and num_buckets % 2:
-            raise ValueError(
-                f"num_buckets ({num_buckets}) must be even: half are for later keys"
-            )
-        self.num_heads = num_heads
-        self.max_distance = max_distance
+            rule = "must be even: half are for later keys"
+            raise ValueError(f"num_buckets ({num_buckets}) {rule}")
+        self.num_heads, self.max_distance = num_heads, max_distance
         self.bidirectional = bidirectional
         each_way = num_buckets // 2 if bidirectional else num_buckets
         self.starts = bucket_starts(each_way, max_distance)

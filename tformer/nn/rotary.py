@@ -14,17 +14,12 @@ LAYOUTS = ("pairs", "halves")
 def rotary_frequencies(head_dim: int, *, base: float = 10_000.0) -> Tensor:
     """Compute θᵢ = base^(−2i/Dh), by how many radians pair i rotates at each position.
 
-    Su et al. 2021, section 3.2.2 (arXiv:2104.09864).
+    Su et al. 2021, section 3.2.2 (arXiv:2104.09864). Returns float64 (Dh/2,) on the
+    CPU, from 1 down to nearly 1 / base.
 
     Args:
         head_dim: width Dh of a head; even, as two numbers make a pair.
         base: above 1. 10,000 in the paper, 500,000 in Llama 3, 1,000,000 in Qwen3.
-
-    Returns:
-        float64 (Dh/2,) on the CPU, from 1 down to nearly 1 / base.
-
-    Raises:
-        ValueError: `head_dim` is odd or below 1, or `base` is not above 1.
     """
     check_positive(head_dim=head_dim)
     if head_dim % 2:
@@ -49,9 +44,6 @@ def rotate(x: Tensor, cosine: Tensor, sine: Tensor, *, layout: str = "pairs") ->
 
     Returns:
         (..., T, Dh), in the dtype of x; half precision is rotated in float32.
-
-    Raises:
-        ValueError: `layout` is unknown.
     """
     check_layout(layout)
     wide = x.to(torch.promote_types(x.dtype, cosine.dtype))
@@ -90,8 +82,8 @@ class RotaryEmbedding(nn.Module):
     is learned.
 
     The table of cosines and sines grows with the sequence. It is computed in float64
-    and is no buffer: `model.bfloat16()` would round a buffer, and the positions with
-    it. It is made anew after `frequencies` or `factor` is set.
+    and is no buffer, which `model.bfloat16()` would round. It is made anew after
+    `frequencies` or `factor` is set.
 
     Args:
         frequencies: (R/2,), of `rotary_frequencies`, or one of the functions of
@@ -100,10 +92,6 @@ class RotaryEmbedding(nn.Module):
         layout: "pairs" or "halves", as in `rotate`.
         head_dim: Dh, of which the first R numbers are rotated and the others stay
             (`partial_rotary_factor`); R if not given.
-
-    Raises:
-        ValueError: `frequencies` has no number, several axes, or R is above
-            `head_dim`; `factor` is not above 0, or `layout` is unknown.
     """
 
     def __init__(
@@ -127,14 +115,11 @@ class RotaryEmbedding(nn.Module):
     @frequencies.setter
     def frequencies(self, frequencies: Tensor) -> None:
         if frequencies.ndim != 1 or len(frequencies) == 0:
-            raise ValueError(
-                f"frequencies must be (head_dim / 2,), not {tuple(frequencies.shape)}"
-            )
+            shape = tuple(frequencies.shape)
+            raise ValueError(f"frequencies must be (head_dim / 2,), not {shape}")
         if 2 * len(frequencies) > self.head_dim:
-            raise ValueError(
-                f"frequencies ({len(frequencies)}) must be at most half of head_dim "
-                f"({self.head_dim})"
-            )
+            rule = f"must be at most half of head_dim ({self.head_dim})"
+            raise ValueError(f"frequencies ({len(frequencies)}) {rule}")
         self._frequencies = frequencies.detach().clone().to("cpu", torch.float64)
         self._table = torch.empty(2, 0, len(frequencies), device="cpu")
 
@@ -161,10 +146,9 @@ class RotaryEmbedding(nn.Module):
         return self._factor * torch.stack((angle.cos(), angle.sin()))
 
     def table(self, end: int, like: Tensor) -> Tensor:
-        """Return the cosines and the sines of positions 0 to end − 1.
+        """Return the cosines and the sines of positions 0 to end − 1, or more.
 
-        Returns:
-            (2, end or more, R/2), where `like` is, and in float32 at least.
+        (2, end or more, R/2), where `like` is, and in float32 at least.
         """
         dtype = torch.promote_types(like.dtype, torch.float32)
         if torch.compiler.is_exporting():  # the graph makes it, for any length
@@ -183,26 +167,19 @@ class RotaryEmbedding(nn.Module):
         """Rotate x (B, H, T, Dh) at positions start, start + 1, …; the same shape.
 
         Or at `positions`, (T,) or (B, T), which need not be whole numbers.
-
-        Raises:
-            ValueError: x has other axes or another Dh, `positions` another shape,
-                `start` is below 0, or both are given.
         """
         if x.ndim != 4 or x.shape[-1] != self.head_dim:
-            raise ValueError(
-                f"x must be (batch, heads, length, head_dim = {self.head_dim}), "
-                f"not {tuple(x.shape)}"
-            )
+            wanted = f"(batch, heads, length, head_dim = {self.head_dim})"
+            raise ValueError(f"x must be {wanted}, not {tuple(x.shape)}")
         B, _, T, Dh = x.shape
         check_at_least_0(start=start)
         if positions is None:
             cosine, sine = self.table(start + T, x)[:, start : start + T]  # (T, R/2)
         else:
             if start or positions.shape not in ((T,), (B, T)):
-                raise ValueError(
-                    f"positions must be ({T},) or ({B}, {T}), and start 0, not "
-                    f"{tuple(positions.shape)} and {start}"
-                )
+                rule = f"must be ({T},) or ({B}, {T}), and start 0"
+                given = f"{tuple(positions.shape)} and {start}"
+                raise ValueError(f"positions {rule}, not {given}")
             dtype = torch.promote_types(x.dtype, torch.float32)
             both = self.angles(positions.cpu()).to(x.device, dtype)
             cosine, sine = both if positions.ndim == 1 else both[:, :, None]
@@ -214,17 +191,11 @@ class RotaryEmbedding(nn.Module):
 def pairs_to_halves(weight: Tensor, num_heads: int) -> Tensor:
     """Reorder the rows of W_q or W_k of a model with "pairs" for one with "halves".
 
-    Row 2i of each head becomes row i, and row 2i + 1 becomes row i + Dh/2.
+    In a copy row 2i of each head becomes row i, and row 2i + 1 becomes row i + Dh/2.
 
     Args:
         weight: (H · Dh, ...): a matrix, its bias, or with one head a gain (Dh,).
         num_heads: how many heads lie in it: for W_k the key/value heads.
-
-    Returns:
-        A copy of the same shape.
-
-    Raises:
-        ValueError: the rows are no even number in each head.
     """
     check_divisible(rows=weight.shape[0], **{"2 · num_heads": 2 * num_heads})
     by_pair = weight.reshape(num_heads, -1, 2, *weight.shape[1:])  # (H, Dh/2, 2, ...)

@@ -12,19 +12,10 @@ from torch import Tensor
 def scale_linear(frequencies: Tensor, scale: float) -> Tensor:
     """Compute θᵢ / s: every pair turns s times as slowly, positions move together.
 
-    Chen et al. 2023 (arXiv:2306.15595): position interpolation.
-
-    Args:
-        frequencies: (Dh/2,).
-        scale: s, at least 1.
-
-    Returns:
-        (Dh/2,).
-
-    Raises:
-        ValueError: `scale` is below 1.
+    Chen et al. 2023 (arXiv:2306.15595): position interpolation. Of frequencies (Dh/2,)
+    it makes (Dh/2,), as all four do; s is at least 1.
     """
-    _check_scale(scale)
+    _check(scale)
     return frequencies / scale
 
 
@@ -33,11 +24,9 @@ def scale_ntk(frequencies: Tensor, scale: float) -> Tensor:
 
     "NTK-aware" scaling, first in a post by bloc97; in Peng et al. 2023 (YaRN,
     arXiv:2309.00071), section 3.1, as the base b · s^(Dh / (Dh − 2)), which is the
-    same. The arguments, and what is raised, are as in `scale_linear`; at least two
-    frequencies.
+    same. There must be two frequencies at least.
     """
-    _check_scale(scale)
-    _check_two(frequencies)
+    _check(scale)
     step = _numbers(frequencies) / (len(frequencies) - 1)
     return frequencies / scale**step  # step: 0 for the fastest pair, 1 for the slowest
 
@@ -62,15 +51,8 @@ def scale_llama3(
         trained_len: L, 8,192 in Llama 3: `original_max_position_embeddings`.
         low: turns, `low_freq_factor`.
         high: turns, above `low`, `high_freq_factor`.
-
-    Returns:
-        (Dh/2,).
-
-    Raises:
-        ValueError: `scale` or `trained_len` is below 1, or `high` is not above `low`.
     """
-    _check_scale(scale)
-    _check_turns(trained_len, low, high)
+    _check(scale, trained_len, low, high)
     turns = trained_len * frequencies / (2 * math.pi)
     keep = ((turns - low) / (high - low)).clamp(0, 1)
     return frequencies * (keep + (1 - keep) / scale)
@@ -92,22 +74,14 @@ def scale_yarn(
     as in `scale_llama3`. Goes with `yarn_factor`.
 
     Args:
-        frequencies: (Dh/2,), of `rotary_frequencies`.
+        frequencies: (Dh/2,), of `rotary_frequencies`, two at least.
         scale: s, at least 1.
         trained_len: L, `original_max_position_embeddings`.
         low: turns in L at which the ramp ends: `beta_slow`.
         high: turns in L up to which a pair stays as it is: `beta_fast`.
         truncate: begin and end the ramp at whole numbers of i; gpt-oss does not.
-
-    Returns:
-        (Dh/2,).
-
-    Raises:
-        ValueError: as in `scale_llama3`, or there are fewer than two frequencies.
     """
-    _check_scale(scale)
-    _check_turns(trained_len, low, high)
-    _check_two(frequencies)
+    _check(scale, trained_len, low, high)
     pair = _numbers(frequencies)
 
     def pair_with(turns: float) -> float:  # L θᵢ = 2π · turns, solved for i
@@ -133,30 +107,23 @@ def yarn_factor(scale: float, mscale: float = 1.0) -> float:
     of `RotaryEmbedding`. DeepSeek-V2 divides yarn_factor(s, mscale) by
     yarn_factor(s, mscale_all_dim), and multiplies the scores by the square of the
     latter.
-
-    Raises:
-        ValueError: `scale` is below 1.
     """
-    _check_scale(scale)
+    _check(scale)
     return 0.1 * mscale * math.log(scale) + 1
 
 
 def _numbers(frequencies: Tensor) -> Tensor:
     """Count 0, 1, 2, … where the frequencies are: also where torch's device is meta."""
+    if len(frequencies) < 2:
+        raise ValueError("frequencies must be at least 2: one alone has no slowest")
     return torch.arange(len(frequencies), device=frequencies.device).to(frequencies)
 
 
-def _check_scale(scale: float) -> None:
+def _check(
+    scale: float, trained_len: int = 1, low: float = 1.0, high: float = 2.0
+) -> None:
     if not 1 <= scale < math.inf:
         raise ValueError(f"scale ({scale}) must be at least 1 and finite")
-
-
-def _check_two(frequencies: Tensor) -> None:
-    if len(frequencies) < 2:
-        raise ValueError("frequencies must be at least 2: one alone has no slowest")
-
-
-def _check_turns(trained_len: int, low: float, high: float) -> None:
     if trained_len < 1:
         raise ValueError(f"trained_len ({trained_len}) must be at least 1")
     if not 0 < low < high:

@@ -43,17 +43,11 @@ def route(
 
     Args:
         logits: (..., E), the router's number for each expert.
-        top_k: how many experts a token uses.
+        top_k: how many experts a token uses; the best comes first.
         scores: "softmax" over all experts, or "sigmoid", of each by itself.
         bias: (E,), added to the scores for the choice, and not in the weights.
         renormalise: divide the weights of a token by their sum.
         scale: factor of the weights.
-
-    Returns:
-        The scores, the chosen experts, best first, and their weights.
-
-    Raises:
-        ValueError: `scores` is unknown, or `top_k` is not in [1, E].
     """
     check_routing(logits.shape[-1], top_k, scores)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
@@ -77,13 +71,11 @@ def load_balance_loss(scores: Tensor, chosen: Tensor) -> Tensor:
     Fedus et al. 2021 (arXiv:2101.03961), equations 4 to 6. fᵢ is the fraction of all
     choices that fell on expert i, Pᵢ the mean of its scores, and each sums to 1. For
     k > 1 that is DeepSeekMoE's (arXiv:2401.06066), equation 13. Only P has a gradient.
+    Each layer's is added to the loss, times a small number.
 
     Args:
         scores: (..., E), not negative; those of a token are divided by their sum.
         chosen: (..., k). Leave padding out: `scores[mask]` and `chosen[mask]`.
-
-    Returns:
-        A scalar, to be added to the loss, times a small number, for each layer.
     """
     counts = expert_counts(chosen, scores.shape[-1])
     f = counts.to(scores.dtype) / counts.sum()  # (E,)
@@ -92,22 +84,12 @@ def load_balance_loss(scores: Tensor, chosen: Tensor) -> Tensor:
 
 
 class Router(nn.Module):
-    """Score all experts for each token, and choose k.
+    """Score all E experts for each token of width D, and choose k, as `route` does.
 
     Args:
-        d_model: width D.
-        num_experts: experts E.
-        top_k: as in `route`.
-        scores: as in `route`.
-        renormalise: as in `route`.
-        scale: as in `route`.
         balance_rate: by how much each backward pass in training moves `selection_bias`,
             up for experts with less than the mean load and down for the others (Wang et
             al. 2024, arXiv:2408.15664, algorithm 1); 0 leaves it as it is.
-
-    Raises:
-        TypeError: a size is not an int.
-        ValueError: a value is out of its range, or `scores` unknown.
     """
 
     # `distribute` puts another function in its place, which counts in all processes.
@@ -140,9 +122,6 @@ class Router(nn.Module):
         """Route each token of x (..., D); `mask` (...) is False where it is padding.
 
         Padding is routed as any token, but does not count as load.
-
-        Raises:
-            ValueError: the width of `x` is not D.
         """
         shape = tuple(self.proj.weight.shape)  # (E, D)
         if x.shape[-1:] != shape[1:]:
@@ -170,9 +149,7 @@ class Router(nn.Module):
     def balance(self, chosen: Tensor, mask: Tensor | None = None) -> None:
         """Move `selection_bias` by `balance_rate` against the load of these choices.
 
-        Args:
-            chosen: (..., k).
-            mask: bool (...), False where a token is padding, which does not count.
+        chosen (..., k); where `mask` (...) is False a token is padding: no load.
         """
         if mask is not None:
             chosen = chosen[mask]  # (N, k)

@@ -8,26 +8,22 @@ kernel moves between slow and fast memory; all else has the size of a tile.
 """
 
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from tformer.checks import check_positive
-from tformer.nn.attention import check_scores
+from tformer.nn.attention import Mask, check_scores
 
 
 class Tiling(NamedTuple):
-    """What makes the scores of a tile, and how large a tile is.
+    """What makes the scores of a tile, and how large a tile is."""
 
-    `attn_mask` and `bias` have five axes that broadcast to (B, G, R, T, S), or are
-    None; the rest is as in `tiled_attention`.
-    """
-
-    attn_mask: Tensor | None
-    bias: Tensor | None
+    attn_mask: Mask  # of five axes that broadcast to (B, G, R, T, S), as `bias`
+    bias: Mask
     is_causal: bool
     scale: float
     softcap: float | None
@@ -61,18 +57,9 @@ def tile_scores(
 ) -> tuple[Tensor, Tensor]:
     """Compute the scores of one tile: scale · q kᵀ, capped, with bias, then masked.
 
-    Args:
-        q: (..., rows, Dh).
-        k: (..., columns, Dh).
-        rows: which queries these are, of T.
-        columns: which keys these are, of S.
-        T: number of all queries.
-        S: number of all keys.
-        how: see `Tiling`.
-
-    Returns:
-        The scores (..., rows, columns), -inf where hidden; and the slope of the cap
-        there, 1 − (capped / softcap)², which the backward pass needs.
+    q (..., rows, Dh) are some of all T queries, and k (..., columns, Dh) of all S keys.
+    Returns (..., rows, columns), -inf where hidden; and the slope of the cap there,
+    1 − (capped / softcap)², which the backward pass needs.
     """
     scores = how.scale * q @ k.mT  # (..., rows, columns)
     slope = torch.ones_like(scores[..., :1, :1])
@@ -100,15 +87,9 @@ def tiled_forward(
     Dao 2023 (arXiv:2307.08691): a tile of queries meets one tile of keys after the
     other. Milakov and Gimelshein 2018 (arXiv:1805.02867) have the online softmax.
 
-    Args:
-        query: (B, G, R, T, Dh).
-        key: (B, G, 1, S, Dh).
-        value: (B, G, 1, S, Dv).
-        how: see `Tiling`.
-
-    Returns:
-        The output (B, G, R, T, Dv), zeros where a query may attend to nothing; and
-        log Σ exp(score) of each query, (B, G, R, T, 1), -inf there.
+    Of query (B, G, R, T, Dh), key (B, G, 1, S, Dh) and value (B, G, 1, S, Dv) it makes
+    the output (B, G, R, T, Dv), zeros where a query may attend to nothing; and
+    log Σ exp(score) of each query, (B, G, R, T, 1), -inf there.
     """
     T, S = query.shape[-2], key.shape[-2]
     wide = torch.promote_types(query.dtype, torch.float32)
@@ -148,20 +129,9 @@ def tiled_backward(
 
     Dao et al. 2022, appendix B.4. With P the weights, dP = dO Vᵀ and D the row sums
     of dO ⊙ O:  dV = Pᵀ dO,  dS = P ⊙ (dP − D),  dQ = scale · dS K,
-    dK = scale · dSᵀ Q.
-
-    Args:
-        grad: dO (B, G, R, T, Dv), the gradient of the loss for the output.
-        query: (B, G, R, T, Dh).
-        key: (B, G, 1, S, Dh).
-        value: (B, G, 1, S, Dv).
-        output: what `tiled_forward` returned.
-        logsumexp: what `tiled_forward` returned.
-        how: see `Tiling`.
-
-    Returns:
-        The gradients of query, key, value and bias (None without a bias), each in the
-        shape of its tensor.
+    dK = scale · dSᵀ Q. `grad` is dO (B, G, R, T, Dv); all else is what went into
+    `tiled_forward` and came out. Returns the gradients of query, key, value and bias
+    (None without a bias), each in the shape of its tensor.
     """
     T, S = query.shape[-2], key.shape[-2]
     wide = logsumexp.dtype
@@ -195,12 +165,19 @@ def tiled_backward(
     return d_query, d_key, d_value, d_bias
 
 
+class _Kept(Protocol):
+    how: Tiling
+    saved_tensors: tuple[Tensor, ...]
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None: ...
+
+
 class _Tiled(torch.autograd.Function):
     """What autograd keeps: inputs, output and logsumexp, and no weights."""
 
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, key: Tensor, value: Tensor, bias: Any, how: Tiling
+        ctx: _Kept, query: Tensor, key: Tensor, value: Tensor, bias: Mask, how: Tiling
     ) -> Tensor:
         with torch.autocast(query.device.type, enabled=False):
             output, logsumexp = tiled_forward(query, key, value, how)
@@ -210,7 +187,7 @@ class _Tiled(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: _Kept, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, output, logsumexp, bias, attn_mask = ctx.saved_tensors
         how = ctx.how._replace(attn_mask=attn_mask, bias=bias)
         with torch.autocast(grad.device.type, enabled=False):
@@ -226,9 +203,9 @@ def tiled_attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attn_mask: Tensor | None = None,
+    attn_mask: Mask = None,
     *,
-    bias: Tensor | None = None,
+    bias: Mask = None,
     is_causal: bool = False,
     scale: float | None = None,
     softcap: float | None = None,
@@ -240,26 +217,8 @@ def tiled_attention(
     FlashAttention, Dao et al. 2022 (arXiv:2205.14135). Written to be read: each tile is
     a few calls of torch, so that it needs little memory and is not fast.
 
-    Args:
-        query: (B, H, T, Dh).
-        key: (B, G, S, Dh); G divides H.
-        value: (B, G, S, Dv).
-        attn_mask: bool, True = may attend; (T, S), or four axes that broadcast to
-            (B, H, T, S).
-        bias: float, of such a shape, added to the scaled scores.
-        is_causal: hide later keys; the last query lines up with the last key. Tiles
-            that lie in the future are skipped.
-        scale: factor of the scores; 1 / √Dh if not given.
-        softcap: c > 0, which bounds each scaled score: c · tanh(score / c).
-        query_tile: how many queries a tile has.
-        key_tile: how many keys a tile has.
-
-    Returns:
-        (B, H, T, Dv); zeros where a query may attend to nothing.
-
-    Raises:
-        TypeError: the mask is not boolean, the bias not floating; dtypes differ.
-        ValueError: shapes do not match, or a number is out of its range.
+    Tiles that `is_causal` hides are skipped. `query_tile` and `key_tile` are how many
+    queries and keys a tile has; arguments and result are as there.
     """
     masks = {"attn_mask": attn_mask, "bias": bias}
     numbers = {"window": None, "scale": scale, "softcap": softcap}
@@ -270,12 +229,12 @@ def tiled_attention(
     mask, added = (_with_groups(x, H, G) for x in (attn_mask, bias))
     how = Tiling(mask, added, is_causal, scale, softcap, query_tile, key_tile)
     by_group = query.reshape(B, G, H // G, T, Dh)
-    apply: Any = _Tiled.apply
-    output: Tensor = apply(by_group, key[:, :, None], value[:, :, None], added, how)
+    apply: Callable[..., Tensor] = _Tiled.apply
+    output = apply(by_group, key[:, :, None], value[:, :, None], added, how)
     return output.flatten(1, 2)  # (B, H, T, Dv)
 
 
-def _with_groups(x: Tensor | None, H: int, G: int) -> Tensor | None:
+def _with_groups(x: Mask, H: int, G: int) -> Mask:
     """Give a mask or a bias the axes (B, G, R, T, S), of size 1 where it has none."""
     if x is None:
         return None
