@@ -167,8 +167,10 @@ class MultiHeadAttention(nn.Module):
         attend: Callable[..., Tensor] = scaled_dot_product_attention
         if self.recorders and around is not None:
             raise ValueError("around makes no weights that can be recorded")
-        for keep in self.recorders:
-            keep(weigh(q, k, attn_mask, **scoring))  # (B, H, T, S)
+        if self.recorders:
+            weights = weigh(q, k, attn_mask, **scoring)  # (B, H, T, S), for all
+            for keep in self.recorders:
+                keep(weights)
         attend = attend if around is None else partial(around, attend)
         dropout_p = self.dropout if self.training else 0.0
         heads = attend(q, k, v, attn_mask, dropout_p=dropout_p, **scoring)
