@@ -64,7 +64,7 @@ class BERTConfig:
     pad_id: int = 0
 
     def __post_init__(self) -> None:
-        check_model(self)
+        check_model(vars(self))
         if self.pad_id is None:
             raise ValueError("pad_id (None) must be an id: it marks what is not asked")
 

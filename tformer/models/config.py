@@ -1,5 +1,6 @@
 """The sizes and choices of a whole Transformer, with the paper's as presets."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,44 +14,34 @@ from tformer.checks import (
 from tformer.nn.feed_forward import ACTIVATIONS
 
 # The fields of any model's configuration that are sizes, and those that may be None.
-_SIZES = (
-    "vocab_size",
-    "d_model",
-    "num_heads",
-    "num_layers",
-    "num_encoder_layers",
-    "num_decoder_layers",
-    "max_len",
-    "num_segments",
-)
+_LAYERS = ("num_layers", "num_encoder_layers", "num_decoder_layers")
+_SIZES = ("vocab_size", "d_model", "num_heads", *_LAYERS, "max_len", "num_segments")
 _OPTIONAL_SIZES = ("num_kv_heads", "head_dim", "d_ff", "tgt_vocab_size")
 _FLAGS = ("norm_first", "bias", "tie_embeddings")
 
 
-def check_model(config: Any) -> None:
+def check_model(c: Mapping[str, Any]) -> None:
     """Check the fields that the configurations of Transformer and BERT share."""
-    check_shared(config)
-    check_divisible(d_model=config.d_model, num_heads=config.num_heads)
-    if config.activation not in ACTIVATIONS:
-        raise ValueError(
-            f"activation ({config.activation!r}) must be one of "
-            f"{', '.join(ACTIVATIONS)}"
-        )
+    check_shared(c)
+    check_divisible(d_model=c["d_model"], num_heads=c["num_heads"])
+    if c["num_kv_heads"] is not None:
+        check_divisible(num_heads=c["num_heads"], num_kv_heads=c["num_kv_heads"])
+    if c["activation"] not in ACTIVATIONS:
+        known = ", ".join(ACTIVATIONS)
+        raise ValueError(f"activation ({c['activation']!r}) must be one of {known}")
 
 
-def check_shared(config: Any) -> None:
+def check_shared(c: Mapping[str, Any]) -> None:
     """Check the fields that the configurations of all models share."""
-    for name, size in vars(config).items():
-        if name in _SIZES or (name in _OPTIONAL_SIZES and size is not None):
-            check_positive(**{name: size})
-        if name in _FLAGS and not isinstance(size, bool):  # "false" would be true
-            raise TypeError(f"{name} must be a bool, not {type(size).__name__}")
-    if config.num_kv_heads is not None:
-        check_divisible(num_heads=config.num_heads, num_kv_heads=config.num_kv_heads)
-    check_probability(dropout=config.dropout)
-    check_above_0(eps=config.eps)
-    if config.pad_id is not None:
-        check_id("pad_id", config.pad_id, config.vocab_size)
+    for name, value in c.items():
+        if name in _SIZES or (name in _OPTIONAL_SIZES and value is not None):
+            check_positive(**{name: value})
+        if name in _FLAGS and not isinstance(value, bool):  # "false" would be true
+            raise TypeError(f"{name} must be a bool, not {type(value).__name__}")
+    check_probability(dropout=c["dropout"])
+    check_above_0(eps=c["eps"])
+    if c["pad_id"] is not None:
+        check_id("pad_id", c["pad_id"], c["vocab_size"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +90,7 @@ class TransformerConfig:
     pad_id: int | None = 0
 
     def __post_init__(self) -> None:
-        check_model(self)
+        check_model(vars(self))
         check_positive(d_ff=self.d_ff)  # here it is not optional
         if self.positions not in ("sinusoidal", "learned"):
             raise ValueError(
@@ -111,9 +102,9 @@ class TransformerConfig:
     @classmethod
     def tiny(cls, **changes: Any) -> "TransformerConfig":
         """2 + 2 layers of width 64: learns to write dates on a CPU in minutes."""
-        sizes = {"d_model": 64, "num_heads": 4, "d_ff": 256}
+        sizes = {"vocab_size": 256, "d_model": 64, "num_heads": 4, "d_ff": 256}
         layers = {"num_encoder_layers": 2, "num_decoder_layers": 2}
-        return cls(**{"vocab_size": 256, **sizes, **layers, **changes})
+        return cls(**{**sizes, **layers, **changes})
 
     @classmethod
     def base(cls, **changes: Any) -> "TransformerConfig":

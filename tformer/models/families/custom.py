@@ -6,7 +6,6 @@ settings of a run and the results take its name, its kind and its help from ther
 
 from collections.abc import Mapping
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
@@ -20,7 +19,12 @@ from tformer.checks import (
 )
 from tformer.models.causal_lm import CausalLM
 from tformer.models.config import check_shared
-from tformer.models.families import Config, one_of, with_defaults
+from tformer.models.families import (
+    Config,
+    check_kind,
+    one_of,
+    with_defaults,
+)
 from tformer.nn.block import Block
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.experts import Experts
@@ -35,8 +39,6 @@ from tformer.nn.positions import (
 from tformer.nn.relative import ALiBi, RelativeBias
 from tformer.nn.rotary import RotaryEmbedding, rotary_frequencies
 
-SINUSOIDS = 4096  # computed beforehand; the table grows when a longer sequence comes
-
 
 class Part(NamedTuple):
     """What may be chosen: its value in a GPT, its kind or known values, its help."""
@@ -46,6 +48,8 @@ class Part(NamedTuple):
     help: str
 
 
+flag = partial(Part, False, bool)
+count, number = partial(Part, None, int), partial(Part, None, float)
 PARTS = {
     "positions": Part(
         "learned",
@@ -61,28 +65,18 @@ PARTS = {
     "feed_forward": Part(
         "gelu_tanh", (*ACTIVATIONS, *GATES), "An activation, or a gate."
     ),
-    "experts": Part(
-        None, int, "So many networks in place of one, of which a token uses a few."
-    ),
-    "top_k": Part(None, int, "How many of the experts a token uses: 2 if not given."),
-    "shared_experts": Part(
-        None, int, "So many more, as one network, which every token uses."
-    ),
-    "kv_rank": Part(
-        None, int, "Keep one vector of this width for a token, not keys and values."
-    ),
-    "kv_heads": Part(None, int, "Key/value heads; divides the number of heads."),
-    "qk_norm": Part(False, bool, "Normalise each query and each key."),
-    "gate": Part(False, bool, "Gate what the heads bring by a sigmoid of the input."),
-    "window": Part(None, int, "How many tokens a query sees, itself included."),
-    "global_every": Part(
-        None, int, "Of so many layers the last sees all tokens, and no window."
-    ),
-    "sinks": Part(
-        False, bool, "A learned logit for each head, which joins the softmax."
-    ),
-    "softcap": Part(None, float, "Bound each score of attention, smoothly."),
-    "logit_cap": Part(None, float, "Bound each logit, smoothly."),
+    "experts": count("So many networks in place of one, of which a token uses a few."),
+    "top_k": count("How many of the experts a token uses: 2 if not given."),
+    "shared_experts": count("So many more, as one network, which every token uses."),
+    "kv_rank": count("Keep one vector of this width for a token, not keys and values."),
+    "kv_heads": count("Key/value heads; divides the number of heads."),
+    "qk_norm": flag("Normalise each query and each key."),
+    "gate": flag("Gate what the heads bring by a sigmoid of the input."),
+    "window": count("How many tokens a query sees, itself included."),
+    "global_every": count("Of so many layers the last sees all tokens, and no window."),
+    "sinks": flag("A learned logit for each head, which joins the softmax."),
+    "softcap": number("Bound each score of attention, smoothly."),
+    "logit_cap": number("Bound each logit, smoothly."),
 }
 DEFAULTS: Config = {
     "model_type": "tformer",
@@ -107,31 +101,22 @@ DEFAULTS: Config = {
 def build(config: Config) -> CausalLM:
     """Build a language model of these sizes and parts, with random weights."""
     c = check_config(config)
-    D, V = c["d_model"], c["vocab_size"]
-    width = c["head_dim"] or D // c["num_heads"]
-    rotary, relative = make_rotary(c, width), make_relative(c)
-    norm = partial(make_norm, c)
+    D, V, N = c["d_model"], c["vocab_size"], c["num_layers"]
+    norm, every = partial(make_norm, c), c["global_every"]
+    distances = make_distances(c)
     blocks = []
-    for layer in range(c["num_layers"]):
-        every = c["global_every"]
-        window = None if every and (layer + 1) % every == 0 else c["window"]
-        attention = make_attention(c, width, window, rotary, relative)
-        blocks.append(
-            Block(
-                attention,
-                make_feed_forward(c),
-                partial(norm, D),
-                placement=c["placement"],
-                dropout=c["dropout"],
-            )
-        )
-    tied = c["tie_embeddings"]
+    for layer in range(1, N + 1):
+        window = None if every and layer % every == 0 else c["window"]
+        attention = make_attention(c, window, distances)
+        options = {"placement": c["placement"], "dropout": c["dropout"]}
+        block = Block(attention, make_feed_forward(c), partial(norm, D), **options)
+        blocks.append(block)
     model = CausalLM(
         TokenEmbedding(V, D, scale=False),
         blocks,
         None if c["placement"] == "post" else norm(D),
         positions=make_positions(c),
-        output=None if tied else nn.Linear(D, V, bias=False),
+        output=None if c["tie_embeddings"] else nn.Linear(D, V, bias=False),
         dropout=c["dropout"],
         logit_scale=c["logit_scale"],
         logit_cap=c["logit_cap"],
@@ -147,16 +132,11 @@ def check_config(config: Config) -> dict[str, Any]:
     """Complete a config, or raise as `build`, without making anything."""
     c = with_defaults(config, DEFAULTS)
     for name, part in PARTS.items():
-        value = c[name]
         if isinstance(part.kind, tuple):
-            one_of(name, value, part.kind)
-            continue
-        kinds = (int, float) if part.kind is float else (part.kind,)
-        fits = isinstance(value, kinds) and (part.kind is bool or value is not True)
-        if value is not None and not fits:
-            known = "an int" if part.kind is int else f"a {part.kind.__name__}"
-            raise TypeError(f"{name} must be {known}, not {type(value).__name__}")
-    check_shared(SimpleNamespace(**c, num_kv_heads=None))
+            one_of(name, c[name], part.kind)
+        elif c[name] is not None:
+            check_kind(name, c[name], part.kind())
+    check_shared(c)
     for name in ("softcap", "logit_cap", "logit_scale", "score_scale"):
         check_above_0(**{name: c[name]})
         if c[name] is not None:
@@ -166,56 +146,58 @@ def check_config(config: Config) -> dict[str, Any]:
             raise ValueError(f"{name} ({c[name]}) needs experts")
     if c["global_every"] and not c["window"]:
         raise ValueError(f"global_every ({c['global_every']}) needs a window")
-    if c["kv_rank"] and c["positions"] != "rotary":
-        given = c["positions"]
-        raise ValueError(f"positions ({given!r}) must be 'rotary' for kv_rank")
-    for name in ("kv_heads", "qk_norm", "gate", "window", "sinks", "softcap"):
-        if c["kv_rank"] and c[name]:
-            raise ValueError(f"{name} ({c[name]}) is not for kv_rank ({c['kv_rank']})")
     for name in ("experts", "top_k", "kv_heads", "kv_rank", "window", "global_every"):
         if c[name] is not None:
             check_positive(**{name: c[name]})
     check_at_least_0(shared_experts=c["shared_experts"] or 0)
-    if c["experts"] is not None and (c["top_k"] or 2) > c["experts"]:
+    if c["experts"] and (c["top_k"] or 2) > c["experts"]:
         known = f"[1, num_experts = {c['experts']}]"
         raise ValueError(f"top_k ({c['top_k'] or 2}) must be in {known}")
-    if c["kv_heads"] is not None:
+    if c["kv_heads"]:
         check_divisible(num_heads=c["num_heads"], kv_heads=c["kv_heads"])
-    if c["head_dim"] is None:
+    if not c["head_dim"]:
         check_divisible(d_model=c["d_model"], num_heads=c["num_heads"])
-    width = c["head_dim"] or c["d_model"] // c["num_heads"]
-    if c["positions"] == "rotary" and not c["kv_rank"] and width % 2:
+    if c["kv_rank"]:
+        if c["positions"] != "rotary":
+            given = c["positions"]
+            raise ValueError(f"positions ({given!r}) must be 'rotary' for kv_rank")
+        for name in ("kv_heads", "qk_norm", "gate", "window", "sinks", "softcap"):
+            if c[name]:
+                rank = c["kv_rank"]
+                raise ValueError(f"{name} ({c[name]}) is not for kv_rank ({rank})")
+    elif c["positions"] == "rotary" and width_of(c) % 2:
         raise ValueError(
             f"positions ('rotary') need heads of an even width, and d_model "
-            f"({c['d_model']}) / num_heads ({c['num_heads']}) is {width}"
+            f"({c['d_model']}) / num_heads ({c['num_heads']}) is {width_of(c)}"
         )
     return c
+
+
+def width_of(c: Config) -> int:
+    """Return the width of a head."""
+    return int(c["head_dim"] or c["d_model"] // c["num_heads"])
 
 
 def make_positions(c: Config) -> nn.Module | None:
     """Make what is added to the embedded tokens, if anything is."""
     if c["positions"] == "learned":
         return LearnedPositionalEmbedding(c["max_len"], c["d_model"])
-    if c["positions"] == "sinusoidal":
-        known = min(c["max_len"], SINUSOIDS)
-        return SinusoidalPositionalEncoding(c["d_model"], max_len=known)
+    if c["positions"] == "sinusoidal":  # the table grows with a longer sequence
+        return SinusoidalPositionalEncoding(
+            c["d_model"], max_len=min(c["max_len"], 4096)
+        )
     return None
 
 
-def make_rotary(c: Config, width: int) -> RotaryEmbedding | None:
-    """Make what rotates queries and keys, for all layers, if anything does."""
-    if c["positions"] != "rotary":
-        return None
-    if c["kv_rank"]:  # half of a head's width, and even
-        width = max(2, width // 4 * 2)
-    return RotaryEmbedding(rotary_frequencies(width), layout="halves")
-
-
-def make_relative(c: Config) -> nn.Module | None:
-    """Make what adds to the scores by distance, for all layers, if anything does."""
-    if c["positions"] == "alibi":
-        return ALiBi(c["num_heads"])
-    return RelativeBias(c["num_heads"]) if c["positions"] == "t5" else None
+def make_distances(c: Config) -> dict[str, nn.Module]:
+    """Make what rotates queries and keys, or adds to scores, for all layers."""
+    if c["positions"] == "rotary":  # of latent attention half of a head, and even
+        width = max(2, width_of(c) // 4 * 2) if c["kv_rank"] else width_of(c)
+        frequencies = rotary_frequencies(width)
+        return {"rotary": RotaryEmbedding(frequencies, layout="halves")}
+    kinds = {"alibi": ALiBi, "t5": RelativeBias}
+    kind = kinds.get(c["positions"])
+    return {"relative": kind(c["num_heads"])} if kind else {}
 
 
 def make_norm(c: Config, width: int) -> nn.Module:
@@ -226,41 +208,27 @@ def make_norm(c: Config, width: int) -> nn.Module:
 
 
 def make_attention(
-    c: Config,
-    width: int,
-    window: int | None,
-    rotary: RotaryEmbedding | None,
-    relative: nn.Module | None,
+    c: Config, window: int | None, distances: Mapping[str, Any]
 ) -> nn.Module:
     """Make the attention of a layer."""
-    D, H, dropout = c["d_model"], c["num_heads"], c["dropout"]
-    if c["kv_rank"] and rotary is not None:
-        return LatentAttention(
-            D,
-            H,
-            kv_rank=c["kv_rank"],
-            head_dim=width,
-            rotary=rotary,
-            eps=c["eps"],
-            dropout=dropout,
-            scale=c["score_scale"],
-        )
+    D, H, width = c["d_model"], c["num_heads"], width_of(c)
+    shared = {**distances, "dropout": c["dropout"], "scale": c["score_scale"]}
+    if c["kv_rank"]:
+        sizes = {"kv_rank": c["kv_rank"], "head_dim": width}
+        return LatentAttention(D, H, **sizes, eps=c["eps"], **shared)
     return MultiHeadAttention(
         D,
         H,
         num_kv_heads=c["kv_heads"],
         head_dim=c["head_dim"],
         bias=c["bias"],
-        dropout=dropout,
         q_norm=make_norm(c, width) if c["qk_norm"] else None,
         k_norm=make_norm(c, width) if c["qk_norm"] else None,
-        rotary=rotary,
-        relative=relative,
         gate=nn.Linear(D, H * width, bias=False) if c["gate"] else None,
         sinks=nn.Parameter(torch.zeros(H)) if c["sinks"] else None,
         window=window,
         softcap=c["softcap"],
-        scale=c["score_scale"],
+        **shared,
     )
 
 
