@@ -13,7 +13,6 @@ from tformer.models.folder import weight_files as weight_files
 from tformer.models.folder import read_headers as read_headers
 from tformer.models.folder import on_meta as on_meta
 from tformer.models.folder import NothingDrawn as NothingDrawn
-from tformer.models.folder import json_of as json_of
 from tformer.models.multi_token import MultiTokenHead as MultiTokenHead
 from tformer.models.multi_token import MultiTokenHeads as MultiTokenHeads
 from tformer.models.multi_token import multi_token_losses as multi_token_losses

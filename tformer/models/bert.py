@@ -23,29 +23,19 @@ from tformer.nn.positions import LearnedPositionalEmbedding
 class BERTConfig:
     """The sizes and choices of a BERT. The defaults are BERT-base's.
 
-    Devlin et al. 2019, section 3 (arXiv:1810.04805).
+    Devlin et al. 2019, section 3 (arXiv:1810.04805). The others are as in
+    `TransformerConfig`.
 
     Args:
         vocab_size: tokens V, the mask among them.
-        d_model: width D.
-        num_heads: heads H; divides D.
-        num_kv_heads: key/value heads; divides H. H if None.
         num_layers: number of layers N.
         d_ff: inner width of the feed-forward networks; 4 · D if None.
         max_len: the longest text that the model can see.
         num_segments: kinds of text in one input, such as a question and its answer.
         dropout: probability in [0, 1): of the embedded text, of the attention weights
             and of each sub-layer's output.
-        activation: "relu", "gelu", "gelu_tanh" or "relu2".
-        eps: added to the variance in the norms.
-        bias: give linear layers and norms a bias.
-        tie_embeddings: make logits with the embedding matrix.
         pad_id: the token that fills up short texts. As a target it means that nothing
             is asked.
-
-    Raises:
-        TypeError: a size is not an int, or a flag not a bool.
-        ValueError: a value is out of its range.
     """
 
     vocab_size: int = 30_522
@@ -146,11 +136,6 @@ class BERT(nn.Module):
 
         Returns:
             logits (B, S, V).
-
-        Raises:
-            TypeError: ids or segments are not integers, or the mask is not boolean.
-            ValueError: an id is outside the vocabulary, shapes do not match, or the
-                text is empty or longer than `max_len`.
         """
         key_mask = ids != self.pad_id if key_mask is None else key_mask
         x = self.embed(ids, segments)  # (B, S, D)
@@ -161,15 +146,13 @@ class BERT(nn.Module):
         """Turn ids (B, S), and each one's segment, into vectors (B, S, D)."""
         x = self.positions(self.embedding(ids))  # (B, S, D)
         if segments is None:
-            x = x + self.segments.weight[0]
-        elif segments.shape == ids.shape:
-            x = x + self.segments(segments)
-        else:
+            return self.dropout(self.norm(x + self.segments.weight[0]))
+        if segments.shape != ids.shape:
             raise ValueError(
                 f"segments must have the shape of ids, {tuple(ids.shape)}, "
                 f"not {tuple(segments.shape)}"
             )
-        return self.dropout(self.norm(x))
+        return self.dropout(self.norm(x + self.segments(segments)))
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token for vectors of the encoder: (..., D) to (..., V)."""

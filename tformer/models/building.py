@@ -3,12 +3,12 @@
 import dataclasses
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from tformer.models.bert import BERT, BERTConfig
 from tformer.models.causal_lm import CausalLM
 from tformer.models.config import TransformerConfig
-from tformer.models.families import family_of
+from tformer.models.families import Config, family_of
 from tformer.models.transformer import Transformer
 
 Model: TypeAlias = Transformer | BERT | CausalLM
@@ -28,29 +28,25 @@ OLD_NAMES = (
 )
 
 
-def build_model(config: Mapping[str, Any]) -> Model:
+def build_model(config: Config) -> Model:
     """Make the model of a config, with random weights.
 
     Raises:
         TypeError: a value is of another kind.
         ValueError: the `model_type` or a word is unknown, or a value out of range.
     """
-    kinds = {
-        "transformer": (Transformer, TransformerConfig),
-        "bert": (BERT, BERTConfig),
-    }
-    kind = config.get("model_type")
+    kind, kinds = config.get("model_type"), {"transformer": Transformer, "bert": BERT}
     if kind not in ("transformer", "bert") or "hidden_size" in config:
         return family_of(config).build(config)
-    model, of_config = kinds[kind]
+    of_config = BERTConfig if kind == "bert" else TransformerConfig
     names = {field.name for field in dataclasses.fields(of_config)}
     for name in sorted((config.keys() ^ names) - {"model_type", "tformer_version"}):
         verb = "lacks" if name in names else "has an unknown"
         raise ValueError(f"config {verb} {name!r}")
-    return model(of_config(**{name: config[name] for name in names}))
+    return kinds[kind](of_config(**{name: config[name] for name in names}))
 
 
-def config_of(model: Model) -> dict[str, Any]:
+def config_of(model: Model) -> dict[str, object]:
     """Return what `build_model` makes the model of again.
 
     Raises:

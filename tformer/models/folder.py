@@ -4,10 +4,10 @@ Names, shapes and dtypes are held to the config before memory is taken for them.
 file can run code when it is opened, which a pickle can.
 """
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 from tformer.checks import require
 from tformer.files import SEAL, check_has_end, read_json
 from tformer.models.building import Model, build_model, names_of_today
-from tformer.models.families import family_of
+from tformer.models.families import Config, family_of
 
 OURS = "tformer"  # the word of a config whose weights have our names
 DTYPES = {  # of weights, as safetensors calls them
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 
 def read_model(
     folder: Path,
-    config: Mapping[str, Any] | None = None,
+    config: Config | None = None,
     files: list[Path] | None = None,
 ) -> Model:
     """Build the model of a folder, with its weights, in their dtype, in `eval()`.
@@ -59,28 +59,23 @@ def read_model(
     entries = read_headers(weight_files(folder) if files is None else files)
     model = on_meta(values, len(entries))
     own = saved_of(model)
+    of_today = partial(names_of_today, own=set(own))
+    rename = of_today if ours else family_of(values).rename
     shapes = {n: torch.empty(e.shape, device="meta") for n, e in entries.items()}
     try:
-        named = (
-            names_of_today(shapes, set(own))
-            if ours
-            else family_of(values).rename(shapes)
-        )
+        named = rename(shapes)
     except (IndexError, RuntimeError) as error:  # of shapes that cannot be cut
         raise ValueError(f"{folder}: weights of wrong shapes: {error}") from error
     check_names(folder, own, named, tied=not ours)
     for name, entry in entries.items():
         if entry.dtype not in DTYPES:
-            known = ", ".join(DTYPES)
-            raise ValueError(
-                f"{entry.file}: {name} is of {entry.dtype}, not one of {known}"
-            )
+            wrong = f"{name} is of {entry.dtype}, not one of {', '.join(DTYPES)}"
+            raise ValueError(f"{entry.file}: {wrong}")
     state = {}
     load = require("safetensors.torch").load_file
     for file in dict.fromkeys(entry.file for entry in entries.values()):
         state.update(load(file))
-    state = names_of_today(state, set(own)) if ours else family_of(values).rename(state)
-    state = {name: x.contiguous() for name, x in state.items() if name in own}
+    state = {name: x.contiguous() for name, x in rename(state).items() if name in own}
     model.load_state_dict(state, strict=False, assign=True)
     dtype = next(iter(state.values())).dtype
     for module in model.modules():  # buffers that only tell device and dtype
@@ -98,12 +93,7 @@ def saved_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """List the files that hold the weights: one, or those of the index.
-
-    Raises:
-        FileNotFoundError: there are none.
-        ValueError: the index names a file outside of the folder.
-    """
+    """List the files that hold the weights: one, or those of the index."""
     index = folder / "model.safetensors.index.json"
     if not index.exists():
         whole = folder / "model.safetensors"
@@ -118,12 +108,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def read_headers(files: list[Path]) -> dict[str, Entry]:
-    """Read name, shape and dtype of every tensor, without the tensors.
-
-    Raises:
-        OSError: a file is missing, or reading it might never end.
-        ValueError: a file is no safetensors, or two hold one name.
-    """
+    """Read name, shape and dtype of every tensor, without the tensors."""
     safetensors = require("safetensors")
     entries: dict[str, Entry] = {}
     for path in files:
@@ -140,12 +125,8 @@ def read_headers(files: list[Path]) -> dict[str, Entry]:
     return entries
 
 
-def on_meta(config: Mapping[str, Any], tensors: int) -> Model:
-    """Make a model that takes no memory, for files with so many tensors.
-
-    Raises:
-        ValueError: no model can have these sizes.
-    """
+def on_meta(config: Config, tensors: int) -> Model:
+    """Make a model that takes no memory, for files with so many tensors."""
     for name, value in config.items():
         if isinstance(value, int) and not isinstance(value, bool):
             many = name.endswith(("layers", "layer", "experts"))
@@ -181,20 +162,14 @@ class NothingDrawn(TorchFunctionMode):
     """Leave out random numbers, for which on meta torch would load its compiler."""
 
     def __torch_function__(
-        self, func: Any, _: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+        self,
+        func: Callable[..., object],
+        _: object,
+        args: tuple[object, ...] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
         """Call the function, unless it draws numbers."""
         kwargs = kwargs or {}
         if func.__name__ in ("normal_", "uniform_"):  # of tensors, and of nn.init
             return args[0] if args else kwargs["tensor"]
         return func(*args, **kwargs)
-
-
-def json_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a config as JSON will give it back.
-
-    Raises:
-        TypeError: it holds what JSON cannot.
-    """
-    values: dict[str, Any] = json.loads(json.dumps(config))
-    return values

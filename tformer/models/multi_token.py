@@ -57,8 +57,7 @@ class MultiTokenHeads(nn.Module):
         see_tokens: whether a head reads the token before its own.
 
     Raises:
-        TypeError: a size is not an int.
-        ValueError: a size is below 1.
+        TypeError, ValueError: a size is not an int, or below 1.
     """
 
     def __init__(
@@ -72,10 +71,9 @@ class MultiTokenHeads(nn.Module):
         super().__init__()
         check_positive(num_ahead=num_ahead)
         self.d_model = d_model
+        d_ff = d_model if d_ff is None else d_ff
         self.heads = nn.ModuleList(
-            MultiTokenHead(
-                d_model, d_model if d_ff is None else d_ff, see_token=see_tokens
-            )
+            MultiTokenHead(d_model, d_ff, see_token=see_tokens)
             for _ in range(num_ahead)
         )
 
@@ -89,9 +87,6 @@ class MultiTokenHeads(nn.Module):
         Returns:
             for each k from 1 to n logits (B, T - k, V): those at position t are of
             token t + k + 1, made from ids[:, : t + 1] and ids[:, t + 1 : t + k + 1].
-
-        Raises:
-            ValueError: the text is too short.
         """
         n, T = len(self.heads), ids.shape[1]
         if n >= T:
@@ -118,9 +113,6 @@ def multi_token_losses(trunk: CausalLM, heads: MultiTokenHeads, ids: Tensor) -> 
 
     Returns:
         losses (n,).
-
-    Raises:
-        ValueError: the text is too short.
     """
     n, T = len(heads.heads), ids.shape[1]
     if n + 1 >= T:

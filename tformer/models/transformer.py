@@ -31,14 +31,8 @@ class Transformer(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         c = self.config = config
-        options: dict[str, Any] = {
-            "dropout": c.dropout,
-            "num_kv_heads": c.num_kv_heads,
-            "activation": c.activation,
-            "norm_first": c.norm_first,
-            "eps": c.eps,
-            "bias": c.bias,
-        }
+        names = ("dropout", "num_kv_heads", "activation", "norm_first", "eps", "bias")
+        options = {name: getattr(c, name) for name in names}
         sizes = c.d_model, c.num_heads, c.d_ff
         self.encoder = transformer_encoder(*sizes, c.num_encoder_layers, **options)
         self.decoder = transformer_decoder(*sizes, c.num_decoder_layers, **options)
@@ -57,9 +51,7 @@ class Transformer(nn.Module):
             self.tgt_embedding = own  # type: ignore[misc] # torch keeps it
         self.output = None
         if not c.tie_embeddings:  # drawn as torch draws: uniform within 1 / √D
-            self.output = nn.Linear(
-                c.d_model, self.tgt_embedding.vocab_size, bias=False
-            )
+            self.output = nn.Linear(c.d_model, tgt_size, bias=False)
 
         self.src_positions = self._positions()
         # Sinusoids are alike on both sides; learned positions are each side's own.
