@@ -16,24 +16,20 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def check_positive(**sizes: int) -> None:
-    """Raise unless every size is a whole number above zero."""
+def check_positive(least: int = 1, /, **sizes: int) -> None:
+    """Raise unless every size is a whole number above zero, or at least so large."""
     for name, value in sizes.items():
         # While torch.export runs the code a size is no int, but may stand for one.
         whole = isinstance(value, int) or hasattr(value, "__index__")
         if isinstance(value, bool) or not whole:
             raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-        if value < 1:
-            raise ValueError(f"{name} ({value}) must be at least 1")
+        if value < least:
+            raise ValueError(f"{name} ({value}) must be at least {least}")
 
 
 def check_at_least_0(**counts: int) -> None:
     """Raise unless every count is a whole number, zero or above."""
-    for name, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-        if value < 0:
-            raise ValueError(f"{name} ({value}) must be at least 0")
+    check_positive(0, **counts)
 
 
 def check_probability(**probabilities: float) -> None:
