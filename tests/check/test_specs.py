@@ -7,13 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import forms_in_numpy
-import forms_in_torch
-import spec_forms
+from forms import FORMS
 from tformer.check import SPECS, judge, judge_numbers
 from tformer.check.spec import PROPERTIES
 
-FORMS = [*forms_in_torch.FORMS, *forms_in_numpy.FORMS, *spec_forms.OF_MODELS]
 CHAPTERS = Path(__file__).parents[2] / "docs" / "chapters"
 MISTAKES = [(spec, mistake) for spec in SPECS.values() for mistake in spec.mistakes]
 in_each_spec = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)

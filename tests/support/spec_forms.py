@@ -3,38 +3,39 @@
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from unittest.mock import patch
 
+import numpy as np
 import torch
+from torch import nn
+from torch.func import functional_call
 
-from brute_force import tiny_gpt
-from tformer import beam_search, greedy
+import tformer
+from pieces import in_pieces, splits
+from tformer import reference
 from tformer.check import SPECS, Case, Spec
+from tformer.generate import sampling
+from tformer.nn import attention, norm, positions
+from tformer.nn.attention import scaled_dot_product_attention
+from tformer.nn.cache import KeyValueCache
+from tformer.nn.packed import attend_to_segments
+from tformer.nn.tiles import tiled_attention
+from tformer.training.loss import label_smoothed_cross_entropy
 
 
 @dataclass(frozen=True)
 class Form:
-    """One form of a concept, of which a spec is asked.
-
-    Args:
-        spec: the name of the spec.
-        name: of the form.
-        function: takes the arguments of the spec.
-        framework: "torch" or "numpy".
-        only: says of a case whether the form is made for it.
-        rtol: how far numbers may be from the oracle's.
-        gradient: whether gradients are asked, and narrower dtypes.
-        cases: in place of those of the spec.
-    """
+    """One form of a concept, of which a spec is asked."""
 
     spec: str
     name: str
-    function: Callable[..., Any]
+    function: Callable[..., object]  # takes the arguments of the spec
     framework: str = "torch"
-    only: Callable[[Case], object] | None = None
+    only: Callable[[Case], object] | None = None  # the cases that it is made for
     rtol: float = 1e-9
-    gradient: bool = True
-    cases: tuple[Case, ...] = ()
+    gradient: bool = True  # whether gradients and narrower dtypes are asked
+    cases: tuple[Case, ...] = ()  # in place of those of the spec
 
     def __str__(self) -> str:
         return f"{self.spec}-{self.name}-{self.framework}"
@@ -57,29 +58,16 @@ def even_width(case):
     return case.name != "odd width"  # the package wants a cosine for each sine
 
 
-def rotate(of, library):
-    def call(x, positions, base, *, layout="halves"):
-        angle = positions[:, None] * of.rotary_frequencies(x.shape[-1], base=base)
-        return of.rotate(x, library.cos(angle), library.sin(angle), layout=layout)
-
-    return call
+def in_segments(case):
+    return "segments" in case.options
 
 
-def rotary(of):
-    def call(x, positions, base, *, layout="halves"):
-        frequencies = of.rotary_frequencies(x.shape[-1], base=base)
-        return of.RotaryEmbedding(frequencies, layout=layout)(x, positions=positions)
-
-    return call
+def whole_text(case):
+    return not in_segments(case)
 
 
-def rotary_from(of):
-    def call(x, positions, base, *, layout="halves"):
-        frequencies = of.rotary_frequencies(x.shape[-1], base=base)
-        module = of.RotaryEmbedding(frequencies, layout=layout)
-        return module(x, start=int(positions[0]))
-
-    return call
+def for_tiles(case):
+    return not case.options.keys() & {"window", "sinks", "segments"}
 
 
 def one_after_another(case):
@@ -87,79 +75,137 @@ def one_after_another(case):
     return list(case.args[1]) == list(range(first, first + length))
 
 
-def t5_buckets(of):
-    def call(distance, buckets, furthest, both):
-        starts = of.bucket_starts(buckets // 2 if both else buckets, furthest)
-        return of.relative_buckets(distance, starts, bidirectional=both)
-
-    return call
-
-
-def speculative(of):
-    def call(p, q, draft, u):
-        for n, token in enumerate(draft):
-            if not u[n] < of.acceptance(p[n], q[n])[token]:
-                return n, of.after_rejection(p[n], q[n])
-        return len(draft), p[len(draft)]
-
-    return call
+def in_numpy(module, weights, args, options=None):
+    """Call the twin of a module with these weights, as `functional_call` calls it."""
+    weights = {name: torch.from_numpy(weight) for name, weight in weights.items()}
+    module.load_state_dict(weights, assign=True)
+    return reference.from_torch(module)(*args, **(options or {}))
 
 
-class Scores:
-    """The log-probabilities of a model's next token."""
+@torch.no_grad()
+def in_every_split(module, weights, args, options):
+    """Read a text through a cache, in pieces of every size; all must give the same."""
+    x, outputs = args[0], []
+    for sizes in splits(x.shape[1]):
+        given = {"cache": KeyValueCache(x.shape[1]), **options}
 
-    def __init__(self, seed):
-        self.model, self.known = tiny_gpt(seed), {}
+        def piece(begin, end, given=given):
+            return functional_call(module, weights, x[:, begin:end], given)
 
-    @torch.no_grad()
-    def __call__(self, ids):
-        if (ids := tuple(ids)) not in self.known:
-            logits = self.model(torch.tensor([ids]))[0, -1]
-            self.known[ids] = logits.log_softmax(-1).tolist()
-        return self.known[ids]
-
-
-def text_of(ids, eos):
-    ids = ids.tolist()
-    return ids[: ids.index(eos) + 1] if eos in ids else ids
+        outputs.append(in_pieces(piece, sizes))
+    for each in outputs:
+        torch.testing.assert_close(each, outputs[0], atol=1e-12, rtol=1e-9)
+    return outputs[-1]
 
 
-def greedy_of_model(scores, bos, eos, max_len):
-    begin = torch.tensor([[bos]])
-    return text_of(greedy(scores.model, begin, max_len=max_len, eos_id=eos)[0], eos)
+def layer_norm(call, x, weight, bias, eps):
+    module = norm.LayerNorm(len(weight), eps, bias=bias is not None)
+    weights = {"weight": weight, **({} if bias is None else {"bias": bias})}
+    return call(module, weights, (x,))
 
 
-def beam_of_model(scores, bos, eos, num_beams, max_len, length_penalty):
-    options = {"num_beams": num_beams, "max_len": max_len, "eos_id": eos}
-    options["length_penalty"] = length_penalty
-    begin = torch.tensor([[bos]])
-    return text_of(beam_search(scores.model, begin, **options).ids[0, 0], eos)
+def rms_norm(call, x, weight, eps, *, plus_one=False):
+    module = norm.RMSNorm(len(weight), eps, plus_one=plus_one)
+    return call(module, {"weight": weight}, (x,))
 
 
-# What a model scores, in place of the tables that a reader's function is asked.
-OF_MODELS = [
-    Form(
-        "greedy",
-        "a model",
-        greedy_of_model,
-        cases=tuple(
-            Case(f"seed {seed}, {n} tokens", (Scores(seed), 1, 2, n))
-            for seed in range(6)
-            for n in (1, 4, 7)
-        ),
-    ),
-    Form(
-        "beam",
-        "a model",
-        beam_of_model,
-        cases=tuple(
-            Case(
-                f"seed {seed}, {K} beams, α = {alpha}",
-                (Scores(seed), 1, 2, K, 4, alpha),
-            )
-            for seed in range(5)
-            for K in (1, 2, 3, 300)
-            for alpha in (0.0, 0.6, -0.7)
-        ),
-    ),
-]
+def multi_head(
+    call, x, w_q, w_k, w_v, w_o, num_heads, mask=None, *, memory=None,
+    num_kv_heads=None, is_causal=False, q_gain=None, k_gain=None, rotary_base=None,
+    w_gate=None,
+):  # fmt: skip
+    D, Dh = x.shape[-1], len(w_q) // num_heads
+    parts = {"num_kv_heads": num_kv_heads, "head_dim": Dh, "bias": False}
+    weights = {"q_proj": w_q, "k_proj": w_k, "v_proj": w_v, "out_proj": w_o}
+    if q_gain is not None:
+        parts |= {"q_norm": norm.RMSNorm(Dh), "k_norm": norm.RMSNorm(Dh)}
+        weights |= {"q_norm": q_gain, "k_norm": k_gain}
+    if rotary_base is not None:
+        frequencies = tformer.nn.rotary_frequencies(Dh, base=rotary_base)
+        parts["rotary"] = tformer.nn.RotaryEmbedding(frequencies, layout="halves")
+    if w_gate is not None:
+        parts["gate"] = nn.Linear(D, num_heads * Dh, bias=False)
+        weights["gate"] = w_gate
+    module = tformer.MultiHeadAttention(D, num_heads, **parts)
+    weights = {f"{name}.weight": weight for name, weight in weights.items()}
+    return call(module, weights, (x, memory, None, mask), {"is_causal": is_causal})
+
+
+def sinusoids(call, length, d_model, *, start=0):
+    module = positions.SinusoidalPositionalEncoding(d_model, max_len=2)
+    zeros = np.zeros((1, length, d_model))
+    x = torch.from_numpy(zeros) if call is functional_call else zeros
+    return call(module, {}, (x,), {"start": start})[0]
+
+
+def learned(call, x, table, start):
+    module = positions.LearnedPositionalEmbedding(*table.shape)
+    return call(module, {"weight": table}, (x,), {"start": start})
+
+
+def rotate(of, library, x, positions, base, *, layout="halves"):
+    angle = positions[:, None] * of.rotary_frequencies(x.shape[-1], base=base)
+    return of.rotate(x, library.cos(angle), library.sin(angle), layout=layout)
+
+
+def rotary(of, x, positions, base, *, layout="halves", from_first=False):
+    frequencies = of.rotary_frequencies(x.shape[-1], base=base)
+    module = of.RotaryEmbedding(frequencies, layout=layout)
+    if from_first:
+        return module(x, start=int(positions[0]))
+    return module(x, positions=positions)
+
+
+def t5_buckets(of, distance, buckets, furthest, both):
+    starts = of.bucket_starts(buckets // 2 if both else buckets, furthest)
+    return of.relative_buckets(distance, starts, bidirectional=both)
+
+
+def speculative(of, p, q, draft, u):
+    for n, token in enumerate(draft):
+        if not u[n] < of.acceptance(p[n], q[n])[token]:
+            return n, of.after_rejection(p[n], q[n])
+    return len(draft), p[len(draft)]
+
+
+def in_blocks(
+    query, key, value, mask=None, *, bias=None, is_causal=False, window=None,
+    sinks=None, scale=None, softcap=None,
+):  # fmt: skip
+    options = {"bias": bias, "is_causal": is_causal, "window": window, "sinks": sinks}
+    with patch.object(attention, "QUERIES_AT_A_TIME", 2):
+        return scaled_dot_product_attention(
+            query, key, value, mask, scale=scale, softcap=softcap, **options
+        )
+
+
+def by_weights(query, key, value, mask=None, **options):
+    """Attend by the formula, which holds the weights whole."""
+    weights = attention.attention_weights(query, key, mask, **options)
+    value = value.repeat_interleave(query.shape[1] // key.shape[1], dim=1)
+    return (weights @ value.to(weights.dtype)).to(query.dtype)
+
+
+def in_tiles(query, key, value, mask=None, **options):
+    return tiled_attention(query, key, value, mask, query_tile=2, key_tile=3, **options)
+
+
+def by_segments(query, key, value, *, segments, is_causal=False):
+    around = partial(attend_to_segments, segments=segments, is_causal=is_causal)
+    return around(scaled_dot_product_attention, query, key, value)
+
+
+def cached_step(q, k, v, cache):
+    held = cache.setdefault("held", KeyValueCache(9))
+    keys, values = held.append(k, v)
+    return scaled_dot_product_attention(q, keys, values, is_causal=True)
+
+
+def loss(logits, targets, pad_id, smoothing):
+    return label_smoothed_cross_entropy(
+        logits, targets, pad_id=pad_id, smoothing=smoothing
+    )
+
+
+def temperature(logits, temperature):
+    return sampling.next_logits(logits, temperature=temperature).softmax(-1)
