@@ -94,14 +94,7 @@ def check_buckets(num_buckets: int, max_distance: int) -> None:
 
 
 def require(module: str) -> Any:
-    """Import a module of an optional package.
-
-    Args:
-        module: its name, such as "babel.dates".
-
-    Returns:
-        The module.
-    """
+    """Import a module of an optional package, such as "babel.dates"."""
     package = module.partition(".")[0]
     try:
         import_module(package)
