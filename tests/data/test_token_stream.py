@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tformer.data.windows import text_batches
 LINES = ["The lowest of the low", "", "  were lower\tthan 日本 ", "é's", "\u2028x"]
 TEXT = "\n".join(LINES[i * i % 5] + str(i) for i in range(4000)) + "\n\n\n"
 CHARACTERS = CharacterVocabulary.of([TEXT])
+BYTE_PAIRS = BytePairVocabulary.train([TEXT], vocab_size=400)
 
 
 @pytest.fixture
@@ -27,19 +29,6 @@ def text_path(tmp_path):
     return path
 
 
-@pytest.fixture(scope="module")
-def byte_pairs():
-    pytest.importorskip("tokenizers")
-    return BytePairVocabulary.train([TEXT], vocab_size=400)
-
-
-@pytest.fixture(params=["characters", "byte pairs"])
-def vocabulary(request):
-    if request.param == "characters":
-        return CHARACTERS
-    return request.getfixturevalue("byte_pairs")
-
-
 @pytest.fixture
 def stream_path(tmp_path, text_path):
     path = tmp_path / "text.ids"
@@ -47,23 +36,19 @@ def stream_path(tmp_path, text_path):
     return path
 
 
+@pytest.mark.parametrize("vocabulary", [CHARACTERS, BYTE_PAIRS])
 @pytest.mark.parametrize("piece_bytes", [1, 97, 2**18])
 def test_pieces_do_not_change_the_ids(
     tmp_path, text_path, vocabulary, monkeypatch, piece_bytes
 ):
-    monkeypatch.setattr(
-        token_stream,
-        "read_pieces",
-        lambda path: read_pieces(path, piece_bytes=piece_bytes),
-    )
+    reading = partial(read_pieces, piece_bytes=piece_bytes)
+    monkeypatch.setattr(token_stream, "read_pieces", reading)
     count = write_token_stream(text_path, tmp_path / "new" / "a.ids", vocabulary)
     ids = open_token_stream(tmp_path / "new" / "a.ids", vocabulary, verify=True)
     assert ids.tolist() == vocabulary.encode(read_text(text_path))
     assert len(ids) == count
-    assert sorted(p.name for p in (tmp_path / "new").iterdir()) == [
-        "a.ids",
-        "a.ids.json",
-    ]
+    files = sorted(path.name for path in (tmp_path / "new").iterdir())
+    assert files == ["a.ids", "a.ids.json"]
 
 
 def test_ids_take_as_many_bytes_as_they_need(tmp_path, text_path, stream_path):
@@ -80,96 +65,87 @@ def test_windows_of_the_file_are_windows_of_the_text(stream_path):
     ids = open_token_stream(stream_path)
     options = {"batch_size": 3, "context": 20, "seed": 0}
     whole = np.array(CHARACTERS.encode(TEXT))
-    for one, two in zip(
-        islice(text_batches(ids, **options), 20),
-        islice(text_batches(whole, **options), 20),
-        strict=True,
-    ):
+    ours, theirs = (islice(text_batches(x, **options), 20) for x in (ids, whole))
+    for one, two in zip(ours, theirs, strict=True):
         assert one.ids.equal(two.ids)
         assert CHARACTERS.decode(one.ids[0].tolist()) in TEXT
     with pytest.raises(ValueError, match="read-only"):
         ids[0] = 5
 
 
-def test_a_truncated_file(stream_path, raises):
-    size = stream_path.stat().st_size
-    os.truncate(stream_path, size - 1)
-    with raises(
-        ValueError, f"{stream_path} is truncated: {size - 1} bytes, not {size}"
-    ):
-        open_token_stream(stream_path)
-    os.truncate(stream_path, size + 2)
-    with raises(ValueError, f"{stream_path} is too long: {size + 2} bytes, not {size}"):
-        open_token_stream(stream_path)
+def header(**changes):
+    """Make a function that changes the header."""
+
+    def change(path):
+        file = path.with_name("text.ids.json")
+        file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+    return change
 
 
-def test_a_changed_file(stream_path):
-    with stream_path.open("rb+") as file:
+def header_text(text):
+    def change(path):
+        path.with_name("text.ids.json").write_text(text, encoding="latin-1")
+
+    return change
+
+
+def first_id(path):
+    with path.open("rb+") as file:
         file.write(b"\x07")
-    open_token_stream(stream_path)  # which is not read as a whole
-    with pytest.raises(ValueError, match=r"text.ids was changed: its sha256 is"):
-        open_token_stream(stream_path, verify=True)
+    open_token_stream(path)  # which is not read as a whole
 
 
-def test_another_vocabulary(stream_path, raises):
-    other = CharacterVocabulary(CHARACTERS.characters[::-1])
-    open_token_stream(stream_path, CHARACTERS)
-    with raises(ValueError, f"{stream_path} was written with another vocabulary"):
-        open_token_stream(stream_path, other)
-
-
-def header_of(path: Path) -> Path:
-    return path.with_name("text.ids.json")
-
-
-def test_missing_files(stream_path, raises):
-    header_of(stream_path).unlink()
-    with raises(FileNotFoundError, f"{header_of(stream_path)}: no such file"):
-        open_token_stream(stream_path)
-    stream_path.unlink()
-    with raises(FileNotFoundError, f"{stream_path}: no such file"):
-        open_token_stream(stream_path)
+SIZE = 2 * len(TEXT)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (
-            {"format": "other"},
+            lambda path: os.truncate(path, SIZE - 1),
+            f"text.ids is truncated: {SIZE - 1}",
+        ),
+        (lambda path: os.truncate(path, SIZE + 2), f"text.ids is too long: {SIZE + 2}"),
+        (first_id, r"text.ids was changed: its sha256 is"),
+        (
+            header(format="other"),
             r"format \('other'\) must be 'tformer tokens, version 1'",
         ),
-        ({"tokens": "9"}, r"tokens \('9'\) has a wrong type"),
-        ({"tokens": True}, r"tokens \(True\) has a wrong type"),
-        ({"dtype": "object"}, "tokens of 'object' cannot be"),
-        ({"tokens": 0}, "0 tokens of 'uint16' cannot be"),
-        ({"sha256": None}, r"sha256 \(None\) has a wrong type"),
+        (header(tokens="9"), r"tokens \('9'\) has a wrong type"),
+        (header(tokens=True), r"tokens \(True\) has a wrong type"),
+        (header(dtype="object"), "tokens of 'object' cannot be"),
+        (header(tokens=0), "0 tokens of 'uint16' cannot be"),
+        (header(sha256=None), r"sha256 \(None\) has a wrong type"),
+        (header_text(""), r"text.ids.json is not JSON"),
+        (header_text("{"), r"text.ids.json is not JSON"),
+        (header_text("[]"), r"text.ids.json does not hold an object"),
+        (header_text("\xff"), r"text.ids.json is not JSON"),
+        (
+            header(vocabulary="another's"),
+            "text.ids was written with another vocabulary",
+        ),
     ],
 )
-def test_a_foreign_header(stream_path, change, message):
-    path = header_of(stream_path)
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+def test_what_was_changed_is_named(stream_path, change, message):
+    open_token_stream(stream_path, CHARACTERS, verify=True)
+    change(stream_path)
     with pytest.raises(ValueError, match=message):
-        open_token_stream(stream_path)
+        open_token_stream(stream_path, CHARACTERS, verify=True)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "\xff"])
-def test_a_header_that_is_none(stream_path, text):
-    header_of(stream_path).write_text(text, encoding="latin-1")
-    with pytest.raises(
-        ValueError, match=r"text.ids.json (is not JSON|does not hold an object)"
-    ):
-        open_token_stream(stream_path)
+def test_missing_files(stream_path, raises):
+    for path in (stream_path.with_name("text.ids.json"), stream_path):
+        path.unlink()
+        with raises(FileNotFoundError, f"{path}: no such file"):
+            open_token_stream(stream_path)
 
 
 def test_an_unknown_character_is_named_with_its_line(tmp_path, raises):
     path = tmp_path / "text.txt"
     path.write_text("abc\nab\nxbc\n")
     abc = CharacterVocabulary("abc\n")
-    message = (
-        f"{path}, line 3: 'x' (U+0078) in 'xbc' is not among the 4 characters of the "
-        "vocabulary"
-    )
-    with raises(ValueError, message):
+    with pytest.raises(ValueError, match=r"text.txt, line 3: 'x' .* in 'xbc' is not"):
         write_token_stream(path, tmp_path / "a.ids", abc)
     with raises(ValueError, f"{path}: the vocabulary has no newline"):
         write_token_stream(path, tmp_path / "a.ids", CharacterVocabulary("abcx"))

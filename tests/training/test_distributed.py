@@ -29,8 +29,7 @@ NEW = tuple(int(n) for n in torch.__version__.split(".")[:2]) >= (2, 13)
 LIMIT = 1e-9 if NEW else 1e-7
 EXACT = {"rtol": LIMIT, "atol": LIMIT}
 STRATEGIES = ("ddp", "fsdp")
-# Seconds in which the others have to stop. Without a word from the one that died they
-# would wait for half an hour; a busy machine needs more than the second of an idle one.
+# Seconds in which the others stop. Without a word from the dead they wait half an hour.
 SOON = 100
 
 
@@ -135,8 +134,7 @@ def test_a_step_in_parts_sends_gradients_once(folder, n):
     """Without that, the numbers would be the same, and the time twice as long."""
     model = worker.make_model("transformer")
     size = sum(p.numel() * p.element_size() for p in model.parameters())
-    loss = 8
-    assert read(folder, f"ddp{n}")[0]["sent"] == {"allreduce_": size + loss}
+    assert read(folder, f"ddp{n}")[0]["sent"] == {"allreduce_": size + 8}  # the loss
     sent = read(folder, f"fsdp{n}")[0]["sent"]
     assert size <= sent["_reduce_scatter_base_"] < 1.2 * size  # rows are filled up
     # Both parts, forward and backward; but the embedding stays for the backward.
@@ -168,9 +166,8 @@ def test_what_four_saved_two_resume_and_one(folder, saved_by, strategy, form):
     for key in ("losses", "norms"):
         later = numbers[key][worker.SAVED_AT :]
         assert curves[key] == pytest.approx(later, rel=LIMIT)
-    for name, tensor in expected.items():
-        if not name.startswith("gradient."):
-            assert_close(tensors[name], tensor, **EXACT)
+    for name, tensor in tensors.items():
+        assert_close(tensor, expected[name], **EXACT)
 
 
 STOPS = (
@@ -184,16 +181,15 @@ class TestKilled:
     def test_the_other_stops_and_says_why(self, run, tmp_path):
         assert run(tmp_path, (2, "killed")) == [1, -9]
         assert time.time() - float((tmp_path / "killed").read_text()) < SOON
-        last = (tmp_path / "errors-0").read_text().splitlines()[-1]
-        assert last.removeprefix("[rank0]: ") == STOPS
+        assert STOPS in (tmp_path / "errors-0").read_text().splitlines()[-1]
 
     def test_torchrun_ends_and_names_it(self, tmp_path):
         command = [sys.executable, "-m", "torch.distributed.run"]
         command += ["--nproc-per-node", "2", "--standalone"]
-        root = Path(worker.__file__).parents[2]
+        path = {"PYTHONPATH": str(Path(worker.__file__).parents[2])}
         done = subprocess.run(
             [*command, worker.__file__, str(tmp_path)],
-            env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
+            env={**os.environ, **path, "OMP_NUM_THREADS": "1"},
             capture_output=True,
             text=True,
             timeout=600,

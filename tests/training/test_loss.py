@@ -111,21 +111,22 @@ LOGITS, TARGETS = torch.zeros(2, 3, 5), torch.zeros(2, 3, dtype=torch.long)
 
 
 @pytest.mark.parametrize(
-    ("logits", "targets", "options", "error", "message"),
+    ("logits", "targets", "smoothing", "message"),
     [
-        (LOGITS.long(), TARGETS, {}, TypeError, "logits must be floating"),
-        (LOGITS, TARGETS.float(), {}, TypeError, "targets must be int64 or int32"),
-        (LOGITS, TARGETS[:, :2], {}, ValueError, r"\(2, 3, 5\), targets is \(2, 2\)"),
-        (LOGITS[:0], TARGETS[:0], {}, ValueError, "not empty"),
-        (LOGITS, TARGETS + 5, {}, ValueError, r"\[0, vocab_size = 5\).* 5 to 5"),
-        (LOGITS, TARGETS - 1, {}, ValueError, "-1 to -1"),
-        (LOGITS, TARGETS, {"smoothing": 1.0}, ValueError, r"smoothing \(1.0\)"),
-        (LOGITS, TARGETS, {"smoothing": -0.1}, ValueError, r"smoothing \(-0.1\)"),
+        (LOGITS.long(), TARGETS, 0, "logits must be floating"),
+        (LOGITS, TARGETS.float(), 0, "targets must be int64 or int32"),
+        (LOGITS, TARGETS[:, :2], 0, r"\(2, 3, 5\), targets is \(2, 2\)"),
+        (LOGITS[:0], TARGETS[:0], 0, "not empty"),
+        (LOGITS, TARGETS + 5, 0, r"\[0, vocab_size = 5\).* 5 to 5"),
+        (LOGITS, TARGETS - 1, 0, "-1 to -1"),
+        (LOGITS, TARGETS, 1.0, r"smoothing \(1.0\)"),
+        (LOGITS, TARGETS, -0.1, r"smoothing \(-0.1\)"),
     ],
 )
-def test_bad_input_is_named(logits, targets, options, error, message):
+def test_bad_input_is_named(logits, targets, smoothing, message):
+    error = TypeError if "must be" in message else ValueError
     with pytest.raises(error, match=message):
-        label_smoothed_cross_entropy(logits, targets, **options)
+        label_smoothed_cross_entropy(logits, targets, smoothing=smoothing)
 
 
 @pytest.mark.parametrize(

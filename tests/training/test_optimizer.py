@@ -26,13 +26,6 @@ def test_matrices_decay_and_nothing_else():
     assert len(together) == len(list(model.parameters()))  # a tied matrix once
 
 
-def test_what_is_frozen_is_left_out():
-    model = make_model()
-    model.src_embedding.weight.requires_grad_(False)
-    groups = adamw(model).param_groups
-    assert all(p is not model.src_embedding.weight for g in groups for p in g["params"])
-
-
 def test_a_step_by_hand():
     layer = nn.Linear(3, 2).double()
     weight, bias = layer.weight.detach().clone(), layer.bias.detach().clone()

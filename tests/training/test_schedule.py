@@ -46,16 +46,15 @@ def test_it_drives_a_scheduler_of_torch():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"step": 0, "d_model": 64}, ValueError, r"step \(0\)"),
-        ({"step": -1, "d_model": 64}, ValueError, r"step \(-1\)"),
-        ({"step": 1.5, "d_model": 64}, TypeError, "step must be an int"),
-        ({"step": 1, "d_model": 0}, ValueError, r"d_model \(0\)"),
-        ({"step": 1, "d_model": 64, "warmup_steps": 0}, ValueError, "warmup_steps"),
+        ({"step": 0}, ValueError, r"step \(0\)"),
+        ({"step": 1.5}, TypeError, "step must be an int"),
+        ({"d_model": 0}, ValueError, r"d_model \(0\)"),
+        ({"warmup_steps": 0}, ValueError, "warmup_steps"),
     ],
 )
 def test_bad_input_is_named(arguments, error, message):
     with pytest.raises(error, match=message):
-        inverse_sqrt_schedule(**arguments)
+        inverse_sqrt_schedule(**{"step": 1, "d_model": 64, **arguments})
 
 
 def test_the_cosine_rises_to_its_peak_and_ends_at_zero():

@@ -70,7 +70,6 @@ def save_checkpoint(
 
     Raises:
         FileExistsError: the config.json that would be replaced is no checkpoint's.
-        ImportError: safetensors is not installed.
         OSError: the files cannot be written.
         TypeError: JSON cannot hold the vocabulary, or a fact.
         ValueError: the model would not be the same once it is loaded, or a fact has a
@@ -131,7 +130,6 @@ def load_checkpoint(
 
     Raises:
         FileNotFoundError: a file is missing.
-        ImportError: safetensors is not installed.
         ValueError: a file is truncated or changed, is no checkpoint, or is of another
             model. The message names the file and what is wrong.
     """
@@ -154,12 +152,7 @@ def load_checkpoint(
 
 
 def read_manifest(path: str | Path) -> Json:
-    """Read what is said of a checkpoint, without looking at the weights.
-
-    Raises:
-        OSError: there is no config.json.
-        ValueError: it is none of a checkpoint, or was changed.
-    """
+    """Read what is said of a checkpoint, without looking at the weights."""
     return read_manifest_file(_files(Path(path))[1])[OURS]
 
 

@@ -8,7 +8,6 @@ import inspect
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 import torch
@@ -26,21 +25,16 @@ from tformer.training.processes import (
 )
 
 
-def setup(device: str = "auto", *, timeout: timedelta | None = None) -> torch.device:
+def setup(device: str = "auto") -> torch.device:
     """Join the processes that torchrun has started, and choose this one's device.
 
-    NCCL connects GPUs, gloo connects CPUs.
-
-    Args:
-        device: as `choose_device` takes it.
-        timeout: how long to wait for a process that does not answer; torch's own, half
-            an hour (10 minutes between GPUs), if not given.
+    NCCL connects GPUs, gloo connects CPUs. The device is as for `choose_device`.
     """
     together = "RANK" in os.environ and "WORLD_SIZE" in os.environ
     chosen = choose_device(device, alone=not together)
     if together and not dist.is_initialized():
         backend = "cpu:gloo,cuda:nccl" if chosen.type == "cuda" else "gloo"
-        dist.init_process_group(backend, timeout=timeout)
+        dist.init_process_group(backend)
     return chosen
 
 
@@ -53,8 +47,7 @@ def choose_device(device: str = "auto", *, alone: bool = True) -> torch.device:
         alone: False if other processes work beside this one; LOCAL_RANK counts then.
 
     Raises:
-        ValueError: the device is unknown or not there, has no way to talk to others,
-            or torchrun has started more processes than the machine has GPUs.
+        ValueError: the device is unknown, not there, too few, or cannot talk to others.
     """
     if device == "auto":
         mps = alone and torch.backends.mps.is_available()
@@ -85,16 +78,14 @@ _LOST = ("Connection reset", "Connection closed", "Broken pipe", "Timed out", "r
 
 
 @contextmanager
-def running(
-    device: str = "auto", *, timeout: timedelta | None = None
-) -> Iterator[torch.device]:
+def running(device: str = "auto") -> Iterator[torch.device]:
     """Call `setup`, run the body, and leave the other processes.
 
     Raises:
         ProcessLostError: another process has died. This one then stops as well, with
             torchrun's report behind it, which names the first that failed.
     """
-    chosen = setup(device, timeout=timeout)
+    chosen = setup(device)
     try:
         yield chosen
     except RuntimeError as error:
@@ -123,15 +114,12 @@ def distribute(model: nn.Module, strategy: str = "none") -> nn.Module:
 
     Args:
         model: on its device. All start from the weights of process 0.
-        strategy: "none", "ddp" or "fsdp".
+        strategy: "none", "ddp" or "fsdp". With several processes, "none" would train
+            as many models, each on a part of the data: a ValueError.
 
     Returns:
         The model to call: itself, or DDP around it; `unwrap` gives it back. Without
         torchrun, always itself.
-
-    Raises:
-        ValueError: `strategy` is unknown, or "none" with more than one process, which
-            would train as many models, each on a part of the data.
     """
     if strategy not in ("none", "ddp", "fsdp"):
         raise ValueError(f"strategy ({strategy!r}) must be 'none', 'ddp' or 'fsdp'")

@@ -32,10 +32,7 @@ def mean_loss(model: nn.Module, batches: Iterable[Batch]) -> MeanLoss:
     """Compute the mean cross-entropy of all tokens that the batches ask for.
 
     Every token counts once, whatever batch it is in: the mean of the batches' means
-    would give tokens of short batches more weight. The labels are not smoothed.
-
-    Raises:
-        ValueError: there is no token.
+    would give tokens of short batches more weight. Without a token: a ValueError.
     """
     pad_id = pad_id_of(model)
     total, tokens = 0.0, 0
@@ -67,10 +64,8 @@ def exact_match(
 ) -> float:
     """Compute the fraction of sources whose target the model writes without mistake.
 
-    At most `max_len` tokens are written, the end token included.
-
-    Raises:
-        ValueError: there is no pair, or one has an unknown character.
+    At most `max_len` tokens are written, the end token included. A ValueError says that
+    there is no pair, or that one has an unknown character.
     """
     if not pairs:
         raise ValueError("pairs must hold at least one")
@@ -103,26 +98,22 @@ class Bleu(NamedTuple):
     signature: str  # how words were cut: two numbers with the same can be compared
 
 
-def bleu(
-    written: Sequence[str], targets: Sequence[str], *, resamples: int = 1000
-) -> Bleu:
+def bleu(written: Sequence[str], targets: Sequence[str]) -> Bleu:
     """Compute BLEU by sacreBLEU (Post 2018, arXiv:1804.08771).
 
     The interval is that of tests drawn out of this one, so many sentences with
-    replacement, so many times (Koehn 2004, "Statistical Significance Tests for Machine
-    Translation Evaluation"): what another test would give, not another training.
+    replacement, a thousand times (Koehn 2004, "Statistical Significance Tests for
+    Machine Translation Evaluation"): of another test, not of another training.
 
     Raises:
         ImportError: sacrebleu is not installed.
-        ValueError: there are not as many of both, or none, or `resamples` is below 2.
+        ValueError: there are not as many of both, or none.
     """
     if len(written) != len(targets) or not targets:
         raise ValueError(f"{len(written)} texts written for {len(targets)} targets")
-    if resamples < 2:
-        raise ValueError(f"resamples ({resamples}) must be at least 2")
     metric = require("sacrebleu.metrics").BLEU()
     texts = list(written), [list(targets)]
     score = float(metric.corpus_score(*texts).score)
     signature = str(metric.get_signature())  # before it speaks of the drawing
-    drawn = metric.corpus_score(*texts, n_bootstrap=resamples)
+    drawn = metric.corpus_score(*texts, n_bootstrap=1000)
     return Bleu(score, float(drawn._ci), signature)

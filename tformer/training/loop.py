@@ -84,8 +84,7 @@ def train_step(
         precision: of the products; float32 if not given.
 
     Returns:
-        The loss, the length of the gradient before it was clipped, and how many tokens
-        were scored.
+        The loss, the length of the gradient before it was clipped, the tokens scored.
 
     Raises:
         FloatingPointError: the loss or the gradient is not finite; the model is as it

@@ -26,15 +26,9 @@ def smoothed_targets(
     `F.cross_entropy`. With "others", 1 - ε on the target and ε shared by the rest
     without padding: tensor2tensor and the Annotated Transformer.
 
-    Args:
-        targets: ids (...).
-        vocab_size: V.
-        smoothing: ε in [0, 1).
-        pad_id: the padding token.
-        spread: "all" or "others".
-
     Returns:
-        float32 (..., V); each row sums to 1, or to 0 where the target is padding.
+        Of ids (...) float32 (..., V), V = `vocab_size`; each row sums to 1, or to 0
+        where the target is padding.
 
     Raises:
         TypeError: `targets` does not hold integers.

@@ -41,14 +41,13 @@ def mup_config(
 
     Args:
         base: words of `custom.DEFAULTS`: the model whose learning rate was found.
-        m: how many times as wide.
+        m: how many times as wide, at least 1.
         wider_heads: as many heads, of m times the width; else m times as many heads of
             the same width.
 
     Raises:
-        TypeError: `m` is not an int.
-        ValueError: `m` is below 1, or the table says nothing of a part: of a router,
-            whose scores alone do not grow.
+        ValueError: the table says nothing of a part: of a router, whose scores alone do
+            not grow.
     """
     check_positive(m=m)
     c = {**custom.DEFAULTS, **base}
@@ -102,20 +101,10 @@ def mup_adamw(
     1/m takes that back. AdamW takes off rate · decay of a matrix, and here the decay of
     hidden matrices is m times as large, so that the product is that of the base.
 
-    Args:
-        model: of `mup_model`.
-        m: as in `mup_model`.
-        weight_decay: of the base model; see `adamw`.
-        betas: of `adamw`.
-        eps: of `adamw`; far below the gradients, which shrink like 1/m.
-
-    Returns:
-        The optimizer. Each group has an `lr_factor`, which the training loop multiplies
-        with the rate of the schedule; its own learning rate is that factor.
-
-    Raises:
-        TypeError: `m` is not an int.
-        ValueError: `m` is below 1; as `adamw`.
+    The decay is that of the base model, betas and `eps` are those of `adamw`; let `eps`
+    be far below the gradients, which shrink like 1/m. Each group has an `lr_factor`,
+    which the training loop multiplies with the rate of the schedule; its own learning
+    rate is that factor.
     """
     check_positive(m=m)
     hidden = [*hidden_matrices(model).values()]

@@ -33,9 +33,8 @@ def adamw(
         ValueError: `weight_decay` or `eps` is below 0, or a beta outside [0, 1).
     """
     others = {id(p) for p in without}
-    parameters = [
-        p for p in model.parameters() if p.requires_grad and id(p) not in others
-    ]
+    learned = (p for p in model.parameters() if p.requires_grad)
+    parameters = [p for p in learned if id(p) not in others]
     groups = [
         {"params": [p for p in parameters if p.ndim > 1], "weight_decay": weight_decay},
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},

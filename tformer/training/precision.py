@@ -15,12 +15,9 @@ class Precision:
     number halved.
 
     Args:
-        name: "fp32", "bf16" or "fp16".
-        device_type: "cpu", "cuda" or "mps".
-
-    Raises:
-        ValueError: the name is unknown, or it is "fp16" on a CPU, which computes it a
+        name: "fp32", "bf16" or "fp16"; this one not on a CPU, which computes it a
             hundred times slower than bf16.
+        device_type: "cpu", "cuda" or "mps".
     """
 
     def __init__(self, name: str = "fp32", device_type: str = "cpu") -> None:

@@ -18,14 +18,9 @@ def inverse_sqrt_schedule(
     `LambdaLR(optimizer, lambda i: inverse_sqrt_schedule(i + 1, 512))`, with an
     optimizer whose own learning rate is 1.
 
-    Args:
-        step: the number of the step; the first is 1.
-        d_model: width of the model.
-        warmup_steps: at this step the rate is highest.
-
     Raises:
         TypeError: an argument is not an int.
-        ValueError: an argument is below 1.
+        ValueError: an argument is below 1; the first step is 1.
 
     Example:
         >>> f"{inverse_sqrt_schedule(4000, 512):.5e}"
@@ -42,13 +37,8 @@ def cosine_schedule(
 
     Loshchilov and Hutter 2017, equation 5 (arXiv:1608.03983), without restarts. The
     paper's schedule never comes near 0; one that does, at a step known beforehand, lets
-    the model settle, so that a short training ends better.
-
-    Args:
-        step: the number of the step; the first is 1.
-        steps: how many the training makes; the rate is 0 after the last.
-        peak: the highest learning rate.
-        warmup_steps: at this step it is reached; 0 starts with it.
+    the model settle, so that a short training ends better. The peak comes at step
+    `warmup_steps`, or at the first, which is 1; the rate is 0 after the last.
 
     Raises:
         TypeError: a number of steps is not an int.

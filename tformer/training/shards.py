@@ -94,7 +94,6 @@ def save_shards(
 
     Raises:
         FileExistsError: there is such a folder.
-        ImportError: safetensors is not installed.
     """
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
     from torch.distributed.checkpoint.state_dict_saver import save
@@ -125,7 +124,6 @@ def load_shards(
 
     Raises:
         FileNotFoundError: there is no such folder.
-        ImportError: safetensors is not installed.
         ValueError: a file is missing or truncated, or all are of another model. Then
             nothing has been overwritten.
     """
