@@ -58,20 +58,25 @@ def small():
     return words
 
 
+def call(patch: pytest.MonkeyPatch, *words) -> int:
+    patch.setattr(sys, "argv", ["tformer", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
 @pytest.fixture
 def tformer(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "200")  # so that no message is wrapped
     monkeypatch.setenv("NO_COLOR", "1")
 
-    def call(*words) -> Said:
-        monkeypatch.setattr(sys, "argv", ["tformer", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
+    def said(*words) -> Said:
+        code = call(monkeypatch, *words)
         out, err = capsys.readouterr()
         assert "Traceback" not in out + err
-        return Said(int(ended.value.code or 0), out, err)
+        return Said(code, out, err)
 
-    return call
+    return said
 
 
 @pytest.fixture(scope="session")
@@ -93,13 +98,9 @@ def runs(tmp_path_factory, small) -> dict[str, Path]:
         "bpe": ["text", text, *small(max_len=5, vocabulary="bpe", vocab_size=270)],
         "pairs": ["pairs", sources, targets, *small(max_len=41)],
     }
-    patch = pytest.MonkeyPatch()
     for name, words in commands.items():
         out = ["--out", folder / name, "--quiet", "--threads", 1]
-        patch.setattr(sys, "argv", ["tformer", "train", *map(str, [*words, *out])])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert not ended.value.code, name
-    patch.undo()
+        with pytest.MonkeyPatch.context() as patch:
+            assert call(patch, "train", *words, *out) == 0, name
     paths = {name: folder / name for name in commands}
     return paths | {"text": text, "sources": sources, "targets": targets}

@@ -22,9 +22,9 @@ import typer.main
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from checkpoint_files import seal
 from tformer.cli import main
 from tformer.cli.app import app
-from tformer.files import SEAL, sealed, sha256_of
 
 COMMANDS: Any = typer.main.get_command(app)
 # Enough for anything that a command does in a moment; the others are far too large.
@@ -85,7 +85,7 @@ def place(runs):
     before = Path.cwd(), torch.get_num_threads()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for name in ("reverse", "gpt", "bert", "bpe", "pairs"):
+        for name in RUNS:
             shutil.copytree(runs[name], name)
         for name in ("text", "sources", "targets"):
             shutil.copy(runs[name], f"{name}.txt")
@@ -99,19 +99,9 @@ def place(runs):
     torch.set_num_threads(before[1])
 
 
-MODELS = [
-    "dates",
-    "reverse",
-    "gpt",
-    "bert",
-    "bpe",
-    "pairs",
-    "full",
-    "zeros.safetensors",
-]
+RUNS = ["reverse", "gpt", "bert", "bpe", "pairs"]
+MODELS = ["dates", *RUNS, "full", "zeros.safetensors"]
 FILES = ["text.txt", "sources.txt", "targets.txt", "full/of.txt", "file", "full"]
-
-
 OPTIONS = {
     name: [p for p in command.params if p.param_type_name == "option"]
     for name, command in COMMANDS.commands.items()
@@ -171,6 +161,9 @@ ASKED = {
 }
 
 
+Fault = tuple[str, str, str, Any, bool, list[str]]
+
+
 @functools.cache
 def names_of(run: str) -> list[str]:
     """List the files of a run, once: a command may add one, and Hypothesis give up."""
@@ -179,17 +172,15 @@ def names_of(run: str) -> list[str]:
 
 
 @st.composite
-def faults(draw) -> tuple[str, str, str, Any, bool, list[str]]:
+def faults(draw) -> Fault:
     """Draw a run, a file of it, how it is spoiled, and what is then asked for."""
     run = draw(st.sampled_from(sorted(ASKED)))
     name = draw(st.sampled_from(names_of(run)))
     how = draw(st.sampled_from(["value", "value", "cut", "bytes", "gone", "folder"]))
     what: Any = draw(st.integers(0, 400))
     if how == "bytes":
-        brackets = st.sampled_from(
-            [b"[" * 200_000, b"{}", b"[]", b"null", b'{"step": 1}']
-        )
-        what = draw(st.binary(max_size=50) | brackets)
+        brackets = [b"[" * 200_000, b"{}", b"[]", b"null", b'{"step": 1}']
+        what = draw(st.binary(max_size=50) | st.sampled_from(brackets))
     if how == "value":
         what = draw(st.integers(0, 500)), draw(st.sampled_from(ODD))
     asked = [["info", run], ASKED[run], ["train", "--resume", run, "--quiet"]]
@@ -204,16 +195,14 @@ def spoil(path: Path, how: str, what: Any) -> None:
     elif how == "cut":
         path.write_bytes(data[: len(data) * what // 400])
     elif how == "bytes":
-        path.write_bytes(b"[" * 200_000 if what == "deep" else what)
+        path.write_bytes(what)
     elif how == "value" and path.suffix == ".json":
         values = json.loads(data)
         change(values, *what)
         path.write_text(json.dumps(values))
     elif how == "value":
-        at = what[0] % max(1, len(data))
-        path.write_bytes(
-            data[:at] + repr(what[1]).encode("utf-8", "replace") + data[at:]
-        )
+        at, odd = what[0] % max(1, len(data)), repr(what[1]).encode("utf-8", "replace")
+        path.write_bytes(data[:at] + odd + data[at:])
 
 
 def change(values: dict[str, Any], number: int, odd: Any) -> None:
@@ -233,23 +222,15 @@ def change(values: dict[str, Any], number: int, odd: Any) -> None:
         part[key] = odd
 
 
-def seal(run: Path) -> None:
-    """Make the manifest describe the weights, and itself, as they are now."""
-    odd = (OSError, ValueError, TypeError, KeyError, RecursionError)
-    with contextlib.suppress(*odd):
-        manifest = json.loads((run / "model/config.json").read_text())
-        manifest["sha256"] = sha256_of(run / "model/model.safetensors")
-        manifest.pop(SEAL)
-        (run / "model/config.json").write_text(json.dumps(sealed(manifest)))
-
-
-def spoiled_file(fault: tuple[str, str, str, Any, bool, list[str]]) -> None:
+def spoiled_file(fault: Fault) -> None:
     run, name, how, what, sealed, words = fault
     shutil.copytree(run, "kept")
     try:
         spoil(Path(run, name), how, what)
         if sealed:
-            seal(Path(run))
+            odd = (OSError, ValueError, TypeError, LookupError, AttributeError)
+            with contextlib.suppress(*odd, RecursionError):
+                seal(Path(run, "model"))
         call(words)
     finally:
         shutil.rmtree(run)

@@ -72,9 +72,8 @@ def test_a_run_with_experts(tformer, small, runs, tmp_path):
         assert line in shown
     said = tformer("info", run / "model").out
     assert f"{whole:,} parameters, of which a token uses {active:,}\n" in said
-    assert (
-        tformer("generate", run, "--prompt", "To be", "--max-new-tokens", 40).code == 0
-    )
+    words = ["--prompt", "To be", "--max-new-tokens", 40]
+    assert tformer("generate", run, *words).code == 0
     weights = (run / "model/model.safetensors").read_bytes()
     for name in ("result.json", "model/model.safetensors", "model/config.json"):
         (run / name).unlink()
@@ -86,78 +85,49 @@ def test_a_run_with_experts(tformer, small, runs, tmp_path):
     assert (run / "model/model.safetensors").read_bytes() == weights
 
 
-def test_a_run_with_latent_attention(tformer, small, runs, tmp_path):
-    words = [*small(max_len=17, steps=2, warmup_steps=0, kv_rank=5), "--quiet"]
-    run, text = tmp_path / "run", runs["text"]
-    said = tformer("train", "text", text, *words, "--positions", "rotary", "-o", run)
-    assert said.code == 0, said.err
-    model = load_checkpoint(run / "model").model
-    assert model.config["kv_rank"] == 5
-    assert ["kv-rank", "5"] in [
-        x.split() for x in tformer("info", run).out.splitlines()
-    ]
-    assert (
-        tformer("generate", run, "--prompt", "To be", "--max-new-tokens", 40).code == 0
-    )
-    out = tmp_path / "a.svg"
-    assert tformer("attend", run, "To be", "-o", out).code == 0
-
-
-@pytest.mark.parametrize("kind", ["alibi", "t5"])
-def test_positions_in_the_scores(tformer, small, runs, tmp_path, kind):
-    """Trained, shown, and further than max_len; the table of T5 has been learned."""
-    words = [*small(max_len=17, steps=2, warmup_steps=0), "--quiet"]
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"kv_rank": 5, "positions": "rotary"},
+        {"positions": "alibi"},
+        {"positions": "t5"},
+    ],
+)
+def test_a_run_with_other_parts(tformer, small, runs, tmp_path, parts):
+    """Trained, shown, drawn, and further than max_len; T5's table has been learned."""
+    words = small(max_len=17, steps=2, warmup_steps=0, **parts)
     run = tmp_path / "run"
-    said = tformer(
-        "train", "text", runs["text"], *words, "--positions", kind, "-o", run
-    )
+    said = tformer("train", "text", runs["text"], *words, "--quiet", "-o", run)
     assert said.code == 0, said.err
-    shown = tformer("info", run).out.splitlines()
-    assert ["positions", kind] in [line.split() for line in shown]
+    shown = [line.split() for line in tformer("info", run).out.splitlines()]
     model = load_checkpoint(run / "model").model
-    relative = model.blocks[0].attention.relative
-    assert type(relative).__name__ == {"alibi": "ALiBi", "t5": "RelativeBias"}[kind]
-    if kind == "t5":
+    for name, value in parts.items():
+        assert [name.replace("_", "-"), str(value)] in shown
+        assert model.config[name] == value
+    relative = model.blocks[0].attention.relative if "kv_rank" not in parts else None
+    kinds = {"alibi": "ALiBi", "t5": "RelativeBias", "rotary": "NoneType"}
+    assert type(relative).__name__ == kinds[parts["positions"]]
+    if parts["positions"] == "t5":
         assert relative.table[:16].any(dim=1).all()
-    said = tformer("generate", run, "--prompt", "To be", "--max-new-tokens", 40)
-    assert said.code == 0
+    words = ["--prompt", "To be", "--max-new-tokens", 40]
+    assert tformer("generate", run, *words).code == 0
+    assert tformer("attend", run, "To be", "-o", tmp_path / "a.svg").code == 0
 
 
+# Those that the settings know; of other numbers and names `test_custom.py` has more.
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--norm", "batch"], "norm ('batch') must be one of layer, rms"),
-        (["--positions", "rope"], "positions ('rope') must be one of learned, sin"),
         (["--feed-forward", "silu"], "feed_forward ('silu') must be one of relu"),
-        (["--placement", "first"], "placement ('first') must be one of pre, post"),
         (["--kv-heads", "3"], "num_heads (4) must be divisible by kv_heads (3)"),
-        (["--kv-heads", "0"], "kv_heads (0) must be at least 1"),
-        (["--window", "0"], "window (0) must be at least 1"),
         (["--global-every", "2"], "global_every (2) needs a window"),
-        (["--softcap", "0"], "softcap (0.0) must be above 0 and finite"),
         (["--logit-cap", "inf"], "logit_cap (inf) must be above 0 and finite"),
         (["--experts", "0"], "experts (0) must be at least 1"),
-        (
-            ["--experts", "2", "--top-k", "3"],
-            "top_k (3) must be in [1, num_",
-        ),
-        (["--experts", "2", "--top-k", "0"], "top_k (0) must be at least 1"),
-        (["--top-k", "1"], "top_k (1) needs experts"),
-        (["--shared-experts", "1"], "shared_experts (1) needs experts"),
         (["--experts", "4", "--shared-experts", "-1"], "shared_experts (-1) must be"),
         (["--experts", "4", "--model", "gpt"], "experts (4) is for model 'causal-lm'"),
         (["--kv-rank", "0", "--positions", "rotary"], "kv_rank (0) must be at least 1"),
-        (["--kv-rank", "8"], "positions ('learned') must be 'rotary' for kv_rank"),
-        (
-            ["--kv-rank", "8", "--kv-heads", "2", "--positions", "rotary"],
-            "kv_heads (2) is not for kv_rank (8)",
-        ),
         (["--window", "many"], "should be a valid integer"),
-        (
-            ["--positions", "rotary", "--d-model", "12"],
-            "positions ('rotary') need heads of an even width, and d_model (12) / "
-            "num_heads (4) is 3",
-        ),
         (
             ["--norm", "rms", "--model", "gpt"],
             "norm ('rms') is for model 'causal-lm', which learns a text",

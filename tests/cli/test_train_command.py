@@ -75,14 +75,15 @@ def test_every_run_draws_its_curves_and_its_attention(runs, name):
 
 def test_a_run_is_not_overwritten(tformer, small, runs):
     said = tformer("train", "copy", *small(), "-o", runs["reverse"])
-    assert said.code == 1
-    assert "go on with --resume" in said.err
+    assert (said.code, "go on with --resume" in said.err) == (1, True)
 
 
 def test_a_finished_run_only_says_its_result_again(tformer, runs):
     said = tformer("train", "--resume", runs["reverse"])
-    assert said.code == 0
-    assert "test_exact_match" in said.out
+    assert (said.code, "test_exact_match" in said.out) == (0, True)
+
+
+MANY = b"".join(b"%d\n" % (1000 + i) for i in range(200))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_a_finished_run_only_says_its_result_again(tformer, runs):
         (b"a b\n\nc\n", b"x\ny\nz\n", "a.txt, line 2 is empty"),
         (b"ab\nc\xffd\n", b"x\ny\n", "a.txt, line 2: byte 2 (0xff) is not UTF-8"),
         (b"", b"x\n", "a.txt is empty"),
-        (b"a\n" * 60, b"x\n" * 59 + b"y" * 99 + b"\n", "line 60 has 100 tokens"),
+        (MANY, MANY[:-5] + b"y" * 99 + b"\n", "line 200 has 100 tokens"),
         (b"a\n", b"x\n", "too few to leave some for the validation"),
     ],
 )
@@ -100,15 +101,10 @@ def test_faulty_files_are_named_by_file_and_line(
     tformer, small, tmp_path, monkeypatch, sources, targets, message
 ):
     monkeypatch.chdir(tmp_path)
-    many = b"".join(b"%d\n" % i for i in range(200))
-    if b"y" * 99 in targets:  # otherwise all is fine
-        sources, targets = many + sources, many + targets
-        message = "line 260 has 100 tokens"
     (tmp_path / "a.txt").write_bytes(sources)
     (tmp_path / "b.txt").write_bytes(targets)
     said = tformer("train", "pairs", "a.txt", "b.txt", *small(max_len=20), "-o", "run")
-    assert said.code == 1
-    assert message in said.err.replace(f"{tmp_path}/", "")
+    assert (said.code, message in said.err.replace(f"{tmp_path}/", "")) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +120,7 @@ def test_faulty_texts_are_named(tformer, small, tmp_path, text, message):
     file = tmp_path / "book.txt"
     file.write_bytes(text)
     said = tformer("train", "text", file, *small(max_len=17), "-o", tmp_path / "run")
-    assert said.code == 1
-    assert message in said.err
+    assert (said.code, message in said.err) == (1, True)
 
 
 def test_files_that_change_stop_a_run_that_goes_on(tformer, small, tmp_path, runs):
@@ -136,8 +131,7 @@ def test_files_that_change_stop_a_run_that_goes_on(tformer, small, tmp_path, run
     (tmp_path / "run/result.json").unlink()
     sources.write_text(sources.read_text().replace("one", "two"))
     said = tformer("train", "--resume", tmp_path / "run")
-    assert said.code == 1
-    assert "has changed since the run" in said.err
+    assert (said.code, "has changed since the run" in said.err) == (1, True)
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path, small):
@@ -184,19 +178,14 @@ def test_a_missing_compiler_is_named(tmp_path, small):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("options", [{"num_heads": 3}, {"batch_tokens": 5}])
-def test_a_run_that_made_no_step_leaves_no_folder(tformer, small, tmp_path, options):
-    said = tformer("train", "copy", *small(**options), "-o", tmp_path / "run")
-    assert said.code == 1, said.err
-    assert any(f"{name} (" in said.err for name in ("d_model", "batch_tokens"))
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_run_that_could_not_begin_leaves_room_for_another(tformer, small, tmp_path):
     out, book = tmp_path / "run", tmp_path / "book.txt"
     book.write_text("to be or not to be\n" * 40)
     wrong = ["text", book, *small(num_heads=3, max_len=5), "-o", out]
     assert "d_model (10)" in tformer("train", *wrong).err
+    assert not out.exists()
+    said = tformer("train", "copy", *small(batch_tokens=5), "-o", out)  # in the run
+    assert (said.code, "batch_tokens (" in said.err) == (1, True)
     assert not out.exists()
     right = ["text", book, *small(max_len=5), "-o", out]
     assert tformer("train", *right).code == 0
@@ -259,11 +248,3 @@ def test_advice_can_be_pasted_into_a_shell(tformer, small, tmp_path):
     RunFolder.create(out, RunSettings.of("copy"))
     assert f"--resume '{out}'" in tformer("info", out).out
     assert f"--resume '{out}'" in tformer("translate", out, "a").err
-
-
-def test_a_full_memory_is_a_sentence(tformer, small, tmp_path):
-    huge = small(d_model=10**7, d_ff=10**7)
-    said = tformer("train", "copy", *huge, "-o", tmp_path / "run")
-    assert said.code == 1
-    assert "there is not enough memory" in said.err
-    assert not (tmp_path / "run").exists()

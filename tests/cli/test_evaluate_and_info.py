@@ -1,47 +1,17 @@
-"""`tformer evaluate`, `translate`, `generate`, `attend` and `info`."""
+"""`tformer evaluate` and `info`; models that are not finished, or damaged."""
 
-import io
 import json
 import shutil
 import sys
-from unittest.mock import Mock
+from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
-from tformer.generate.translate import translate
+from checkpoint_files import seal
 from tformer.runs.folder import RunFolder
 from tformer.runs.settings import RunSettings
-from tformer.training.checkpoint import load_checkpoint
-
-
-def test_translate_writes_what_the_model_writes(tformer, runs):
-    checkpoint = load_checkpoint(runs["reverse"] / "model")
-    texts = ["abc", "dog", "emu"]
-    said = tformer("translate", runs["reverse"], *texts)
-    expected = translate(*checkpoint[:2], texts, max_len=17)
-    assert said.out.split("\n")[:-1] == expected
-
-
-def as_input(data: bytes) -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
-
-
-def test_the_standard_input_is_read_as_files_are(tformer, monkeypatch):
-    marked = b"\xef\xbb\xbfjeudi 3 mai 1979\r\n12 March 2024\n"
-    monkeypatch.setattr(sys, "stdin", as_input(marked))
-    assert tformer("translate", "dates").out == "1979-05-03\n2024-03-12\n"
-    monkeypatch.setattr(sys, "stdin", as_input(b"3 mai 1979\n\xe9\n"))
-    said = tformer("translate", "dates")
-    assert said.code == 1
-    assert "the standard input, line 2: byte 1 (0xe9) is not UTF-8" in said.err
-
-
-def test_nothing_is_written_before_all_lines_are_read(tformer, monkeypatch):
-    lines = b"3 mai 1979\n" * 3 + b"\n"
-    monkeypatch.setattr(sys, "stdin", as_input(lines))
-    said = tformer("translate", "dates", "--batch-size", 1)
-    assert (said.code, said.out) == (1, "")
-    assert "line 4 is empty" in said.err
 
 
 def test_an_unknown_character_is_named_with_its_line(tformer, runs, tmp_path):
@@ -84,37 +54,6 @@ def test_a_model_without_its_manifest_is_named(tformer, runs, tmp_path):
     assert "a.json: no such file" in said.err
 
 
-def test_a_drawing_that_cannot_be_written_leaves_the_old_one(
-    tformer, runs, tmp_path, monkeypatch
-):
-    from matplotlib.figure import Figure
-
-    out = tmp_path / "a.svg"
-    assert tformer("attend", runs["gpt"], "be or", "-o", out).code == 0
-    before = out.read_bytes()
-
-    def full(_, path, **__):
-        path.write_text("half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Figure, "savefig", full)
-    said = tformer("attend", runs["gpt"], "be or", "-o", out)
-    assert (said.code, out.read_bytes()) == (1, before)
-    assert [path.name for path in tmp_path.iterdir()] == ["a.svg"]
-
-
-def test_the_model_of_the_package_writes_dates(tformer, monkeypatch, tmp_path):
-    dates = ["jeudi 3 mai 1979", "12 March 2024"]
-    assert tformer("translate", "dates", *dates).out == "1979-05-03\n2024-03-12\n"
-    monkeypatch.setattr(sys, "stdin", as_input("\n".join(dates).encode()))
-    said = tformer("translate", "dates", "--beams", 3, "--batch-size", 1)
-    assert said.out == "1979-05-03\n2024-03-12\n"
-    (tmp_path / "a.txt").write_text("jeudi 3 mai 1979\r\n")
-    assert tformer("translate", "dates", "--file", tmp_path / "a.txt").out == (
-        "1979-05-03\n"
-    )
-
-
 def test_evaluate_a_task_gives_the_numbers_of_the_run(tformer, runs):
     said = tformer("evaluate", runs["reverse"], "--count", 13, "--json")
     ours = json.loads(said.out)
@@ -146,44 +85,6 @@ def test_evaluate_pairs_prints_bleu_with_its_signature(tformer, runs):
     assert "signature nrefs:1|case:mixed|eff:no|tok:13a" in said.out
 
 
-def test_generate_goes_on_and_repeats_itself(tformer, runs):
-    words = ["generate", runs["gpt"], "--prompt", "To be", "--max-new-tokens", 30]
-    texts, again = (
-        [tformer(*words, "--seed", seed).out for seed in range(4)] for _ in range(2)
-    )
-    assert texts == again
-    assert len(set(texts)) > 1
-    assert all(text.startswith("To be") for text in texts)
-    longest = max(texts, key=len)  # one that drew the end token may have nothing more
-    assert len("To be") + 1 < len(longest) <= len("To be") + 30 + 1
-    several = tformer(*words, "--count", 2)
-    assert several.out.startswith("--- 1\nTo be")
-    assert "--- 2\n" in several.out
-    stop = longest[len("To be")]
-    words += ["--seed", texts.index(longest)]
-    assert tformer(*words, "--stop", stop).out == f"To be{stop}\n"
-    assert tformer("generate", runs["bpe"], "--prompt", "be", "--top-k", 3).code == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "ending"),
-    [
-        (["reverse", "abc"], "svg"),
-        (["reverse", "abc", "--kind", "encoder", "--layer", 1, "--head", 2], "png"),
-        (["reverse", "abc", "--kind", "decoder", "--target", "cba"], "pdf"),
-        (["gpt", "To be"], "svg"),
-        (["bert", "To be"], "svg"),
-        (["bpe", "be\n"], "svg"),
-    ],
-)
-def test_attend_draws(tformer, runs, tmp_path, words, ending):
-    out = tmp_path / f"maps/drawing.{ending}"
-    said = tformer("attend", runs[words[0]], *words[1:], "--out", out)
-    assert said == (0, f"{out}\n", "")
-    start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[ending]
-    assert out.read_bytes().startswith(start)
-
-
 def test_info_tells_tasks_runs_and_models(tformer, runs):
     said = tformer("info").out
     assert "number-words" in said
@@ -213,46 +114,6 @@ def test_info_tells_the_memory_of_the_cache(tformer, runs):
     line = f"{82 * gpt:,} bytes for a source and a target of 41 tokens each {each}"
     assert told(runs["pairs"]) == [line]
     assert told(runs["bert"]) == []
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        (["translate", "nowhere", "x"], 1, "neither the folder of a run"),
-        (["translate", "RUN:gpt", "x"], 1, "is a CausalLM: translate is not for it"),
-        (["translate", "dates", "☃"], 1, "line 1: '☃' (U+2603)"),
-        (["translate", "dates", ""], 1, "line 1 is empty"),
-        (["translate", "dates", "x", "--file", "y"], 2, "texts or --file, not both"),
-        (["translate", "dates", "--file", "no.txt"], 1, "no.txt: no such file"),
-        (["translate", "dates", "x", "--beams", "0"], 2, "greater than or equal to 1"),
-        (["generate", "dates"], 1, "is a Transformer: generate is not for it"),
-        (["generate", "RUN:gpt", "--prompt", "☃"], 1, "'☃' (U+2603)"),
-        (["generate", "RUN:gpt", "--prompt", ""], 1, "at least one character"),
-        (["generate", "RUN:gpt", "--temperature", "0"], 1, "temperature (0.0)"),
-        (["generate", "RUN:gpt", "--top-p", "2"], 1, "top_p (2.0)"),
-        (["generate", "RUN:gpt", "--stop", "ab"], 1, "--stop 'ab' must be one token"),
-        (["evaluate", "RUN:gpt"], 2, "name one file"),
-        (["evaluate", "RUN:pairs"], 2, "name two files"),
-        (["evaluate", "RUN:bert"], 2, "name one file"),
-        (["evaluate", "dates", "--split", "train"], 2, "--split must be one of"),
-        (["attend", "dates", "1 May 2000", "--out", "x.txt"], 1, "must end in one of"),
-        (["attend", "dates", "1 May 2000", "--layer", "3"], 1, "layer (3) must be in"),
-        (["attend", "dates", "1 May 2000", "--kind", "odd"], 1, "kind ('odd') must be"),
-        (["attend", "RUN:gpt", "be", "--kind", "cross"], 1, "left out for this model"),
-        (["attend", "RUN:gpt", "be", "--target", "x"], 1, "that translates"),
-        (["attend", "RUN:gpt", "be" * 50], 1, "has more than 17 tokens"),
-        (["attend", "dates", ""], 1, "the text is empty"),
-        (["info", "nothing"], 1, "nor a task (copy, reverse, sort, addition"),
-        (["info", "."], 1, "has no run in it"),
-        (["fly"], 2, "No such command 'fly'"),
-    ],
-)
-def test_mistakes_are_named(tformer, runs, tmp_path, monkeypatch, words, code, message):
-    monkeypatch.chdir(tmp_path)
-    words = [runs[w[4:]] if w.startswith("RUN:") else w for w in words]
-    said = tformer(*words)
-    assert message in said.err
-    assert said.code == code
 
 
 def test_an_unfinished_run_is_asked_by_its_newest_checkpoint(tformer, runs, tmp_path):
@@ -311,11 +172,54 @@ def test_without_its_packages_it_says_what_to_install(tformer, monkeypatch):
     )
 
 
-def test_each_text_gets_one_line_whatever_the_model_writes(tformer, monkeypatch):
-    """Pieces of words can write line ends; line n would not be of text n any more."""
-    written = ["a\nb", "c\r\nd", "\re\n"]
-    monkeypatch.setattr(
-        "tformer.cli.asking.translate_texts", Mock(return_value=written)
+@pytest.fixture
+def damaged(runs, tmp_path):
+    """A copy of a run, with a NaN among the weights of its model."""
+
+    def damage(name: str) -> Path:
+        run = tmp_path / name
+        shutil.copytree(runs[name], run)
+        weights = run / "model/model.safetensors"
+        tensors = load_file(weights)
+        first = sorted(name for name in tensors if name.endswith("linear1.weight"))[0]
+        tensors[first][1, 2] = torch.nan
+        save_file(tensors, weights)
+        seal(run / "model")
+        return run
+
+    return damage
+
+
+@pytest.mark.parametrize("name", ["reverse", "gpt", "bert"])
+def test_evaluate_stays_json_where_numbers_are_none(tformer, runs, damaged, name):
+    words = [] if name == "reverse" else [runs["text"]]
+    said = tformer("evaluate", damaged(name), *words, "--json")
+
+    def no_json(constant):
+        raise AssertionError(constant)
+
+    values = json.loads(said.out, parse_constant=no_json)
+    assert (said.code, values["loss"], values["perplexity"]) == (0, None, None)
+    none = [word for word, value in values.items() if value is None]
+    assert none == ["exact_match"] * (name == "reverse") + ["loss", "perplexity"] + (
+        ["bits_per_byte"] * (name == "gpt")
     )
-    said = tformer("translate", "dates", "1", "2", "3")
-    assert said == (0, "a b\nc d\n e \n", "")
+    assert said.err.startswith(f"warning: {' and '.join(none)} not finite")
+    assert "linear1.weight holds NaN or inf" in said.err
+    good = tformer("evaluate", runs[name], *words, "--json")
+    assert json.loads(good.out)["loss"] > 0
+    assert "warning" not in good.err
+
+
+def test_a_model_with_nan_writes_nothing(tformer, damaged, tmp_path):
+    out = tmp_path / "drawing.svg"
+    for words in (
+        ["translate", damaged("reverse"), "abc"],
+        ["generate", damaged("gpt")],
+        ["attend", damaged("bert"), "be", "-o", out],
+    ):
+        said = tformer(*words)
+        assert (said.code, said.out) == (1, "")
+        assert f"{words[1]} is damaged: " in said.err
+        assert "linear1.weight holds numbers as NaN or inf" in said.err
+    assert not out.exists()
