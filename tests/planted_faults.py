@@ -6,6 +6,7 @@ Each fault changes one operator or one number in a copy of the project; there th
 run, and then the tests, those of the changed module first, until one fails. It prints
 what was found by the pages alone, by the tests, and by nobody. A fault that nobody can
 find, as it changes no result, stands in `NO_FAULTS` with the reason.
+`--jobs` plants so many side by side; machines can share the work by `--seed`.
 """
 
 import argparse
@@ -71,14 +72,12 @@ def possible_faults(path: Path) -> list[Fault]:
     faults = []
     for node in _arithmetic(ast.parse(source)):
         match node:
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
-                place = _between(lines, left, right, OPERATORS[type(op)][0])
+            case (
+                ast.BinOp(left=left, op=op, right=right)
+                | ast.Compare(left=left, ops=[op], comparators=[right])
+            ) if type(op) in OPERATORS:
                 change = OPERATORS[type(op)]
-            case ast.Compare(left=left, ops=[op], comparators=[right]) if (
-                type(op) in OPERATORS
-            ):
-                place = _between(lines, left, right, OPERATORS[type(op)][0])
-                change = OPERATORS[type(op)]
+                place = _between(lines, left, right, change[0])
             case ast.UnaryOp(op=ast.USub(), operand=ast.Name() | ast.Attribute()):
                 place, change = (node.lineno, node.col_offset), ("-", "+")
             case ast.Constant(value=int() | float()) if not isinstance(
@@ -97,7 +96,7 @@ def possible_faults(path: Path) -> list[Fault]:
         raw = lines[number - 1].encode()
         after = raw[:column] + change[1].encode() + raw[column + len(change[0]) :]
         fault = Fault(file, number, raw.decode(), after.decode())
-        if fault.before != fault.after and (file, fault.after.strip()) not in NO_FAULTS:
+        if fault.before != fault.after:
             faults.append(fault)
     return sorted(set(faults), key=lambda fault: (fault.line, fault.after))
 
@@ -136,15 +135,21 @@ def _between(
 
 
 def chosen_faults(count: int, seed: int) -> list[Fault]:
-    """Draw faults, as evenly from the files as their lines allow."""
-    paths = [
-        path for folder in FOLDERS for path in ROOT.glob(f"tformer/{folder}/**/*.py")
-    ]
-    paths += [ROOT / "tformer" / file for file in FILES]
-    pools = {}
-    for path in sorted(paths):
-        if path.name not in LEFT_OUT:
-            pools[path] = possible_faults(path)
+    """Draw faults, as evenly from the files as their lines allow.
+
+    Raises:
+        ValueError: a line in `NO_FAULTS` is not, or is no longer, in its file.
+    """
+    paths = [ROOT / "tformer" / file for file in FILES]
+    for folder in FOLDERS:
+        paths += ROOT.glob(f"tformer/{folder}/**/*.py")
+    pools, left_out = {}, set()
+    for path in sorted(path for path in paths if path.name not in LEFT_OUT):
+        named = {f: (f.file, f.after.strip()) for f in possible_faults(path)}
+        pools[path] = [f for f, name in named.items() if name not in NO_FAULTS]
+        left_out |= NO_FAULTS.keys() & {*named.values()}
+    if stale := NO_FAULTS.keys() - left_out:
+        raise ValueError(f"NO_FAULTS: there is no such line any more: {stale}")
     chance = random.Random(seed)
     for pool in pools.values():
         chance.shuffle(pool)
@@ -160,10 +165,8 @@ def found_by(fault: Fault, only: str) -> str:
     """Run the pages and the tests on a project with a fault; say who found it."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "project")
-        ignored = shutil.ignore_patterns(
-            ".git", ".venv", "site", "__pycache__", ".cache"
-        )
-        shutil.copytree(ROOT, copy, ignore=ignored, symlinks=True)
+        left = shutil.ignore_patterns(".git", ".venv", "site", "__pycache__", ".*cache")
+        shutil.copytree(ROOT, copy, ignore=left, symlinks=True)
         path = copy / fault.file
         lines = path.read_text("utf-8").split("\n")
         assert lines[fault.line - 1] == fault.before
@@ -192,8 +195,10 @@ def _fails(copy: Path, targets: list[str]) -> bool:
             )
         except subprocess.TimeoutExpired:  # it hangs: that is seen too
             return True
-        if done.returncode not in (0, 5):
+        if done.returncode in (1, 2):  # a test failed, or could not be read
             return True
+        if done.returncode not in (0, 5):  # and not that there is none
+            raise RuntimeError(f"pytest itself failed: {done.stdout.decode()[-500:]}")
     return False
 
 
@@ -207,7 +212,7 @@ def _pages(fault: Fault) -> list[str]:
 
 def _tests(fault: Fault) -> list[str]:
     """Return the tests of the package, those of the module and its folder first."""
-    _, folder, module = fault.file.removesuffix(".py").split("/")
+    _, folder, *_, module = fault.file.removesuffix(".py").split("/")
     tests = [
         path
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
