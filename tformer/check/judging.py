@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tformer.check.gradients import wrong_gradients
 from tformer.check.outcomes import Outcome, as_numpy, difference
 from tformer.check.spec import PROPERTIES, Case, Function, Mistake, Spec
 
 # How far numbers may be apart, as a share of the largest: what rounding explains.
 TOLERANCES = {"float32": 1e-4, "float16": 4e-3, "bfloat16": 3e-2}
+STEP = 1e-5  # of difference quotients
 
 
 class Difference(NamedTuple):
@@ -152,7 +152,7 @@ class _Trial:
                 yield Difference("dtype", case.name, told)
         if self.framework == "torch" and "gradient" in self.spec.properties:
             for case in floating:
-                for told in wrong_gradients(self.spec, self.function, case):
+                for told in _wrong_gradients(self.spec, self.function, case):
                     yield Difference("gradient", case.name, told)
 
     def _ask(
@@ -169,3 +169,48 @@ class _Trial:
                 told = f"it changes its input {name}"
                 self.changed = Difference("inputs", case.name, told)
         return outcome, right
+
+
+def _wrong_gradients(spec: Spec, function: Function, case: Case) -> Iterator[str]:
+    """Compare torch's gradients of a function with those of the oracle.
+
+    Of every input x, along one direction v: Σ w · (f(x + hv) - f(x - hv)) / 2h, with
+    random weights w of the outputs, h = `STEP`. Yields what is wrong.
+    """
+    import torch
+
+    inputs, given = spec.inputs(case), spec.inputs(case, "torch")
+    leaves = {
+        name: x.requires_grad_()
+        for name, x in given.items()
+        if isinstance(x, torch.Tensor) and x.is_floating_point()
+    }
+    returned = spec.call(function, case, given)
+    parts = returned if isinstance(returned, tuple | list) else [returned]
+    outputs = [x for x in parts if isinstance(x, torch.Tensor)]
+    draw = np.random.default_rng(0)
+    weights = [draw.normal(size=tuple(x.shape)) for x in outputs]
+    total = torch.zeros((), dtype=torch.float64)
+    for x in leaves.values():  # the slope of what is cut off is 0
+        total = total + 0 * x.sum()
+    for x, weight in zip(outputs, weights, strict=True):
+        total = total + (x * torch.tensor(weight)).sum()
+
+    def weighed(outcome: Outcome) -> float:
+        pairs = zip(outcome.arrays, weights, strict=True)
+        return sum(float((x * weight).sum()) for x, weight in pairs)
+
+    for name, leaf in leaves.items():
+        (slope,) = torch.autograd.grad(total, leaf, retain_graph=True)
+        at = np.asarray(inputs[name])
+        along = np.asarray(draw.normal(size=at.shape))
+        above, below = (
+            weighed(spec.right(case, {**inputs, name: at + step * along}))
+            for step in (STEP, -STEP)
+        )
+        right = (above - below) / (2 * STEP)
+        shares = as_numpy(slope) * along
+        bound = 1e-4 * max(abs(right), float(np.abs(shares).sum())) + 1e-6
+        if not abs(float(shares.sum()) - right) <= bound:  # NaN is wrong, too
+            told = f"along one direction it is {shares.sum():.6g}, not {right:.6g}"
+            yield f"the gradient of {name} is wrong: {told}"

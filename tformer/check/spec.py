@@ -128,16 +128,9 @@ SPECS: dict[str, "Spec"] = {}
 class Spec:
     """What a function must do, said once for every form of it; declared on its oracle.
 
-    Args:
-        cases: the inputs.
-        wrong: the known mistakes in the oracle, as `mistakes` reads them.
-        parts: mistakes, by their ids, in a function that the oracle calls, by its spec.
-        also: mistakes in other code, for torch.
-        name: of the exercise; the oracle's if not given.
-        properties: names out of `PROPERTIES`.
-        dtypes: the narrower ones that "dtype" and "precision" try.
-        run: calls a function with a case, if it is not called once.
-        normal: takes from a result what is free to choose, before it is compared.
+    `cases` are the inputs, `wrong` the known mistakes in the oracle, as `mistakes`
+    reads them. `parts` names mistakes in functions that the oracle calls: those of
+    their specs, by their ids.
     """
 
     oracle: Function  # what is right, in plain loops over float64
@@ -147,12 +140,12 @@ class Spec:
         *cases: Case,
         wrong: str,
         parts: Mapping[str, str] | None = None,
-        also: tuple[Mistake, ...] = (),
-        name: str = "",
+        also: tuple[Mistake, ...] = (),  # in other code, for torch
+        name: str = "",  # of the exercise; the oracle's if not given
         properties: Collection[str] = tuple(PROPERTIES),
-        dtypes: tuple[str, ...] = ("float32", "bfloat16"),
-        run: Function | None = None,
-        normal: Normal = lambda x: x,
+        dtypes: tuple[str, ...] = ("float32", "bfloat16"),  # narrower ones to try
+        run: Function | None = None,  # calls a function with a case, if not once
+        normal: Normal = lambda x: x,  # takes from a result what is free to choose
     ) -> None:
         self.cases, self.wrong, self.parts, self.also = cases, wrong, parts or {}, also
         self.name, self.properties, self.dtypes = name, properties, dtypes
