@@ -12,21 +12,6 @@ def drawn(length, dtype=torch.float32):
     return torch.randn(2, B, G, length, DH).to(dtype)
 
 
-@pytest.mark.parametrize("window", [None, 1, 2, 3, 5, 20])
-@pytest.mark.parametrize("pieces", [(1,) * 17, (7, 1, 1, 8), (2,) * 8, (17,), (4, 13)])
-def test_it_returns_the_new_and_what_they_see(window, pieces):
-    cache, all_, end = KeyValueCache(MAX_LEN, window=window), drawn(17), 0
-    for T in pieces:
-        begin = 0 if window is None else max(0, end - (window - 1))
-        end += T
-        seen = cache.append(*all_[:, :, :, end - T : end])
-        for ours, wanted in zip(seen, all_, strict=True):
-            assert torch.equal(ours, wanted[:, :, begin:end])
-        assert cache.length == end
-        room = MAX_LEN if window is None else min(MAX_LEN, 2 * window)
-        assert cache.nbytes == 2 * B * G * room * DH * 4
-
-
 @pytest.mark.parametrize("window", [None, 4])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_the_memory_is_taken_once_and_as_computed(window, dtype):

@@ -65,34 +65,6 @@ def test_padding_of_the_source_reaches_nothing(real, norm_first):
     assert_close(output[1:], cut, atol=1e-5, rtol=1e-5)
 
 
-@given(order=st.permutations(range(S)))
-def test_the_order_of_the_memory_means_nothing(order):
-    decoder = transformer_decoder(D, H, F, 2).double()
-    x = torch.randn(B, T, D, dtype=torch.float64)
-    memory = torch.randn(B, S, D, dtype=torch.float64)
-    assert_close(decoder(x, memory[:, order]), decoder(x, memory))
-
-
-def test_weights_of_every_block():
-    decoder = transformer_decoder(D, H, F, 3, dropout=0.1).eval()
-    x, memory = torch.randn(B, T, D), torch.randn(B, S, D)
-    options = {"is_causal": True, "memory_mask": length_mask(torch.tensor([S, 2]))}
-    with record_weights(decoder) as recorded:
-        decoder(x, memory, **options)
-    assert len(recorded) == 6
-    for block in decoder.blocks:
-        with record_weights(block) as of_block:
-            x = block(x, memory, **options)
-        own, across = recorded[block.attention], recorded[block.cross_attention]
-        assert torch.equal(own, of_block[block.attention])
-        assert torch.equal(across, of_block[block.cross_attention])
-        assert own.shape == (B, H, T, T)
-        assert across.shape == (B, H, T, S)
-        assert (own.triu(1) == 0).all()
-        assert (across[1, ..., 2:] == 0).all()
-        assert_close(across.sum(dim=-1), torch.ones(B, H, T))
-
-
 @ORDERS
 @pytest.mark.parametrize("recording", [nullcontext, record_weights])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])

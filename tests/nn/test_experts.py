@@ -1,4 +1,4 @@
-"""Experts: three forms are equal, gradients, the loss and the bias that balance."""
+"""Experts: two forms are equal, gradients, the loss and the bias that balance."""
 
 import copy
 import itertools
@@ -43,18 +43,6 @@ def by_token(module, x):
     return y
 
 
-def sorted_by_expert(module, x):
-    """As kernels do it: all choices sorted by expert, computed, and put back."""
-    _, chosen, weights = module.router(x)
-    order = chosen.flatten().argsort(stable=True)  # (B · T · k,)
-    inputs = x.flatten(0, 1)[order // K]  # each token k times
-    lengths = expert_counts(chosen, E).tolist()
-    parts = zip(module.experts, inputs.split(lengths), strict=True)
-    outputs = torch.cat([expert(part) for expert, part in parts])
-    placed = torch.empty_like(outputs).index_copy(0, order, outputs)
-    return (placed.view(B, T, K, D) * weights[..., None]).sum(2)
-
-
 def dense(module, x):
     """All experts for all tokens, with weights that are 0 for those not chosen."""
     scores, chosen, weights = module.router(x)
@@ -63,7 +51,7 @@ def dense(module, x):
     return (outputs * weights[..., None]).sum(-2)
 
 
-@pytest.mark.parametrize("form", [by_token, sorted_by_expert, dense])
+@pytest.mark.parametrize("form", [by_token, dense])
 @pytest.mark.parametrize("scores", SCORES)
 @pytest.mark.parametrize("renormalise", [False, True])
 @pytest.mark.usefixtures("float64")
@@ -76,25 +64,10 @@ def test_all_forms_are_equal(form, scores, renormalise):
     assert_close(*outputs, **EXACT)
     loss = torch.randn(B, T, D)
     inputs = [x, *(p for p in module.parameters() if p.requires_grad)]
-    for ours, theirs in zip(
-        *(
-            torch.autograd.grad(y, inputs, loss, materialize_grads=True)
-            for y in outputs
-        ),
-        strict=True,
-    ):
-        assert_close(ours, theirs, atol=1e-13, rtol=1e-12)
-
-
-@pytest.mark.usefixtures("float64")
-def test_all_chosen_with_softmax_is_the_mixture_of_1991():
-    """Jacobs et al. 1991: every expert, weighted by a softmax."""
-    module, x = small(top_k=E, renormalise=False), torch.randn(B, T, D)
-    weights = module.router.proj(x).softmax(-1)
-    wanted = sum(
-        weights[..., i, None] * each(x) for i, each in enumerate(module.experts)
-    )
-    assert_close(module(x), wanted, **EXACT)
+    gradients = [
+        torch.autograd.grad(y, inputs, loss, materialize_grads=True) for y in outputs
+    ]
+    assert_close(*gradients, atol=1e-13, rtol=1e-12)
 
 
 @pytest.mark.usefixtures("float64")
@@ -187,14 +160,6 @@ class TestLoadBalanceLoss:
                 f[i] += 1 / (B * T * k)
         assert_close(load_balance_loss(scores, chosen), E * (f @ P), **EXACT)
 
-    def test_a_step_against_its_gradient_lowers_it(self):
-        logits = (torch.randn(400, E) + torch.arange(E)).requires_grad_()
-        before = load_balance_loss(*route(logits, K)[:2])
-        (gradient,) = torch.autograd.grad(before, logits)
-        assert gradient.mean(0)[0] < 0 < gradient.mean(0)[-1]  # the last is overused
-        after = load_balance_loss(*route(logits - 4000 * gradient, K)[:2])
-        assert after < before - 0.1
-
 
 class TestBalanceRate:
     def test_one_step(self):
@@ -236,31 +201,10 @@ class TestBalanceRate:
         for rate, training in itertools.product((0.0, 0.1), (False, True)):
             module = small(balance_rate=rate).train(training)
             module(x).sum().backward()
-            assert module.router.selection_bias.any() == (training and rate > 0)
-
-    def test_it_balances(self):
-        """A router that prefers one expert by far, and never learns."""
-        module = small(balance_rate=0.01, scores="sigmoid", top_k=1)
-        x = torch.randn(1, 500, D) + 1
-        with torch.no_grad():
-            module.router.proj.weight[3] = 0.5
-        first = expert_counts(module.router(x).chosen, E)
-        for _ in range(200):
-            module.router(x).scores.sum().backward()
-        module.eval()
-        last = expert_counts(module.router(x).chosen, E)
-        assert first.max() > 2 * 500 / E
-        assert last.max() < 1.3 * 500 / E
-
-    def test_it_is_kept_and_has_no_gradient(self):
-        module = small(balance_rate=0.1)
-        module(torch.randn(B, T, D)).sum().backward()
-        assert module.router.selection_bias.any()
-        other = small()
-        other.load_state_dict(module.state_dict())
-        assert torch.equal(other.router.selection_bias, module.router.selection_bias)
-        module(torch.randn(B, T, D)).sum().backward()
-        assert module.router.selection_bias.grad is None
+            bias = module.router.selection_bias
+            assert bias.any() == (training and rate > 0)
+            assert bias.grad is None
+            assert torch.equal(module.state_dict()["router.selection_bias"], bias)
 
 
 def test_record_routing():
@@ -288,25 +232,16 @@ def test_active_parameters():
 
 
 @pytest.mark.parametrize(
-    ("options", "kind", "message"),
+    ("options", "message"),
     [
-        ({"top_k": 7}, ValueError, "top_k (7) must be in [1, num_experts = 6]"),
-        ({"top_k": 0}, ValueError, "top_k (0) must be at least 1"),
-        ({"top_k": 2.0}, TypeError, "top_k must be an int, not float"),
-        (
-            {"scores": "tanh"},
-            ValueError,
-            "scores ('tanh') must be one of softmax, sigmoid",
-        ),
-        (
-            {"balance_rate": -0.1},
-            ValueError,
-            "balance_rate (-0.1) must be at least 0",
-        ),
+        ({"top_k": 7}, "top_k (7) must be in [1, num_experts = 6]"),
+        ({"top_k": 0}, "top_k (0) must be at least 1"),
+        ({"scores": "tanh"}, "scores ('tanh') must be one of softmax, sigmoid"),
+        ({"balance_rate": -0.1}, "balance_rate (-0.1) must be at least 0"),
     ],
 )
-def test_errors(raises, options, kind, message):
-    with raises(kind, message):
+def test_errors(raises, options, message):
+    with raises(ValueError, message):
         small(**options)
 
 
@@ -315,7 +250,6 @@ def test_errors_of_sizes(raises):
         Experts(D, 0, lambda: nn.Linear(D, D))
     with raises(ValueError, "top_k (5) must be in [1, num_experts = 4]"):
         route(torch.randn(2, 4), 5)
-    with raises(
-        ValueError, f"x must have width {D}, as weight is (6, 5), not (2, 3, 4)"
-    ):
+    message = f"x must have width {D}, as weight is (6, 5), not (2, 3, 4)"
+    with raises(ValueError, message):
         small()(torch.randn(2, 3, 4))

@@ -253,8 +253,6 @@ def test_what_kv_up_does_beside_its_matrix_is_honoured_or_refused(change, random
 def test_errors(options, message, raises, randomised):
     with raises(ValueError, message):
         built(randomised, **options)
-
-
-def test_another_width(raises, randomised):
-    with raises(ValueError, "x must be (batch, length, d_model = 15), not (2, 6, 14)"):
+    message = "x must be (batch, length, d_model = 15), not (2, 6, 14)"
+    with raises(ValueError, message):
         built(randomised)(torch.zeros(B, T, 14))

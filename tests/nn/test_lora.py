@@ -13,7 +13,7 @@ from tformer import (
     MultiHeadAttention,
     RotaryEmbedding,
 )
-from tformer.models.families import custom, gpt2
+from tformer.models.families import gpt2
 from tformer.nn import (
     LatentAttention,
     LoRALinear,
@@ -30,7 +30,6 @@ from tformer.nn import (
 D, T, RANK = 12, 5, 3
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 PARTS = {
-    "multi-head": (lambda: MultiHeadAttention(D, 4, bias=True), ("q_proj", "v_proj")),
     "grouped": (
         lambda: MultiHeadAttention(D, 4, num_kv_heads=2, bias=False),
         ("k_proj", "out_proj"),
@@ -73,10 +72,10 @@ def call(part: nn.Module, x: torch.Tensor) -> torch.Tensor:
     return part(x, x, x) if isinstance(part, MultiHeadAttention) else part(x)
 
 
-def small_gpt(num_layers: int = 2, **options) -> CausalLM:
+def small_gpt() -> CausalLM:
     torch.manual_seed(0)
-    sizes = {"vocab_size": 11, "n_embd": D, "n_head": 3, "n_layer": num_layers}
-    return gpt2.build({**gpt2.SIZES["tiny"], **sizes, **options}).double().eval()
+    sizes = {"vocab_size": 11, "n_embd": D, "n_head": 3, "n_layer": 2}
+    return gpt2.build({**gpt2.SIZES["tiny"], **sizes}).double().eval()
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -101,6 +100,11 @@ def test_beside_merged_taken_out_and_removed(name):
     part = trained(part)
     beside = call(part, x)
     assert (beside - call(plain, x)).abs().max() > 0.1
+    beside.square().sum().backward()
+    for key, p in part.named_parameters():
+        ours = key.endswith((".up", ".down"))
+        assert p.requires_grad == (p.grad is not None) == ours
+        assert not ours or p.grad.abs().max() > 1e-6
     for _ in range(2):  # a second time is none
         merge_lora(part)
         assert_close(call(part, x), beside, **EXACT)
@@ -113,18 +117,6 @@ def test_beside_merged_taken_out_and_removed(name):
     assert all(torch.equal(w, before[n]) for n, w in part.state_dict().items())
     plain.load_state_dict(merged.state_dict())
     assert_close(call(plain, x), beside, **EXACT)
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_gradients_come_to_adapters_alone(name):
-    _, part = make_part(name)
-    call(trained(part), numbers(2, T, D)).square().sum().backward()
-    for key, p in part.named_parameters():
-        if key.endswith((".up", ".down")):
-            assert p.grad.abs().max() > 1e-6
-        else:
-            assert p.grad is None
-            assert not p.requires_grad
 
 
 def test_the_gradients_are_those_of_the_product():
@@ -140,7 +132,7 @@ def test_the_gradients_are_those_of_the_product():
 
 
 def test_a_model_with_tied_embeddings():
-    model, ids = small_gpt(num_layers=2), torch.tensor([[3, 4, 5, 6]])
+    model, ids = small_gpt(), torch.tensor([[3, 4, 5, 6]])
     before = copy.deepcopy(model)
     names = add_lora(model, 2, targets=("q_proj", "linear1"))
     assert names == [
@@ -150,27 +142,9 @@ def test_a_model_with_tied_embeddings():
     learned = sum(p.numel() for p in model.parameters() if p.requires_grad)
     wide = model.blocks[0].feed_forward.linear1.base.out_features
     assert learned == 2 * 2 * (2 * D + D + wide)
-    beside = trained(model)(ids)
-    assert (beside - before(ids)).abs().max() > 0.01
-    merge_lora(model)
-    assert_close(model(ids), beside, **EXACT)
-    unmerge_lora(model)
+    assert (trained(model)(ids) - before(ids)).abs().max() > 0.01
     remove_lora(model)
     assert torch.equal(model(ids), before(ids))
-
-
-def test_cached_decoding_with_an_adapter():
-    torch.manual_seed(0)
-    parts = {"kv_heads": 1, "positions": "rotary", "feed_forward": "swiglu"}
-    sizes = {"vocab_size": 11, "d_model": D, "num_heads": 3}
-    model = custom.build({**sizes, **parts}).double().eval()
-    add_lora(model, 2, targets=("q_proj", "k_proj", "down_proj"))
-    ids = torch.tensor([[3, 4, 5, 6]])
-    cache = model.new_cache(8)
-    with torch.no_grad():
-        whole = trained(model)(ids)
-        parts = [model(ids[:, i : i + 1], cache=cache) for i in range(4)]
-    assert_close(torch.cat(parts, 1), whole, **EXACT)
 
 
 def test_the_adapter_alone_is_kept(tmp_path):
@@ -234,18 +208,14 @@ class TestInAnyOrder:
         load_lora(twin, lora_state(model))
         assert_close(twin(self.x), right, **EXACT)
 
-    def test_merged_follows_the_dtype(self):
-        model = self.model()
-        merge_lora(model)
-        right = model(self.x)
-        assert_close(model.float()(self.x.float()), right.float())
-
     def test_quantised_then_merged(self, raises):
         model = self.model()
         quantize_linears(model)
         beside = model(self.x)
         merge_lora(model)
         assert_close(model(self.x), beside, **EXACT)
+        half = copy.deepcopy(model).float()  # what is merged too
+        assert_close(half(self.x.float()), beside.float())
         message = "0 is merged and quantised: unmerge_lora first"
         with raises(ValueError, message):
             remove_lora(model)
@@ -292,14 +262,13 @@ def test_a_matrix_with_two_names_is_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rank": 13, "targets": ["linear1", "q_proj"]}, r"must be in \[1, 12\]"),
+        ({"rank": 13}, "rank (13) must be in [1, 12]"),
         ({"rank": 2, "targets": ["q"]}, "targets: 'q' names no nn.Linear of the model"),
-        ({"rank": 0}, r"rank \(0\) must be in \[1, 12\]"),
-        ({"rank": 13}, r"rank \(13\) must be in \[1, 12\]"),
+        ({"rank": 0}, "rank (0) must be in [1, 12]"),
     ],
 )
-def test_errors(options, message):
+def test_errors(raises, options, message):
     model = small_gpt()
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, message):
         add_lora(model, **options)
     assert all(p.requires_grad for p in model.parameters())  # nothing was changed

@@ -47,14 +47,6 @@ def test_no_number_moves_by_more_than_half_a_step(bits, group_size):
     assert torch.equal(again, codes)
 
 
-@every_size
-def test_halving_the_groups_makes_no_step_larger(bits):
-    x = torch.randn(O, I)
-    whole, halves = (quantize(x, bits, size)[1] for size in (I, I // 2))
-    assert (halves <= whole).all()
-    assert (halves < whole).any()
-
-
 def test_two_codes_share_a_byte():
     codes = torch.arange(-8, 8, dtype=torch.int8).view(2, 8)
     packed = pack(codes)

@@ -81,17 +81,6 @@ def test_every_shape_of_mask_and_bias(shape, tile):
         compare(tensors, mask, bias=bias, query_tile=tile[0], key_tile=tile[1])
 
 
-def test_only_what_needs_a_gradient_gets_one():
-    query, key, value = draw(), draw(G, S).requires_grad_(), draw(G, S, DV)
-    tiled_attention(query, key, value, query_tile=2, key_tile=3).sum().backward()
-    wanted = differentiated(
-        lambda *x: scaled_dot_product_attention(*x), (query, key, value)
-    )
-    assert wanted[2].abs().max() > 0
-    assert query.grad is None
-    assert key.grad.abs().max() > 0
-
-
 class TestDeadRows:
     """Queries that may attend to nothing, in all tiles or only in the first."""
 
@@ -108,14 +97,6 @@ class TestDeadRows:
         assert torch.equal(output[:, :, 2], torch.zeros(B, H, DV).double())
         assert torch.equal(d_query[:, :, 2], torch.zeros_like(d_query[:, :, 2]))
         assert all(x.isfinite().all() for x in (d_query, *others))
-
-    def test_before_the_first_key(self):
-        """Of nine causal queries the first two come before the first of seven keys."""
-        tensors = draw(length=9), draw(G, S), draw(G, S, DV)
-        output, d_query, *_ = compare(tensors, is_causal=True, query_tile=4, key_tile=2)
-        assert not output[:, :, :2].any()
-        assert not d_query[:, :, :2].any()
-        assert output[:, :, 2].any()
 
     @pytest.mark.parametrize("offset", [0.0, -50.0, -5000.0, 5000.0])
     def test_a_first_tile_that_is_hidden_leaves_no_maximum(self, offset):
