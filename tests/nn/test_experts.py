@@ -110,10 +110,7 @@ def test_the_bias_chooses_and_does_not_weigh(scores):
     biased = route(logits, K, scores=scores, renormalise=False, bias=bias)
     assert not torch.equal(plain.chosen, biased.chosen)
     assert torch.equal(biased.weights, plain.scores.gather(-1, biased.chosen))
-    wanted = (plain.scores + bias).topk(K).indices
-    assert torch.equal(biased.chosen, wanted)
-    shifted = route(logits, K, scores=scores, renormalise=False, bias=bias + 3)
-    assert torch.equal(shifted.weights, biased.weights)
+    assert torch.equal(biased.chosen, (plain.scores + bias).topk(K).indices)
 
 
 def test_half_precision_is_scored_in_float32():
@@ -132,8 +129,7 @@ def test_scores_that_are_all_0():
     assert torch.equal(weights, torch.zeros(1, K))
 
 
-def test_fractions_are_exact_in_float64():
-    """Not a third rounded to float32, and that in float64."""
+def test_fractions_are_not_rounded_to_float32():
     assert load_balance_loss(torch.eye(3).double(), torch.arange(3)[:, None]) == 1
 
 
@@ -142,9 +138,8 @@ class TestLoadBalanceLoss:
     def test_its_two_ends(self):
         """1 if all are used alike, E if all tokens go to one expert with score 1."""
         chosen = torch.arange(E).view(-1, 1).expand(E, K) + torch.arange(K)
-        assert_close(
-            load_balance_loss(torch.ones(E, E), chosen % E), torch.tensor(1.0), **EXACT
-        )
+        best = load_balance_loss(torch.ones(E, E), chosen % E)
+        assert_close(best, torch.tensor(1.0), **EXACT)
         one = torch.zeros(B, T, E).index_fill(-1, torch.tensor([2]), 1.0)
         worst = load_balance_loss(one, torch.full((B, T, 1), 2))
         assert_close(worst, torch.tensor(float(E)), **EXACT)

@@ -62,11 +62,6 @@ def slowly(module, x):
     return torch.cat(heads, dim=-1) @ module.out_proj.weight.T
 
 
-def test_the_scale_is_of_the_width_of_queries_in_both_forms(randomised):
-    assert built(randomised).scale == 1 / math.sqrt(Dh + Dr)
-    assert built(randomised, absorbed=True).scale == 1 / math.sqrt(Dh + Dr)
-
-
 @every_option
 @pytest.mark.usefixtures("float64")
 @torch.no_grad()
@@ -120,8 +115,9 @@ class TestTheForm:
         assert self.widths(module, x[:, -1:], cache) == [(1, R)]
 
     def test_the_count(self, randomised):
-        """By the shapes of every product of two tensors."""
+        """By the shapes of every product of two tensors; the scale is one for both."""
         module = built(randomised)
+        assert module.scale == built(randomised, absorbed=True).scale == 1 / 3
         for new, so_far in ((1, 9), (4, 9), (9, 9)):
             absorbed = [(new, Dh, R), (new, R + Dr, so_far), (new, so_far, R)]
             absorbed += [(new, R, Dv)]
@@ -175,18 +171,13 @@ def test_compiled_whole(absorbed, randomised):
 
 @both_forms
 def test_half_precision(absorbed, randomised):
-    module, x = built(randomised, absorbed=absorbed), torch.randn(B, T, D)
+    module, x = built(randomised, absorbed=absorbed, dropout=0.5), torch.randn(B, T, D)
     wanted = module(x)
+    assert not torch.equal(module.train()(x), wanted)  # dropout is of the training
+    module.eval()
     half = module.bfloat16()(x.bfloat16())
     assert half.dtype == torch.bfloat16
     assert_close(half.float(), wanted, atol=0.03, rtol=0.03)
-
-
-def test_dropout_is_of_the_training(randomised):
-    module, x = built(randomised, dropout=0.5), torch.randn(B, T, D)
-    assert torch.equal(module(x), module(x))
-    module.train()
-    assert not torch.equal(module(x), module(x))
 
 
 @pytest.mark.usefixtures("float64")
