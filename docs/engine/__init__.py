@@ -10,7 +10,7 @@ run/          `compiling` (code that keeps file and line), `running` (blocks in 
               in one `__main__`), `outputs` (shown against printed), `figures` (their
               places), `style`, `fonts`, `touching` (labels that do), `cache` (what a
               page was made from), `working` (pages in processes of their own)
-copies/       `notebooks`, those of `labs`, `as_markdown`; one-file copies: `closure`
+copies/       `notebooks`, `as_markdown`; one-file copies: `closure`
               (the definitions that some need), `standalone` (the file); `alone` runs
               notebooks and copies where the package is not
 making        figures, notebooks, downloads and outputs, of the pages that changed
@@ -22,7 +22,7 @@ site/         MkDocs: `hooks` (what a build makes first, and tells the templates
               docs/theme), `lists` (tables of chapters), `labs`, `api` (about the API
               pages), `search` (what the search looks through), `code` (folds and
               links), `captions` (figures, pictures, tables), `live`, `formulas` (set
-              by KaTeX), `bundles` (one stylesheet, one script), `policy` (what may
-              run), `node` (calls npm packages)
+              by KaTeX), `bundles` (one stylesheet, one script), `policy` (what may run)
+node          calls npm packages
 __main__      the command line: `python -m engine --help`
 """

@@ -38,11 +38,7 @@ class NoDefinition(SnippetMissingError):  # type: ignore[misc]
 
 
 def find_spans(source: str, names: str) -> list[Span]:
-    """Return the lines of each definition in `names`, which commas separate.
-
-    Raises:
-        NoDefinition: the file defines no such name; the message lists what it does.
-    """
+    """Return the lines of each definition in `names`, which commas separate."""
     tree, lines = _parsed(source)
     return [_find(tree, lines, name) for name in names.split(",")]
 

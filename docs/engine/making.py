@@ -1,13 +1,17 @@
 """Make figures, notebooks and one-file downloads from the pages that changed."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.pages.blocks import PageError
 from engine.pages.listing import project_problems
 from engine.pages.reading import Page
 from engine.project import Project
 from engine.run.cache import Cache, write
-from engine.run.outputs import with_outputs
+
+if TYPE_CHECKING:
+    from engine.run.working import Outcome
 
 # The folders in docs/ that hold nothing else, and what they hold.
 MADE = {"figures": ".svg", "notebooks": ".ipynb", "downloads": ".py"}
@@ -19,12 +23,10 @@ def generate(project: Project, chosen: Chosen = None) -> list[str]:
 
     Where all pages are asked for, files that no page makes any more are removed.
     """
-    from engine.run.working import run_pages
-
     pages, problems = read_pages(project, chosen or project.pages)
     problems += project_problems(project, pages)
     cache = Cache(project)
-    for page, outcome in run_pages(project, _stale(cache, pages)):
+    for page, outcome in _run_stale(cache, pages):
         if page.has_python:
             name = project.relative(page.path)
             print(f"made {name}: {outcome.seconds:.1f} s", flush=True)
@@ -47,10 +49,10 @@ def rewrite_outputs(project: Project, chosen: Chosen = None) -> list[str]:
 
     A page with a block that fails stays as it is.
     """
-    from engine.run.working import run_pages
+    from engine.run.outputs import with_outputs
 
     pages, problems = read_pages(project, chosen or project.pages)
-    for page, outcome in run_pages(project, _stale(Cache(project), pages)):
+    for page, outcome in _run_stale(Cache(project), pages):
         if outcome.failed:
             problems += outcome.problems
             continue
@@ -97,5 +99,11 @@ def read_pages(project: Project, paths: list[Path]) -> tuple[list[Page], list[st
     return pages, problems
 
 
-def _stale(cache: Cache, pages: list[Page]) -> list[Page]:
-    return [page for page in pages if not cache.is_fresh(page)]
+def _run_stale(cache: Cache, pages: list[Page]) -> "Iterable[tuple[Page, Outcome]]":
+    """Run the pages that changed; where none did, nothing slow is imported."""
+    stale = [page for page in pages if not cache.is_fresh(page)]
+    if not stale:
+        return []
+    from engine.run.working import run_pages
+
+    return run_pages(cache.project, stale)

@@ -1,9 +1,9 @@
 """The pages as tests, on top of pytest-codeblocks.
 
 pytest-codeblocks finds the Markdown files (`--codeblocks`); here each becomes a page of
-the site, whose tests all go to one worker of pytest-xdist. They share one run of its
-blocks, and any of them can be run alone: the blocks above it are run first. The session
-ends with a count of all blocks.
+the site. Its tests share one run of its blocks, so `--dist loadfile` gives them to one
+worker of pytest-xdist. Any of them can be run alone: the blocks above it are run first.
+The session ends with a count of all blocks.
 """
 
 import contextlib
@@ -11,13 +11,9 @@ import functools
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
-from pytest_codeblocks.plugin import (  # type: ignore[import-untyped]
-    MarkdownFile,
-    TestBlock,
-)
+from pytest_codeblocks.plugin import MarkdownFile  # type: ignore[import-untyped]
 
 from engine.copies.alone import problem_of
 from engine.copies.standalone import standalone_files
@@ -29,9 +25,6 @@ from engine.run.compiling import BlockFailed
 from engine.run.figures import place_figures, touching_problems
 from engine.run.outputs import output_problem
 from engine.run.running import Runner
-
-if TYPE_CHECKING:
-    from xdist.scheduler import Scheduling  # type: ignore[import-untyped]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -48,31 +41,10 @@ def pytest_collect_file(
     return others
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> "Scheduling | None":
-    """Send a page to one worker, all else to whichever is free, as `load` does.
-
-    Told by the node ids, since the marks of `loadgroup` do not reach every pytest.
-    """
-    from xdist.scheduler import LoadGroupScheduling
-
-    class PageScheduling(LoadGroupScheduling):  # type: ignore[misc]
-        def _split_scope(self, nodeid: str) -> str:
-            file, _, _ = nodeid.partition("::")
-            return file if file.endswith(".md") else str(super()._split_scope(nodeid))
-
-    if config.getoption("dist") not in ("load", "loadgroup"):
-        return None
-    return PageScheduling(config, log)
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many Python blocks the pages have, and what became of them."""
-    reports = [
-        report
-        for outcome in ("passed", "failed")
-        for report in terminalreporter.stats.get(outcome, [])
-    ]
+    stats = terminalreporter.stats
+    reports = [*stats.get("passed", []), *stats.get("failed", [])]
     properties = (each for report in reports for each in report.user_properties)
     counts = [value for name, value in properties if name == COUNTS]
     if counts:
@@ -87,18 +59,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 COUNTS = "python blocks"  # a property of the report: how many found, run, left out
 
 
+_project_at = functools.cache(Project.find)
+
+
 def project_of(config: pytest.Config) -> Project:
     """Return the project that pytest runs in, read once."""
     return _project_at(config.rootpath)
-
-
-@functools.cache
-def _project_at(root: Path) -> Project:
-    return Project.find(root)
-
-
-class PageFails(Exception):
-    """What is wrong with a page; the message is all there is to say."""
 
 
 class PageFile(MarkdownFile):  # type: ignore[misc]
@@ -108,9 +74,8 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield the tests of the page."""
-        self.project = project_of(self.config)
         try:
-            self.page = Page(self.project, self.path)
+            self.page = Page(project_of(self.config), self.path)
             _ = self.page.blocks
         except PageError as error:
             problem = str(error)
@@ -119,11 +84,10 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
         for block in self.page.blocks:
             origin = block.fence.opening.origin
             above = "" if origin.file == self.path else f"{origin.file.name} "
-            item = BlockItem.from_parent(self, name=f"{above}line {origin.line}")
-            item.obj = block
-            yield item
+            check = functools.partial(block_problems, block=block)
+            yield self._test(f"{above}line {origin.line}", check, block.line)
         yield self._test("every block is run", every_block_is_run)
-        yield self._test("the page", the_page)
+        yield self._test("the page", lambda item: page_problems(item.parent.page))
         yield self._test("figures", figures)
         if self.page.is_chapter:
             yield self._test("one file alone", one_file_alone)
@@ -138,59 +102,45 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
         if "runner" in vars(self):
             self.runner.close()
 
-    def _test(self, name: str, check: Callable[["PageItem"], list[str]]) -> pytest.Item:
+    def _test(self, name: str, check: "Check", line: int = 1) -> pytest.Item:
         item: PageItem = PageItem.from_parent(self, name=name)
-        item.check = check
+        item.check, item.line = check, line
         return item
 
 
-class _Tidy(pytest.Item):
-    """A test whose failure is a message with places in it, not a traceback of ours."""
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> str:  # type: ignore[override]
-        """Write the message, with paths from the root."""
-        project = project_of(self.config)
-        if isinstance(excinfo.value, PageFails | PageError | BlockFailed):
-            return project.tidy(str(excinfo.value))
-        return str(pytest.Item.repr_failure(self, excinfo))
-
-
-class BlockItem(_Tidy, TestBlock):  # type: ignore[misc]
-    """A Python block: it runs, and prints what the page shows."""
+class PageItem(pytest.Item):
+    """A block or a check of a page; it fails with messages, not a traceback of ours."""
 
     parent: PageFile
-    obj: Block
+    check: "Check"
+    line: int
 
     def runtest(self) -> None:
-        """Run the block, after those above it."""
-        result = self.parent.runner.result(self.obj)
-        reason = self.parent.runner.left_out.get(self.obj.number)
-        if reason is not None:
-            pytest.skip(reason)
-        problem = output_problem(self.obj, result, self.parent.runner.again)
-        if problem:
-            raise PageFails(problem)
-
-    def reportinfo(self) -> tuple[Path, int, str]:
-        """Name the fence."""
-        return self.path, self.obj.line - 1, self.name
-
-
-class PageItem(_Tidy):
-    """A check of the page as a whole."""
-
-    parent: PageFile
-    check: Callable[["PageItem"], list[str]]
-
-    def runtest(self) -> None:
-        """Fail with all problems that the check found."""
-        problems = self.check(self)
+        """Fail with all problems that the check found, paths as from the root."""
+        try:
+            problems = self.check(self)
+        except (PageError, BlockFailed) as error:
+            problems = [str(error)]
         if problems:
-            raise PageFails("\n".join(problems))
+            message = project_of(self.config).tidy("\n".join(problems))
+            pytest.fail(message, pytrace=False)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Name the page."""
-        return self.path, 0, self.name
+        """Name the page, and the fence of a block."""
+        return self.path, self.line - 1, self.name
+
+
+Check = Callable[[PageItem], list[str]]
+
+
+def block_problems(item: PageItem, block: Block) -> list[str]:
+    """Run a block after those above it, and compare what it prints to the page."""
+    runner = item.parent.runner
+    result = runner.result(block)
+    if block.number in runner.left_out:
+        pytest.skip(runner.left_out[block.number])
+    problem = output_problem(block, result, runner.again)
+    return [problem] if problem else []
 
 
 def every_block_is_run(item: PageItem) -> list[str]:
@@ -201,11 +151,10 @@ def every_block_is_run(item: PageItem) -> list[str]:
             runner.result(block)
     found, run, left_out = len(page.blocks), len(runner.ran), len(runner.left_out)
     item.user_properties.append((COUNTS, (found, run, left_out)))
-    problems = []
-    if found != run + left_out:
-        counts = f"{found} Python blocks found, but {run} run + {left_out} left out"
-        problems.append(f"{page.top}: {counts}: one that fails stops its page")
-    return problems
+    if found == run + left_out:
+        return []
+    counts = f"{found} Python blocks found, but {run} run + {left_out} left out"
+    return [f"{page.top}: {counts}: one that fails stops its page"]
 
 
 def figures(item: PageItem) -> list[str]:
@@ -214,17 +163,12 @@ def figures(item: PageItem) -> list[str]:
     return touching_problems(place_figures(page, runner.results()))
 
 
-def the_page(item: PageItem) -> list[str]:
-    """Check what the page says, shows and lacks, whatever its blocks do."""
-    return page_problems(item.parent.page)
-
-
 def one_file_alone(item: PageItem) -> list[str]:
     """Run the source that the chapter embeds where the package is not."""
-    problems = []
+    page, problems = item.parent.page, []
     with tempfile.TemporaryDirectory() as folder:
-        for file in standalone_files(item.parent.page):
+        for file in standalone_files(page):
             path = Path(folder, file.name)
             path.write_text(file.text, "utf-8")
-            problems.append(problem_of(item.parent.project.package, path))
+            problems.append(problem_of(page.project.package, path))
     return [problem for problem in problems if problem]

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pathspec
-import yaml
-from mkdocs.utils.yaml import get_yaml_loader, yaml_load
+from mkdocs.utils.yaml import yaml_load
 
 PACKAGE = "tformer"  # `package` under `extra` in mkdocs.yml names another one
 ENGINE = Path(__file__).parent
@@ -39,11 +38,9 @@ class Project:
 
     @functools.cached_property
     def config(self) -> dict[str, Any]:
-        """mkdocs.yml, without the objects that its `!!python` tags name."""
-        loader = get_yaml_loader(yaml.SafeLoader)
-        loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
+        """What stands in mkdocs.yml."""
         with (self.root / "mkdocs.yml").open("rb") as file:
-            return yaml_load(file, loader)
+            return yaml_load(file)
 
     @property
     def package(self) -> str:
@@ -65,12 +62,18 @@ class Project:
         """The address of the repository, without a slash at its end."""
         return str(self.config.get("repo_url") or "").rstrip("/")
 
-    def extension_options(self, name: str) -> dict[str, Any]:
-        """Return the options that mkdocs.yml gives to a Markdown extension."""
+    @functools.cached_property
+    def extensions(self) -> dict[str, dict[str, Any]]:
+        """The options of each Markdown extension, with paths that hold anywhere."""
+        found: dict[str, dict[str, Any] | None] = {}
         for entry in self.config.get("markdown_extensions", []):
-            if isinstance(entry, dict) and name in entry:
-                return dict(entry[name] or {})
-        return {}
+            found |= entry if isinstance(entry, dict) else {entry: {}}
+        options = {name: dict(given or {}) for name, given in found.items()}
+        if snippets := options.get("engine.definitions"):
+            bases = snippets.get("base_path", ["."])
+            bases = [bases] if isinstance(bases, str) else bases
+            snippets["base_path"] = [str(self.root / base) for base in bases]
+        return options
 
     @functools.cached_property
     def site_pages(self) -> list[Path]:
@@ -128,7 +131,5 @@ class Project:
 
     def package_files(self) -> list[Path]:
         """Return every file of the package, sources and data."""
-        files = (self.root / self.package).rglob("*")
-        return sorted(
-            path for path in files if path.is_file() and "__pycache__" not in path.parts
-        )
+        files = filter(Path.is_file, (self.root / self.package).rglob("*"))
+        return sorted(path for path in files if "__pycache__" not in path.parts)

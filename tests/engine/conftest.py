@@ -10,9 +10,7 @@ import pytest
 
 from engine.pages.reading import Page
 from engine.project import Project
-from small_project import Write
-
-SMALL = Path(__file__).parent / "project"
+from small_project import SMALL, Write
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from engine.run.figures import place_figures
 from engine.run.outputs import output_problem
 from engine.run.running import Result, Runner
 
+SMALL = Path(__file__).parent / "project"
 Write = Callable[..., Page]  # the fixture `write`
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from engine.copies.alone import problem_of
 from engine.copies.standalone import standalone_files
 from engine.pages.reading import Page
 from engine.project import Project
@@ -119,3 +120,34 @@ def test_every_chapter_with_a_copy_has_a_demonstration() -> None:
         if page.meta.get("copy") and not page.meta.get("demo")
     ]
     assert not lacking, "\n".join(lacking)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("import tiny.checks", "'tiny' is not a package"),
+        ("def f():\n    return nowhere(1)", r"not defined: nowhere \(line 2\)"),
+        ("class A:\n    def f(self):\n        return [gone for _ in '']", "gone"),
+        ("raise RuntimeError('at import')", "at import"),
+    ],
+)
+def test_what_does_not_run_alone_is_found(
+    tmp_path: Path,
+    project: Project,
+    source: str,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(project.root))  # where the package is
+    path = tmp_path / "page.py"
+    path.write_text(source, "utf-8")
+    assert re.search(says, problem_of("tiny", path) or "nothing was found")
+
+
+def test_what_runs_alone_is_not_complained_of(tmp_path: Path) -> None:
+    path = tmp_path / "page.py"
+    code = "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+    code += "@dataclass\nclass A:\n    x: int = 1\n    y = x\n"
+    code += "    def f(self):\n        return __name__, len(str(self.x)), A\n"
+    path.write_text(code, "utf-8")
+    assert problem_of("tiny", path) is None

@@ -8,7 +8,6 @@ import pytest
 
 from engine.definitions import NoDefinition, find_nodes, find_spans
 from engine.pages.blocks import PageError
-from engine.pages.reading import snippet_options
 from engine.project import Project
 from small_project import Write
 
@@ -148,7 +147,7 @@ def test_neighbours_keep_the_blank_lines_of_the_file(write: Write) -> None:
 
 def test_the_site_shows_what_the_tests_run(project: Project, write: Write) -> None:
     page = write('--8<-- "tiny/scale.py:Scaler.__call__"\n')
-    options = {"engine.definitions": snippet_options(project)}
+    options = {"engine.definitions": project.extensions["engine.definitions"]}
     converter = markdown.Markdown(
         extensions=["engine.definitions"], extension_configs=options
     )

@@ -2,6 +2,9 @@
 
 import re
 
+import markdown
+import pytest
+
 from engine.run.figures import place_figures, repeated_names, shortened, themed
 from small_project import Write, run
 
@@ -141,3 +144,48 @@ def test_two_places_may_not_share_a_name(write: Write) -> None:
     (problem,) = repeated_names([first, second])
     assert re.search(r"second.md:1: same.svg is also used at .*first.md:1$", problem)
     assert repeated_names([first]) == []
+
+
+def shown(text: str) -> str:
+    extensions = ["attr_list", "md_in_html", "pymdownx.arithmatex", "pymdownx.details"]
+    extensions.append("engine.site.captions")
+    options = {"pymdownx.arithmatex": {"generic": True}}
+    return markdown.markdown(text, extensions=extensions, extension_configs=options)
+
+
+def test_a_caption_is_markdown() -> None:
+    html = shown(
+        'Before.\n\n![A line](x.svg "How `f` *rises* with \\(d_k\\), \\"so\\".")'
+        "{ width=300 }\n\nAfter."
+    )
+    assert html.count("<figure") == 1
+    assert 'alt="A line"' in html
+    assert 'width="300"' in html
+    caption = re.search(r"<figcaption>(.*)</figcaption>", html)[1]
+    formula = '<span class="arithmatex">\\(d_k\\)</span>'
+    assert caption == f'How <code>f</code> <em>rises</em> with {formula}, "so".'
+    assert "title=" not in html
+    assert html.endswith("<p>After.</p>")
+
+
+def test_an_image_in_a_text_stays_there() -> None:
+    html = shown('An ![icon](x.svg "its *name*") in a text, and ![one](y.png) more.')
+    assert "<figure" not in html
+    assert 'title="its *name*"' in html
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [("", ""), ('<figure class="live" markdown>\n', "\n</figure>")]
+)
+def test_a_figure_stands_before_the_code_that_draws_it(start: str, end: str) -> None:
+    figure = f'{start}![A line](x.svg "How it rises.")\n{end}\n\n'
+    code = '??? note "The code of this picture, and its numbers"\n\n    Plot it.\n\n'
+    html = shown(f"Before.\n\n{code}{figure}After.")
+    order = ["Before", "<figure", "A line", "<details", "After"]
+    assert sorted(order, key=html.index) == order
+
+
+def test_other_folded_code_stays_where_it_is() -> None:
+    figure = '![A line](x.svg "How it rises.")\n\n'
+    html = shown(f'??? note "The code of this check"\n\n    So.\n\n{figure}After.')
+    assert html.index("<details") < html.index("<figure")

@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -14,6 +16,14 @@ from test_engine_mistakes import MISTAKES
 
 OPTIONS = ["-p", "engine.plugin", "--codeblocks"]
 OPTIONS += ["-p", "no:cacheprovider", "-p", "no:hypothesispytest"]  # quicker
+WORKERS = ("-n", "2", "--dist", "loadfile")
+# Pages that are meant to fail: each says at its end how.
+FAILING = sorted((Path(__file__).parent / "pages").glob("*.md"))
+ENDS = {  # what ends a process, and how that is told
+    "os._exit(0)": r"os\._exit\(0\)",
+    "sys.exit(0)": "0",
+    'os.execv("/bin/true", ["true"])': r"os\.execv\('/bin/t",
+}
 
 
 def call(project: Project, *arguments: str) -> tuple[int, str]:
@@ -29,32 +39,49 @@ def call(project: Project, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_workers_share_pages_and_the_count_is_of_all(
-    project: Project, write: Write
-) -> None:
-    write("""
-        Words.
-
-        ```python
-        import os
-        ```
-
-        ```python
-        print(os.sep)
-        ```
-
-        ```{.text .output}
-        /
-        ```
-    """)
-    code, said = call(project, "-n", "2", "-v", "docs")
-    assert code == 0, said
-    assert (
-        "pages: 3, Python blocks: 13 found = 12 run + 1 left out with a reason" in said
-    )
-    workers = re.findall(r"\[(gw\d)\].*PASSED docs/chapters/scale.md", said)
+def test_what_is_wrong_fails_in_the_test_of_its_page(project: Project) -> None:
+    """Mistakes of contributors, pages that fail, and such as end their process."""
+    chapter, wanted = project.docs / "chapters" / "scale.md", {}
+    text = chapter.read_text("utf-8")
+    chapter.unlink()
+    for number, (old, new, says) in enumerate(MISTAKES.values()):
+        assert text.count(old) == 1, old
+        page = text.replace(old, new).replace("scale-line", f"scale{number}-line")
+        chapter.with_name(f"scale{number}.md").write_text(page, "utf-8")
+        for name in ("scale-line", "scale.md"):
+            says = says.replace(name, name.replace("scale", f"scale{number}"))
+        wanted[f"docs.chapters.scale{number}.md"] = re.escape(says)
+    chapter.with_name("right.md").write_text(text.replace("scale-l", "right-l"))
+    for source in FAILING:
+        page = source.read_text("utf-8")
+        (project.docs / source.name).write_text(page, "utf-8")
+        wanted[f"docs.{source.name}"] = re.search(r"<!-- fails: (.*) -->\s*\Z", page)[1]
+    for number, (end, told) in enumerate(ENDS.items()):
+        page = f"```python\nimport os, sys\n{end}\n```\n\n```python\n1 / 0\n```\n"
+        (project.docs / f"end{number}.md").write_text(page, "utf-8")
+        wanted[f"docs.end{number}.md"] = rf"docs/end{number}\.md:3: [\w.]+: {told}"
+    report = project.root / "report.xml"
+    code, said = call(project, *WORKERS, "docs", "-v", f"--junitxml={report}")
+    assert code == 1
+    found: dict[str, str] = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        told = "".join(str(x.text) for x in case.iter("failure"))
+        page = case.get("classname", "")
+        found[page] = found.get(page, "") + told
+    assert {page for page, told in found.items() if told} == wanted.keys(), said
+    for page, told in wanted.items():
+        assert re.search(told, found[page], re.DOTALL), f"{page}: {found[page]}"
+    workers = re.findall(r"\[(gw\d)\].*PASSED docs/chapters/right.md", said)
     assert len(workers) > 10
     assert len(set(workers)) == 1
+
+
+def test_a_page_in_order_passes_and_its_blocks_are_counted(project: Project) -> None:
+    code, said = call(project, "docs", "-n", "0")
+    assert code == 0, said
+    assert (
+        "pages: 2, Python blocks: 11 found = 10 run + 1 left out with a reason" in said
+    )
 
 
 def test_one_block_can_be_run_alone(project: Project) -> None:
@@ -79,6 +106,8 @@ def test_failures_are_told_and_counted(project: Project, write: Write) -> None:
     )
     write("```python\nprint(2)\n```\n\n```{.text .output}\n1\n```\n", "stale.md")
     write("```python\n", "broken.md")
+    for number, end in enumerate(ENDS):
+        write(f"```python\nimport os, sys\n{end}\n```\n", f"end{number}.md")
     (project.docs / "includes" / "no-page.md").write_text("```python\n1 / 0\n```\n")
     code, said = call(project, "docs", "-n", "0")
     assert code == 1
@@ -88,45 +117,11 @@ def test_failures_are_told_and_counted(project: Project, write: Write) -> None:
     assert "2 Python blocks found, but 1 run + 0 left out" in said
     assert "docs/stale.md:5: the output is stale" in said
     assert "docs/broken.md:1: no line closes the fence" in said
+    for number, told in enumerate(ENDS.values()):
+        assert re.search(rf"docs/end{number}.md:3: [\w.]+: {told}", said), said
     assert "no-page" not in said
-    assert "engine/" not in said  # no traceback of ours
-    assert "pages: 4, Python blocks: 14 found != 12 run + 1 left out" in said
-
-
-def test_a_contributors_mistakes_fail_in_the_test_of_the_page(
-    project: Project,
-) -> None:
-    chapter = project.docs / "chapters" / "scale.md"
-    text = chapter.read_text("utf-8")
-    chapter.unlink()
-    for number, (old, new, _) in enumerate(MISTAKES.values()):
-        assert text.count(old) == 1
-        page = text.replace(old, new).replace("scale-line", f"scale{number}-line")
-        name = f"scale{number}.md"
-        chapter.with_name(name).write_text(page, "utf-8")
-    chapter.with_name("right.md").write_text(text.replace("scale-l", "right-l"))
-    code, said = call(project, "docs/chapters", "-n", "2")
-    assert code == 1
-    failed = set(re.findall(r"^(?:FAILED|ERROR) docs/chapters/(\w+).md", said, re.M))
-    assert failed == {f"scale{number}" for number in range(len(MISTAKES))}, said
-    report, _, _ = said.partition("short test summary info")  # with CI set it is whole
-    assert report.count("differs between runs: seed it, as in") == 1
-
-
-@pytest.mark.parametrize("workers", ["0", "2"])
-def test_a_page_that_ends_the_process_fails(
-    project: Project, write: Write, workers: str
-) -> None:
-    ends = ["os._exit(0)", "sys.exit(0)", 'os.execv("/bin/true", ["true"])']
-    for number, end in enumerate(ends):
-        code = f"```python\nimport os, sys\n{end}\n```\n\n```python\n1 / 0\n```\n"
-        write(code, f"page{number}.md")
-    pages = [f"docs/page{number}.md" for number in range(len(ends))]
-    code, said = call(project, *pages, "-n", workers)
-    assert code == 1, said
-    for page, how in zip(pages, ["os._exit(0)", "0", "os.execv('/bin/t"], strict=True):
-        assert re.search(rf"{page}:3: [\w.]+: {re.escape(how)}", said), said
-    assert "pages: 3, Python blocks: 6 found != 3 run + 0 left out" in said
+    assert "engine/plugin.py" not in said  # no traceback of ours
+    assert "pages: 7, Python blocks: 17 found != 15 run + 1 left out" in said
 
 
 def test_coverage_sees_embedded_source(project: Project, write: Write) -> None:

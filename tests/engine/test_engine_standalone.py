@@ -45,15 +45,14 @@ def test_pieces_stand_in_their_order_each_once(
 ) -> None:
     page = Page(project, project.docs / "chapters" / "scale.md")
     file, twin = standalone_files(page)
-    head = file.text.splitlines()[:3]
-    assert head[0] == "# Scale: the code of the chapter in one file."
-    assert head[1] == "# https://example.org/tiny/chapters/scale/ · MIT licence"
-    assert head[2] == ""
-    assert file.text.count("def scale(") == file.text.count("class Scaler") == 1
-    places = [
-        file.text.index(x) for x in ("check_positive(v", "# The sq", "@dataclass")
+    assert file.text.splitlines()[:3] == [
+        "# Scale: the code of the chapter in one file.",
+        "# https://example.org/tiny/chapters/scale/ · MIT licence",
+        "",
     ]
-    assert places == sorted(places)
+    assert file.text.count("def scale(") == file.text.count("class Scaler") == 1
+    parts = ("check_positive(v", "# The sq", "@dataclass")
+    assert sorted(parts, key=file.text.index) == [*parts]
     assert "def root" not in file.text  # not shown, not needed
     assert "8<--" not in file.text
     assert not re.search(r"^(from|import) .*tiny", file.text, re.M)
@@ -75,16 +74,6 @@ def test_part_of_a_class_brings_the_class(write: Write) -> None:
     (file,) = standalone_files(embed(write, "scale.py:Scaler.__call__"))
     assert "def root" not in file.text
     assert namespace(file)["Scaler"](4.0)([2.0]) == [1.0]
-
-
-def test_a_piece_grows_by_what_another_module_needs(
-    write: Write, project: Project, tmp_path: Path
-) -> None:
-    module(project, "user.py", "from tiny.scale import root\n\n\nfourth = root(16.0)\n")
-    (file,) = standalone_files(embed(write, "scale.py:scale", "user.py"))
-    assert namespace(file)["fourth"] == 4.0
-    assert file.text.count("def scale(") == 1
-    assert problem(file, tmp_path) is None
 
 
 def test_blocks_that_are_never_run_are_not_embedded(write: Write) -> None:
@@ -139,12 +128,7 @@ def test_imports_of_every_kind_are_merged(
 @pytest.mark.parametrize(
     ("above", "body", "elsewhere", "name"),
     [
-        (
-            "def _help():\n    return 1\n",
-            "_help()",
-            "def _help():\n    pass\n",
-            "_help",
-        ),
+        ("def _f():\n    return 1\n", "_f()", "def _f():\n    pass\n", "_f"),
         ("from json import loads\n", "loads", "from marshal import loads\n", "loads"),
         ("import json as loads\n", "loads", "def loads():\n    pass\n", "loads"),
         ("", "sum([1])", "def sum(x):\n    return 2\n", "sum"),
@@ -159,32 +143,25 @@ def test_a_name_may_not_mean_two_things(
         standalone_files(embed(write, "a.py"))
 
 
-def test_the_demonstration_may_not_take_a_name_either(write: Write) -> None:
-    with pytest.raises(PageError, match=r"`root` is tiny/scale.py:root, and a name of"):
-        copied(write, "tiny/scale.py", "root = 2")
+CANNOT = r"tiny/a.py:[12] has an import that one file"
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "says"),
     [
-        "import tiny.checks as x",
-        "from tiny import checks as x",
-        "from tiny.checks import check_positive as x",
-        "from .checks import check_positive as x",
-        "def x():\n    from tiny.checks import check_positive",
+        ("import tiny.checks as x", CANNOT),
+        ("from tiny import checks as x", CANNOT),
+        ("from tiny.checks import check_positive as x", CANNOT),
+        ("from .checks import check_positive as x", CANNOT),
+        ("def x():\n    from tiny.checks import check_positive", CANNOT),
+        ("from tiny.checks import x", "a.py:1: tiny.checks does not define x"),
     ],
 )
 def test_an_import_that_one_file_cannot_hold_is_an_error(
-    write: Write, project: Project, line: str
+    write: Write, project: Project, line: str, says: str
 ) -> None:
     module(project, "a.py", f"{line}\na = x\n")
-    with pytest.raises(PageError, match=r"tiny/a.py:[12] has an import that one file"):
-        standalone_files(embed(write, "a.py"))
-
-
-def test_an_import_of_nothing_is_an_error(write: Write, project: Project) -> None:
-    module(project, "a.py", "from tiny.checks import gone\na = gone\n")
-    with pytest.raises(PageError, match=r"a.py:1: tiny.checks does not define gone"):
+    with pytest.raises(PageError, match=says):
         standalone_files(embed(write, "a.py"))
 
 
@@ -220,31 +197,27 @@ def test_a_copy_is_what_the_front_matter_names(
 
 
 def test_a_chapter_may_offer_no_copy(write: Write) -> None:
-    block = '```python\n--8<-- "tiny/scale.py:root"\n```\n'
-    offering = write(f"# Page\n\n{block}", "chapters/page.md")
+    offering = embed(write, "scale.py:root")
     assert len(standalone_files(offering)) == 1
-    silent = write(f"---\ncopy: []\n---\n# Page\n\n{block}", "chapters/page.md")
-    assert standalone_files(silent) == []
+    silent = f"---\ncopy: []\n---\n{offering.text}"
+    assert standalone_files(write(silent, "chapters/page.md")) == []
 
 
 @pytest.mark.parametrize(
-    ("copy", "says"),
+    ("copy", "demo", "says"),
     [
-        ("tiny/gone.py", "docs/chapters/page.md:2: `copy:` names tiny/gone.py, which"),
-        ("tiny/scale.py:Scale", "is not defined there; near it: Scaler, scale"),
+        ("tiny/gone.py", "", "docs/chapters/page.md:2: `copy:` names tiny/gone.py, "),
+        ("tiny/scale.py:Scale", "", "is not defined there; near it: Scaler, scale"),
+        ("tiny/scale.py", "root = 2", "`root` is tiny/scale.py:root, and a name of"),
+        ("tiny/scale.py", "print(", "page.md:3: `demo:` is no Python, in its line"),
     ],
 )
-def test_a_copy_of_nothing_is_an_error(
-    write: Write, project: Project, copy: str, says: str
+def test_a_copy_of_nothing_and_a_wrong_demonstration_are_errors(
+    write: Write, project: Project, copy: str, demo: str, says: str
 ) -> None:
     with pytest.raises(PageError) as error:
-        copied(write, copy)
+        copied(write, copy, demo)
     assert says in project.tidy(str(error.value))
-
-
-def test_a_demonstration_that_is_no_python_is_an_error(write: Write) -> None:
-    with pytest.raises(PageError, match=r"page.md:3: `demo:` is no Python, in its li"):
-        copied(write, "tiny/scale.py", "print(")
 
 
 def test_a_demonstration_has_to_print(write: Write, tmp_path: Path) -> None:
@@ -268,47 +241,8 @@ def test_a_table_that_is_filled_later_comes_along_full(
     assert "OTHER" not in file.text
 
 
-def test_what_a_module_needs_stands_above_it(
-    write: Write, project: Project, tmp_path: Path
-) -> None:
-    module(
-        project, "two.py", "from tiny.one import Base\n\nclass Two(Base):\n    x = 2\n"
-    )
+def test_what_a_module_needs_stands_above_it(write: Write, project: Project) -> None:
+    module(project, "two.py", "from tiny.one import Base\n\nTwo = Base(3)\n")
     module(project, "one.py", "from math import pi\n\nclass Base(float):\n    x = pi\n")
     (file,) = copied(write, "tiny/two.py, tiny/one.py")
-    assert namespace(file)["Two"](3) == 3
-    assert problem(file, tmp_path) is None
-
-
-@pytest.mark.parametrize(
-    ("source", "says"),
-    [
-        ("import tiny.checks", "tiny cannot be imported here"),
-        ("def f():\n    return nowhere(1)", r"not defined: nowhere \(line 2\)"),
-        ("class A:\n    def f(self):\n        return [gone for _ in '']", "gone"),
-        ("raise RuntimeError('at import')", "at import"),
-    ],
-)
-def test_what_does_not_run_alone_is_found(
-    tmp_path: Path,
-    project: Project,
-    source: str,
-    says: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(project.root))  # where the package is
-    path = tmp_path / "page.py"
-    path.write_text(source, "utf-8")
-    assert re.search(says, problem_of("tiny", path) or "nothing was found")
-
-
-def test_what_runs_alone_is_not_complained_of(tmp_path: Path) -> None:
-    path = tmp_path / "page.py"
-    path.write_text(
-        "from __future__ import annotations\n"
-        "from dataclasses import dataclass\n"
-        "@dataclass\nclass A:\n    x: int = 1\n    y = x\n"
-        "    def f(self):\n        return __name__, len(str(self.x)), A\n",
-        "utf-8",
-    )
-    assert problem_of("tiny", path) is None
+    assert namespace(file)["Two"] == 3

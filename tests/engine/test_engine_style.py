@@ -5,7 +5,6 @@ import io
 import itertools
 import re
 
-import markdown
 import numpy as np
 import pytest
 from PIL import Image
@@ -13,18 +12,23 @@ from PIL import Image
 from engine.pages.reading import render
 from engine.project import PACKAGES
 from engine.run import figures, fonts
-from engine.run.figures import image_problems, place_figures, size_of
+from engine.run.figures import Placed, image_problems, place_figures, size_of
 from engine.run.style import COLOURS, INK, MAPS, PAPER, schemed
 from small_project import Write, run
 
 SCHEMES = ("light", "dark")
-HEAT = """
-    ```python
-    import matplotlib.pyplot as plt
+HEAT = "plt.imshow([[0.0, 0.2], [0.6, 1.0]], {how})"
 
-    plt.imshow([[0.0, 0.2], [0.6, 1.0]], {how})
-    ```
-"""
+
+def drawn(write: Write, code: str, below: str = "") -> list[Placed]:
+    """Run a block that draws, and give its figures to the links below it."""
+    text = f"```python\nimport matplotlib.pyplot as plt\n\n{code}\n```\n{below}"
+    page = write(text, "chapters/page.md")
+    return place_figures(page, run(page))
+
+
+def svg_of(write: Write, code: str) -> str:
+    return drawn(write, code, "![It](../figures/page.svg)\n")[0].svg
 
 
 def linear(colour: str) -> np.ndarray:
@@ -85,15 +89,8 @@ def test_maps_begin_at_the_paper_and_leave_it_step_by_step(
 
 
 def test_colours_black_and_white_follow_the_scheme(write: Write) -> None:
-    page = write("""
-        ```python
-        import matplotlib.pyplot as plt
-
-        plt.plot([1, 2], color="C1")
-        plt.text(0, 1, "on a box", bbox={"fc": "white", "ec": "#123456"})
-        ```
-    """)
-    svg = schemed(run(page)[0].figures[0])
+    box = 'plt.text(0, 1, "on a box", bbox={"fc": "white", "ec": "#123456"})'
+    svg = schemed(svg_of(write, f'plt.plot([1, 2], color="C1")\n{box}'))
     dark = re.search(r"prefers-color-scheme:dark\)\{\.figure\{([^}]*)\}", svg)[1]
     light, night = COLOURS["orange"]
     assert f"stroke: var(--c{light[1:]},{light})" in svg
@@ -105,7 +102,7 @@ def test_colours_black_and_white_follow_the_scheme(write: Write) -> None:
 
 @pytest.mark.parametrize("how", ["vmin=0", 'cmap="RdBu", vmin=-1'])
 def test_a_heat_map_has_its_own_colours_in_each_scheme(write: Write, how: str) -> None:
-    svg = schemed(run(write(HEAT.format(how=how)))[0].figures[0])
+    svg = schemed(svg_of(write, HEAT.format(how=how)))
     pairs = re.findall(r'<image class="(\w+)" xlink:href="[^,]*,([^"]*)"', svg)
     assert [name for name, _ in pairs] == list(SCHEMES)
     for (_, png), paper in zip(pairs, PAPER, strict=True):
@@ -118,7 +115,7 @@ def test_a_heat_map_has_its_own_colours_in_each_scheme(write: Write, how: str) -
 
 
 def test_pictures_in_other_colours_stay_as_they_are(write: Write) -> None:
-    svg = run(write(HEAT.format(how='cmap="viridis"')))[0].figures[0]
+    svg = svg_of(write, HEAT.format(how='cmap="viridis"'))
     assert schemed(svg).count("<image") == 1
 
 
@@ -132,16 +129,8 @@ def test_the_fonts_are_where_npm_puts_them() -> None:
 def test_a_figure_brings_the_glyphs_that_it_shows(write: Write) -> None:
     from fontTools.ttLib import TTFont
 
-    page = write(r"""
-        ```python
-        import matplotlib.pyplot as plt
-
-        plt.title("Hij → é", style="italic")
-        plt.text(0, 0, r"$\sqrt{d_k}$", weight="bold")
-        plt.xticks([]); plt.yticks([])
-        ```
-    """)
-    svg = run(page)[0].figures[0]
+    bold = 'plt.text(0, 0, r"$\\sqrt{d_k}$", weight="bold")\nplt.axis("off")'
+    svg = svg_of(write, f'plt.title("Hij → é", style="italic")\n{bold}')
     rules = fonts.face_rules(svg)
     assert rules == fonts.face_rules(svg)
     faces = re.findall(r"family:'([^']*)';font-style:(\w+);[^,]*,([^)]*)", rules)
@@ -162,24 +151,11 @@ def test_without_the_fonts_figures_fall_back(
     monkeypatch.setattr(fonts, "FOLDER", tmp_path)
     fonts.families.cache_clear()
     try:
-        page = write(HEAT.format(how="vmin=0"))
-        svg = schemed(run(page)[0].figures[0])
+        svg = schemed(svg_of(write, HEAT.format(how="vmin=0")))
     finally:
         fonts.families.cache_clear()
     assert "font-family: 'DejaVu Sans'" in svg
     assert fonts.FAMILY not in svg
-
-
-SIZED = """
-    ```python
-    import matplotlib.pyplot as plt
-
-    fig, ax = plt.subplots({how})
-    ax.plot([0, 1])
-    ax.set_ylabel("height", {text})
-    ```
-    ![A line](../figures/page-line.svg)
-"""
 
 
 @pytest.mark.parametrize(
@@ -189,134 +165,68 @@ SIZED = """
 def test_no_text_is_smaller_than_12_pixels_on_a_phone(
     write: Write, how: str, text: str, scrolls: bool
 ) -> None:
-    page = write(SIZED.format(how=how, text=text), "chapters/page.md")
-    placed = place_figures(page, run(page))
-    size = size_of(placed[0].svg)
+    code = f'fig, ax = plt.subplots({how})\nax.set_ylabel("height", {text})'
+    size = size_of(svg_of(write, code))
     assert size.scrolls == scrolls
     shown = max(size.least_width, min(size.width, figures.PHONE))
     assert size.text * shown / size.width >= 11.99
 
 
-def test_labels_that_touch_are_named(write: Write) -> None:
-    page = write("""
-        ```python
-        import matplotlib.pyplot as plt
-
-        fig, axes = plt.subplots(2, 1, sharex=True)
-        axes[0].set_xticks([0, 0.02, 1], ["zero", "almost", "one"], rotation=45)
-        axes[1].plot([0, 1], [0, 1])
-        axes[1].text(0.5, 0.5, "struck")
-        axes[1].text(0.2, 0.2, "boxed", bbox={"fc": "white"})
-        axes[1].text(0.1, 0.9, "free")
-        axes[1].annotate("", (0.9, 0.4), (0.6, 0.4), arrowprops={"arrowstyle": "->"})
-        axes[1].text(0.75, 0.4, "shot", ha="center", va="center")
-        arrow = {"arrowstyle": "->"}
-        axes[1].annotate("own", (0.9, 0), (0.6, 0), va="center", arrowprops=arrow)
-        ```
-    """)
-    (touching,) = run(page)[0].touching
-    assert touching.split("; ") == [
-        "the labels “zero” and “almost” overlap",
-        "the label “shot” lies on an arrow",
-        "the label “struck” lies on a line",
-    ]
-
-
-def test_a_label_between_an_arrow_with_a_filled_head_and_the_corner_is_free(
-    write: Write,
-) -> None:
-    page = write("""
-        ```python
-        import matplotlib.pyplot as plt
-
-        filled = {"arrowstyle": "-|>"}
-        plt.annotate("", (0.9, 0.8), (0.6, 0.8), arrowprops=filled)
-        plt.text(0.4, 0.4, "below the arrow, to the left of it")
-        plt.annotate("", (0.9, 0.2), (0.6, 0.2), arrowprops=filled)
-        plt.text(0.75, 0.2, "shot", ha="center", va="center")
-        ```
-    """)
-    assert run(page)[0].touching == ["the label “shot” lies on an arrow"]
-
-
-def test_turned_labels_side_by_side_do_not_touch(write: Write) -> None:
-    page = write("""
-        ```python
-        import matplotlib.pyplot as plt
-
-        for turned in (45, 90, 0):
-            plt.figure()
-            plt.xticks(range(9), ["wednesday"] * 8 + ["sun"], rotation=turned)
-        ```
-    """)
-    touching = run(page)[0].touching
-    assert [bool(each) for each in touching] == [False, False, True]
-
-
-def test_touching_labels_and_missing_captions_fail_once_they_are_asked_for(
-    write: Write,
-) -> None:
-    page = write(
-        """
-        ```python
-        import matplotlib.pyplot as plt
-
-        plt.figure()
-        plt.text(0, 0, "this")
-        plt.text(0, 0, "that")
-        ```
-        ![Two words](../figures/page-words.svg)
-        """,
-        "chapters/page.md",
-    )
-    (problem,) = figures.touching_problems(place_figures(page, run(page)))
-    assert re.search(
-        r"page.md:8: in the figure page-words.svg, .*“this”.*“that”", problem
-    )
-    (problem,) = image_problems(page, render(page))
-    assert "page-words.svg has no caption" in problem
-
-
-def shown(text: str) -> str:
-    extensions = ["attr_list", "md_in_html", "pymdownx.arithmatex", "pymdownx.details"]
-    extensions.append("engine.site.captions")
-    options = {"pymdownx.arithmatex": {"generic": True}}
-    return markdown.markdown(text, extensions=extensions, extension_configs=options)
-
-
-def test_a_caption_is_markdown() -> None:
-    html = shown(
-        'Before.\n\n![A line](x.svg "How `f` *rises* with \\(d_k\\), \\"so\\".")'
-        "{ width=300 }\n\nAfter."
-    )
-    assert html.count("<figure") == 1
-    assert 'alt="A line"' in html
-    assert 'width="300"' in html
-    caption = re.search(r"<figcaption>(.*)</figcaption>", html)[1]
-    formula = '<span class="arithmatex">\\(d_k\\)</span>'
-    assert caption == f'How <code>f</code> <em>rises</em> with {formula}, "so".'
-    assert "title=" not in html
-    assert html.endswith("<p>After.</p>")
-
-
-def test_an_image_in_a_text_stays_there() -> None:
-    html = shown('An ![icon](x.svg "its *name*") in a text, and ![one](y.png) more.')
-    assert "<figure" not in html
-    assert 'title="its *name*"' in html
+ARROW = 'plt.annotate("{}", (0.9, {y}), (0.6, {y}), va="center", arrowprops={{{how}}})'
+PLAIN, FILLED = '"arrowstyle": "->"', '"arrowstyle": "-|>"'
 
 
 @pytest.mark.parametrize(
-    ("start", "end"), [("", ""), ('<figure class="live" markdown>\n', "\n</figure>")]
+    ("code", "problems"),
+    [
+        (
+            'plt.xticks([0, 0.02, 1], ["zero", "almost", "one"], rotation=45)',
+            ["the labels “zero” and “almost” overlap"],
+        ),
+        (
+            "plt.plot([0, 1], [0, 1])\n"
+            'plt.text(0.5, 0.5, "struck")\nplt.text(0.1, 0.9, "free")\n'
+            'plt.text(0.2, 0.2, "boxed", bbox={"fc": "white"})',
+            ["the label “struck” lies on a line"],
+        ),
+        (
+            f"{ARROW.format('', y=0.4, how=PLAIN)}\n"
+            'plt.text(0.75, 0.4, "shot", ha="center", va="center")\n'
+            f"{ARROW.format('own', y=0, how=PLAIN)}",
+            ["the label “shot” lies on an arrow"],
+        ),
+        (
+            f"{ARROW.format('', y=0.8, how=FILLED)}\n"
+            'plt.text(0.4, 0.4, "below the arrow, to the left of it")\n'
+            f"{ARROW.format('', y=0.2, how=FILLED)}\n"
+            'plt.text(0.75, 0.2, "shot", ha="center", va="center")',
+            ["the label “shot” lies on an arrow"],
+        ),
+        ('plt.xticks(range(9), ["wednesday"] * 9, rotation=45)', []),
+        ('plt.xticks(range(9), ["wednesday"] * 9, rotation=90)', []),
+        (
+            'plt.xticks(range(9), ["wednesday"] * 9)',
+            ["the labels “wednesday” and “wednesday” overlap"],
+        ),
+    ],
 )
-def test_a_figure_stands_before_the_code_that_draws_it(start: str, end: str) -> None:
-    figure = f'{start}![A line](x.svg "How it rises.")\n{end}\n\n'
-    code = '??? note "The code of this picture, and its numbers"\n\n    Plot it.\n\n'
-    html = shown(f"Before.\n\n{code}{figure}After.")
-    order = ["Before", "<figure", "A line", "<details", "After"]
-    assert sorted(order, key=html.index) == order
+def test_labels_that_touch_are_named(
+    write: Write, code: str, problems: list[str]
+) -> None:
+    (placed,) = drawn(write, code, "![It](../figures/page.svg)\n")
+    assert placed.touching == "; ".join(problems)
 
 
-def test_other_folded_code_stays_where_it_is() -> None:
-    figure = '![A line](x.svg "How it rises.")\n\n'
-    html = shown(f'??? note "The code of this check"\n\n    So.\n\n{figure}After.')
-    assert html.index("<details") < html.index("<figure")
+def test_touching_labels_and_missing_captions_fail(write: Write) -> None:
+    placed = drawn(
+        write,
+        'plt.text(0, 0, "this")\nplt.text(0, 0, "that")',
+        "![Two words](../figures/page-words.svg)\n",
+    )
+    (problem,) = figures.touching_problems(placed)
+    assert re.search(
+        r"page.md:7: in the figure page-words.svg, .*“this”.*“that”", problem
+    )
+    page = write("![Two words](../figures/page-words.svg)\n", "chapters/page.md")
+    (problem,) = image_problems(page, render(page))
+    assert "page-words.svg has no caption" in problem

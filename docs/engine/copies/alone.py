@@ -9,7 +9,6 @@ This file needs nothing of the engine.
 import builtins
 import contextlib
 import dis
-import importlib.abc
 import importlib.util
 import io
 import json
@@ -20,8 +19,7 @@ import subprocess
 import sys
 import tempfile
 import types
-from collections.abc import Iterator, Sequence
-from importlib.machinery import ModuleSpec
+from collections.abc import Iterator
 from pathlib import Path
 
 from _pytest.capture import FDCapture
@@ -51,35 +49,13 @@ def problem_of(package: str, *files: Path) -> str | None:
     return f"{where}: {done.stderr.strip()}" if done.returncode else None
 
 
-class _Blocker(importlib.abc.MetaPathFinder):
-    """Hides an installed package."""
-
-    def __init__(self, package: str) -> None:
-        self.package = package
-
-    def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,
-        target: types.ModuleType | None = None,  # noqa: ARG002
-    ) -> ModuleSpec | None:
-        """Refuse the package, unless its copy came to the front of the path."""
-        if fullname.partition(".")[0] != self.package:
-            return None
-        if path is None:
-            if Path(sys.path[0], self.package).is_dir():
-                return None
-            raise ImportError(f"{fullname} cannot be imported here")
-        return None
-
-
 def main(package: str, files: list[Path]) -> None:
     """Run files; raise or exit with a message where one does not run alone."""
-    sys.meta_path.insert(0, _Blocker(package))
+    sys.modules[package] = None  # type: ignore[assignment]  # cannot be imported
     os.environ["MPLBACKEND"] = "agg"
     for file in files:
         if file.suffix == ".ipynb":
-            _run_notebook(file)
+            _run_notebook(package, file)
         else:
             _run_file(file)
 
@@ -124,7 +100,7 @@ def _reads(code: types.CodeType) -> Iterator[tuple[str, int]]:
             yield from _reads(constant)
 
 
-def _run_notebook(file: Path) -> None:
+def _run_notebook(package: str, file: Path) -> None:
     main_module = types.ModuleType("__main__")
     sys.modules["__main__"] = main_module
     cells = json.loads(file.read_text("utf-8"))["cells"]
@@ -137,6 +113,8 @@ def _run_notebook(file: Path) -> None:
         capture.start()
         try:
             exec(compile("".join(source), name, "exec"), vars(main_module))
+            if number == 1 and Path(sys.path[0], package).is_dir():
+                del sys.modules[package]  # the first cell has unpacked a copy
             printed = capture.snap()
         finally:
             capture.done()

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import markdown  # type: ignore[import-untyped]
 from bs4 import BeautifulSoup, Tag
 from mkdocs.utils.meta import get_data
-from mkdocs.utils.yaml import yaml_load
 from pymdownx.snippets import SnippetMissingError  # type: ignore[import-untyped]
 
 from engine.definitions import DefinitionExtension, DefinitionPreprocessor
@@ -29,12 +28,9 @@ def kind_of(meta: Mapping[str, Any], in_chapters: bool) -> str:
 
 
 class Page:
-    """A Markdown file, read once.
+    """A Markdown file, read once: `meta` is its front matter, `lines` the rest of it.
 
-    Attributes:
-        path: the file.
-        meta: its front matter.
-        lines: its text, snippets expanded, without the front matter.
+    In the lines snippets are expanded; in `body` they are not.
     """
 
     def __init__(self, project: Project, path: Path) -> None:
@@ -113,7 +109,7 @@ class Page:
 
 def expand(project: Project, lines: list[Line]) -> list[Line]:
     """Put the snippets in their places, as the site does."""
-    options = snippet_options(project)
+    options = project.extensions.get("engine.definitions")
     if not options:
         return lines
     last = lines[-1].origin if lines else Origin(project.root, 1)
@@ -129,16 +125,6 @@ def expand(project: Project, lines: list[Line]) -> list[Line]:
                     break
         raise PageError(last, str(error)) from None
     return list(_keep_origins(expanded, last))
-
-
-def snippet_options(project: Project) -> dict[str, Any]:
-    """Return the options of mkdocs.yml, with base paths that hold in any folder."""
-    options = project.extension_options("engine.definitions")
-    if options:
-        bases = options.get("base_path", ["."])
-        bases = [bases] if isinstance(bases, str) else bases
-        options["base_path"] = [str(project.root / base) for base in bases]
-    return options
 
 
 class _Snippets(DefinitionPreprocessor):
@@ -221,15 +207,9 @@ def _language(pre: Tag) -> str:
 @functools.cache
 def _extensions(project: Project) -> tuple[list[str], dict[str, dict[str, Any]]]:
     """Return names and options of the extensions, as MkDocs hands them to Markdown."""
-    with (project.root / "mkdocs.yml").open("rb") as file:
-        entries = yaml_load(file).get("markdown_extensions", [])
-    options: dict[str, dict[str, Any]] = {}
-    for entry in entries:
-        options |= entry if isinstance(entry, dict) else {entry: {}}
+    options = dict(project.extensions)
     names = [*(name for name in _BUILTIN if name not in options), *options]
     # Without these, what a block is highlighted as cannot be read from the HTML.
     highlight = {"pygments_lang_class": True, "use_pygments": True}
     options["pymdownx.highlight"] = options.get("pymdownx.highlight", {}) | highlight
-    if "engine.definitions" in options:
-        options["engine.definitions"] = snippet_options(project)
-    return names, {name: values or {} for name, values in options.items()}
+    return names, options

@@ -123,12 +123,10 @@ def command(run: Run) -> str:
 
 def options(changed: dict[str, Any]) -> list[str]:
     """Write what was changed as options of the command line."""
-    names = {name: name.replace("_", "-") for name in changed}
+    named = ((name.replace("_", "-"), x) for name, x in changed.items())
     return [
-        f"--{'' if x else 'no-'}{names[name]}"
-        if isinstance(x, bool)
-        else f"--{names[name]} {x}"
-        for name, x in changed.items()
+        f"--{name} {x}" if not isinstance(x, bool) else f"--{'' if x else 'no-'}{name}"
+        for name, x in named
     ]
 
 
@@ -144,14 +142,7 @@ def folder_name(run: Run) -> str:
 
 def commands(groups: Iterable[Group]) -> str:
     """Write the command of each group, broken where a phone would."""
-    lines = [
-        textwrap.wrap(
-            command(group.first),
-            width=86,
-            subsequent_indent="    ",
-            break_on_hyphens=False,
-            break_long_words=False,
-        )
-        for group in groups
-    ]
+    fold = textwrap.TextWrapper(86, subsequent_indent="    ")
+    fold.break_on_hyphens = fold.break_long_words = False
+    lines = (fold.wrap(command(group.first)) for group in groups)
     return "\n".join(" \\\n".join(line) for line in lines)

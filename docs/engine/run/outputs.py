@@ -36,7 +36,7 @@ def difference(
     names: tuple[str, str] = ("the page shows", "the block prints"),
 ) -> str:
     """Return a diff from the page to what was printed."""
-    before, after = squeeze(shown).split("\n"), squeeze(printed).split("\n")
+    before, after = (squeeze(text).split("\n") for text in (shown, printed))
     return "\n".join(difflib.unified_diff(before, after, *names, lineterm=""))
 
 
@@ -60,10 +60,7 @@ def output_problem(
 ) -> str | None:
     """Return how a page's output differs from what its block printed, if it does.
 
-    Args:
-        block: of the page.
-        result: what it left behind.
-        again: runs it once more, to tell a stale output from one that no run repeats.
+    `again` runs it once more, to tell a stale output from one that no run repeats.
     """
     output = block.output
     if output is None and not result.stdout.strip():
@@ -96,6 +93,7 @@ def with_outputs(page: Page, printed: dict[int, str]) -> tuple[str, int]:
     count = 0
     for block in reversed(page.blocks):
         output, said = block.output, printed.get(block.number, "")
+        ends_here = page.lines[block.fence.end].origin.file == page.path
         if block.number not in printed:
             continue
         if output is not None and not same_output(output.code, said):
@@ -103,21 +101,16 @@ def with_outputs(page: Page, printed: dict[int, str]) -> tuple[str, int]:
             new = _indented(output.prefix, output.ticks, said, output.opening)
             lines[first : first + len(output.lines)] = new
             count += 1
-        elif output is None and said.strip() and _ends_here(page, block):
+        elif output is None and said.strip() and ends_here:
             _show(page, block, said, lines)
             count += 1
     return newline.join(lines), count
 
 
-def _ends_here(page: Page, block: Block) -> bool:
-    return page.lines[block.fence.end].origin.file == page.path
-
-
 def _show(page: Page, block: Block, printed: str, lines: list[str]) -> None:
     """Put an output below a block that has none."""
     fence, opening = block.fence, "{.text .output}"
-    after = (each for each in page.fences if each.start > fence.end)
-    below = next(after, None)
+    below = next((each for each in page.fences if each.start > fence.end), None)
     if below and below.language in ("", "text") and same_output(below.code, printed):
         lines[below.opening.origin.line - 1] = f"{below.prefix}{below.ticks}{opening}"
         return

@@ -6,9 +6,13 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import (
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    as_completed,
+)
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -66,24 +70,17 @@ def preloaded(project: Project, pages: list[Page]) -> list[str]:
 
 
 def _in_process(context: Any, page: Page) -> Outcome:
-    """Run a page in a process, and return what it sends."""
-    receiver, sender = context.Pipe(duplex=False)
-    arguments = page.project.root, page.path, sender
-    process = context.Process(target=work, args=arguments, daemon=True)
-    process.start()
-    sender.close()
-    try:
-        outcome: Outcome = receiver.recv()
-    except EOFError:
-        process.join()
-        died = f"{page.top}: its process died with exit code {process.exitcode}"
-        return Outcome([page.project.tidy(died)], failed=True)
-    process.join()
-    return outcome
+    """Return the outcome of a page, whose process may die."""
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        try:
+            return pool.submit(work, page.project.root, page.path).result()
+        except BrokenProcessPool:
+            died = page.project.tidy(f"{page.top}: its process died")
+            return Outcome([died], failed=True)
 
 
-def work(root: Path, path: Path, connection: Connection) -> None:
-    """Send the outcome of a page; this is where a new process begins."""
+def work(root: Path, path: Path) -> Outcome:
+    """Return the outcome of a page; this is where a new process begins."""
     project, started = Project(root), time.perf_counter()
     outcome, said = Outcome(), io.StringIO()
     with contextlib.redirect_stderr(said):  # progress bars and the like
@@ -94,24 +91,23 @@ def work(root: Path, path: Path, connection: Connection) -> None:
             outcome.problems.append(f"{error}\n{said.getvalue()}".strip())
     outcome.problems = [project.tidy(problem) for problem in outcome.problems]
     outcome.seconds = time.perf_counter() - started
-    connection.send(outcome)
-    connection.close()
+    return outcome
 
 
 def _make(page: Page, outcome: Outcome) -> None:
     project = page.project
     outcome.problems += page_problems(page)
     with contextlib.closing(Runner(page)) as runner:
-        ran = Ran(page, runner.results(), [], _imported(project))
+        results, modules = runner.results(), _imported(project)
         for block in page.blocks:
             if block.left_out is None:
-                result = ran.results[block.number]
+                result = results[block.number]
                 problem = output_problem(block, result, runner.again)
                 if problem and UNSEEDED in problem:
                     outcome.unseeded[block.number] = problem
                 outcome.printed[block.number] = result.stdout
                 outcome.problems += [problem] if problem else []
-    ran.placed = place_figures(page, ran.results)
+    ran = Ran(page, results, place_figures(page, results), modules)
     outcome.problems += touching_problems(ran.placed)
     products = {
         f"figures/{x.place.name}": themed(x.svg, x.place.alt) for x in ran.placed
@@ -132,9 +128,7 @@ def _make(page: Page, outcome: Outcome) -> None:
 
 def _imported(project: Project) -> list[Path]:
     """Return the files of the package's modules that the page imported."""
-    files = (
-        getattr(module, "__file__", None)
-        for name, module in sys.modules.items()
-        if name.partition(".")[0] == project.package
-    )
-    return sorted({Path(file) for file in files if file})
+    folder = project.root / project.package
+    files = (getattr(x, "__file__", None) for x in list(sys.modules.values()))
+    found = {Path(file) for file in files if file}
+    return sorted(file for file in found if file.is_relative_to(folder))

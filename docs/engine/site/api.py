@@ -6,6 +6,7 @@ of all public names on `api/index.md`.
 """
 
 import logging
+from collections.abc import Iterator
 from html import escape
 from typing import Any
 
@@ -31,13 +32,7 @@ BOOST, BOOST_OF = 0.5, {"reference": 0.25}
 
 
 class Package:
-    """The package as griffe reads it, without importing it.
-
-    Attributes:
-        name: of the package.
-        modules: every public module by its dotted name, the package itself last.
-        names: the public names that each module gives to the package.
-    """
+    """The package as griffe reads it, without importing it."""
 
     def __init__(self, project: Project) -> None:
         loader = griffe.GriffeLoader(
@@ -46,16 +41,16 @@ class Package:
         package = loader.load(project.package)
         assert isinstance(package, griffe.Module)
         self.name = package.path
+        # Public modules by their dotted names, the package itself last.
         self.modules = {x.path: x for x in _below(package)} | {self.name: package}
-        self.names: dict[str, list[str]] = {}
+        self.names: dict[str, list[str]] = {}  # that each gives to the package
         for name, module in project.public_names.items():
             self.names.setdefault(module, []).append(name)
 
     def about(self, name: str) -> str:
         """Return the first paragraph of a module's docstring."""
         docstring = self.modules[name].docstring
-        text = docstring.value if docstring else ""
-        return text.split("\n\n")[0].replace("\n", " ")
+        return docstring.value.split("\n\n")[0].replace("\n", " ") if docstring else ""
 
     def inside(self, folder: str) -> list[str]:
         """Return the modules that lie directly in a folder, folders in their order."""
@@ -80,16 +75,17 @@ class Package:
 
     def table(self, modules: list[str]) -> str:
         """Return a table of modules: the link, the first line, public names if any."""
-        rows = ["| Module | What it is |", "|---|---|"]
-        named = any(module in self.names for module in modules)
-        if named:
-            rows = [f"{rows[0]} Names in `{self.name}` |", f"{rows[1]}---|"]
-        for module in modules:
-            link = f"[`{module.rpartition('.')[2]}`][{module}]"
-            about = self.about(module).replace("|", r"\|")
-            cells = [link, about, *([self.links(module)] if named else [])]
-            rows.append(f"| {' | '.join(cells)} |")
-        return "\n".join(rows)
+        rows = [
+            [
+                f"[`{module.rpartition('.')[2]}`][{module}]",
+                self.about(module).replace("|", r"\|"),
+                self.links(module),
+            ]
+            for module in modules
+        ]
+        rows = [["Module", "What it is", f"Names in `{self.name}`"], ["---"] * 3, *rows]
+        width = 3 if self.names.keys() & modules else 2
+        return "\n".join(f"| {' | '.join(row[:width])} |" for row in rows)
 
     def links(self, module: str) -> str:
         """Return links to the names that a module gives to the package."""
@@ -101,11 +97,8 @@ class Package:
         parts = []
         listed = self.inside(self.name)
         for folder in filter(self.is_folder, listed):
-            about, names, modules = (
-                self.about(folder),
-                self.links(folder),
-                [x for x in self.modules if x.startswith(f"{folder}.")],
-            )
+            about, names = self.about(folder), self.links(folder)
+            modules = [x for x in self.modules if x.startswith(f"{folder}.")]
             parts.append(f"## {folder.rpartition('.')[2]}")
             parts.append(f"[`{folder}`][{folder}]: {about[:1].lower()}{about[1:]}")
             parts += [f"Names in `{self.name}`: {names}"] if names else []
@@ -115,13 +108,12 @@ class Package:
         return "\n\n".join(parts)
 
 
-def _below(module: griffe.Module) -> list[griffe.Module]:
-    """Return the public modules below one, a folder before what it holds."""
-    found = []
+def _below(module: griffe.Module) -> Iterator[griffe.Module]:
+    """Yield the public modules below one, a folder before what it holds."""
     for name, inner in sorted(module.modules.items()):
         if isinstance(inner, griffe.Module) and not name.startswith("_"):
-            found += [inner, *_below(inner)]
-    return found
+            yield inner
+            yield from _below(inner)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

@@ -19,8 +19,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import Files
 
+from engine.node import node
 from engine.project import PACKAGES
-from engine.site.node import node
 from engine.site.policy import with_policy
 
 log = logging.getLogger("mkdocs.hooks.bundles")
@@ -104,12 +104,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def without_styles(html: str, rules: dict[str, str]) -> str:
-    """Return a page with classes for its `style` attributes.
-
-    Args:
-        html: the page.
-        rules: gets the declarations of each class, by its name.
-    """
+    """Return a page with classes for its `style`s, and add their `rules`."""
 
     def mend(match: re.Match[str]) -> str:
         before, style, after, end = match.groups()

@@ -63,8 +63,7 @@ class _Figures(Treeprocessor):  # type: ignore[misc]
             if CAPTION in image.attrib:  # in the middle of a text
                 image.set("title", image.attrib.pop(CAPTION))
             if number:
-                image.set("loading", "lazy")
-                image.set("decoding", "async")
+                image.attrib |= {"loading": "lazy", "decoding": "async"}
         for parent in root.iter():
             _figures_first(parent)
         for cell in [*root.iter("th"), *root.iter("td")]:
@@ -88,8 +87,8 @@ class _Figures(Treeprocessor):  # type: ignore[misc]
             image.set("height", image.get("height", str(size.height)))
         if size and size.scrolls:
             image.set("style", f"min-width:{size.least_width}px")
-            box.set("role", "group")
-            box.set("aria-label", "A wide figure, which scrolls")
+            told = "A wide figure, which scrolls"
+            box.attrib |= {"role": "group", "aria-label": told}
         if caption:
             alone = etree.Element("div")  # which itself is not looked into
             said = etree.SubElement(alone, "figcaption")

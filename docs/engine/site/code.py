@@ -79,24 +79,16 @@ def embedded(page: Page) -> dict[str, str]:
 
 
 def linked(page_html: str, page: Page) -> str:
-    """Fold the docstrings of embedded blocks, and let their titles lead to the source.
-
-    Args:
-        page_html: the page as the site shows it.
-        page: its source.
-    """
+    """Fold docstrings of embedded blocks, and let their titles lead to the source."""
     pieces = embedded(page)
 
     def block(match: re.Match[str]) -> str:
-        text = squeeze(html.unescape(_TAG.sub("", match["code"])))
-        piece = pieces.get(text)
+        piece = pieces.get(squeeze(html.unescape(_TAG.sub("", match["code"]))))
         if piece is None:
             return match[0]
-        url = f"{page.project.repo_url}/blob/HEAD/{piece}"
-        source = f'<a href="{html.escape(url)}">{match["title"]}</a>'
-        code = folded(match["code"])
-        title = f'<span class="filename">{source}</span>'
-        return title + match["open"] + code + match["close"]
+        url = html.escape(f"{page.project.repo_url}/blob/HEAD/{piece}")
+        title = f'<span class="filename"><a href="{url}">{match["title"]}</a></span>'
+        return title + match["open"] + folded(match["code"]) + match["close"]
 
     return _BLOCK.sub(block, page_html)
 

@@ -1,8 +1,7 @@
 """Formulas are set when the site is built, and read without JavaScript.
 
 MkDocs builds all pages from Markdown first, then puts each into the template. Between
-the two, KaTeX sets the formulas of all pages in one call, except those that it set
-before: they lie in `.cache/formulas.json`.
+the two, KaTeX sets the formulas of all pages in one call.
 """
 
 import hashlib
@@ -16,9 +15,8 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.pages import Page
 
+from engine.node import node
 from engine.project import PACKAGES
-from engine.site import project_of
-from engine.site.node import node
 
 log = logging.getLogger("mkdocs.hooks.formulas")
 
@@ -46,8 +44,7 @@ def on_page_content(html: str, page: Page, **_: Any) -> str:
 
 def on_env(env: Any, config: MkDocsConfig, **_: Any) -> Any:
     """Set the formulas of all pages."""
-    cache = project_of(config).root / ".cache" / "formulas.json"
-    _set.update(set_formulas(list(_set), cache))
+    _set.update(set_formulas(list(_set)))
     digest = hashlib.sha256("".join(_set.values()).encode())
     config.extra["formulas"] = digest.hexdigest()[:8]
     return env
@@ -66,17 +63,10 @@ def formulas_in(html: str) -> list[Formula]:
     return [_formula(match) for match in _FORMULA.finditer(html)]
 
 
-def set_formulas(formulas: list[Formula], cache: Path) -> dict[Formula, str]:
-    """Return the HTML of each formula; call KaTeX, once, for those that are new."""
-    package = json.loads((PACKAGES / "katex/package.json").read_text("utf-8"))
-    known = json.loads(cache.read_text("utf-8")) if cache.is_file() else {}
-    keys = {x: f"{package['version']} {x[1]} {x[0]}" for x in formulas}
-    if new := [formula for formula in formulas if keys[formula] not in known]:
-        made = json.loads(node(_SCRIPT, PACKAGES, text=json.dumps(new)))
-        known.update({keys[x]: html for x, html in zip(new, made, strict=True)})
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        cache.write_text(json.dumps(known, ensure_ascii=False), "utf-8")
-    return {formula: known[key] for formula, key in keys.items()}
+def set_formulas(formulas: list[Formula]) -> dict[Formula, str]:
+    """Return the HTML of each formula, as KaTeX sets it."""
+    made = json.loads(node(_SCRIPT, PACKAGES, text=json.dumps(formulas)))
+    return dict(zip(formulas, made, strict=True))
 
 
 def with_formulas(html: str, found: dict[Formula, str]) -> tuple[str, list[str]]:

@@ -128,20 +128,11 @@ def _colab(project: Project) -> str:
 def chapter_links(
     project: Project, source: str, meta: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what the theme shows under the title of a chapter.
+    """Return what the theme shows under the title of a chapter, a file in docs/.
 
-    Args:
-        project: which knows the addresses.
-        source: the file of the page in docs/.
-        meta: its front matter.
-
-    Returns:
-        `source_url`, `module_urls` in the order of `modules`, `colab_url`, and, from
-        the root of the site, `notebook`, `standalone` and `standalone_numpy`; None
-        for a file that is not there.
+    Of files that a chapter may have, those that are not there are None.
     """
-    on_github = f"{project.repo_url}/blob/HEAD"
-    name = PurePosixPath(source).stem
+    on_github, name = f"{project.repo_url}/blob/HEAD", PurePosixPath(source).stem
     files = {
         "notebook": f"notebooks/{name}.ipynb",
         "standalone": f"downloads/{name}.py",

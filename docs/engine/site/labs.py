@@ -1,11 +1,16 @@
-"""The pages of labs, which mkdocs-jupyter makes of notebooks: mended, and lighter."""
+"""The pages of labs, which mkdocs-jupyter makes of notebooks: mended, and lighter.
 
+The notebook that readers take away brings the package with it.
+"""
+
+import ast
 import hashlib
 import logging
 import posixpath
 import re
 import shutil
-from collections.abc import Callable
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +18,9 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
-from engine.copies.labs import lab_alone
+from engine.copies.as_markdown import link_from
+from engine.copies.notebooks import loading_cell, needed_data, v4
+from engine.project import Project
 from engine.run.cache import digest_of
 from engine.site import project_of
 
@@ -29,18 +36,25 @@ _SCRIPT = re.compile(
     r'<script (?:src=""|type="text/x-mathjax-config"|type="module").*?</script>',
     re.DOTALL,
 )
+_IN_MARKDOWN = re.compile(r"(?<=\]\()(?P<target>[^)\s]+)(?=[)\s])")
+_FILES = """
+import sys
+for name, module in list(sys.modules.items()):
+    if name.partition(".")[0] == {package!r}:
+        print(module.__file__)
+"""
 
-_styles: dict[str, str] = {}  # of each lab
+_styles: set[str] = set()  # 590 KB, the same in every lab
 _labs: dict[Path, Path] = {}  # the notebook of each, and where readers get it
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Give the labs a cache per state of the package, which mkdocs-jupyter ignores."""
     _labs.clear()
-    project, state = project_of(config), hashlib.sha256()
-    for path in project.package_files():
-        state.update(digest_of(path).encode())
-    folder = project.root / ".cache" / "mkdocs-jupyter" / state.hexdigest()[:16]
+    project = project_of(config)
+    files = "".join(map(digest_of, project.package_files()))
+    state = hashlib.sha256(files.encode()).hexdigest()[:16]
+    folder = project.root / ".cache" / "mkdocs-jupyter" / state
     _options(config)["cache_dir"] = str(folder)
     return config
 
@@ -51,21 +65,27 @@ def _options(config: MkDocsConfig) -> Any:
 
 
 def on_page_content(html: str, page: Page, files: Files, **_: Any) -> str:
-    """Mend links, and take the style out that all labs share."""
-    if not page.file.src_uri.endswith(".ipynb"):
+    """Link pages, not sources, as in Markdown; take out the style that labs share."""
+    name = page.file.src_uri
+    if not name.endswith(".ipynb"):
         return html
 
-    def find(path: str) -> str | None:
+    def link(match: re.Match[str]) -> str:
+        path = posixpath.normpath(
+            posixpath.join(posixpath.dirname(name), match["path"])
+        )
         file = files.get_file_from_path(path)
-        return file.url_relative_to(page.file) if file else None
+        if file is None:
+            log.warning("%s links to %s, which is not there", name, match["path"])
+            return match[0]
+        return f'href="{file.url_relative_to(page.file)}{match["anchor"] or ""}"'
 
-    html, lost = mend_links(html, page.file.src_uri, find)
-    for link in lost:
-        log.warning("%s links to %s, which is not there", page.file.src_uri, link)
-    html, _styles[page.file.src_uri] = take_styles(html)
+    html = _LINK.sub(link, html)
+    _styles.add("\n".join(style["css"] for style in _STYLE.finditer(html)))
     source = Path(str(page.file.abs_src_path))
     _labs[source] = Path(page.file.abs_dest_path).parent / source.name
     up = "../" * page.file.url.count("/")
+    html = _SCRIPT.sub("", _STYLE.sub("", html))
     return f'<link rel="stylesheet" href="{up}{SHARED_STYLE}">\n{html}'
 
 
@@ -74,42 +94,41 @@ def on_post_build(config: MkDocsConfig) -> None:
     if _styles:
         path = Path(config.site_dir, SHARED_STYLE)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(max(_styles.values(), key=len), "utf-8")
+        path.write_text(max(_styles, key=len), "utf-8")
     for source, target in _labs.items():
-        target.write_text(lab_alone(project_of(config), source), "utf-8")
+        target.write_text(_alone(project_of(config), source), "utf-8")
     current = Path(_options(config)["cache_dir"])
     for folder in current.parent.glob("*/"):
         if folder != current:
             shutil.rmtree(folder)
 
 
-def take_styles(html: str) -> tuple[str, str]:
-    """Return a page without its styles (590 KB, the same in every lab), and these."""
-    css = "\n".join(style["css"] for style in _STYLE.finditer(html))
-    return _SCRIPT.sub("", _STYLE.sub("", html)), css
+def _alone(project: Project, path: Path) -> str:
+    """Return a lab with a first code cell that gets the package, and absolute links."""
+    book = v4.reads(path.read_text("utf-8"))
+    code = [cell.source for cell in book.cells if cell.cell_type == "code"]
+    for cell in book.cells:
+        if cell.cell_type == "markdown":
+            cell.source = _IN_MARKDOWN.sub(
+                lambda link: link_from(project, path, link["target"]), cell.source
+            )
+    if files := _imported(project, code) if code else []:
+        loading = loading_cell(project, [*files, *needed_data(project, code, files)])
+        place = [cell.cell_type for cell in book.cells].index("code")
+        loading["id"] = "get-the-package"
+        book.cells.insert(place, loading)
+    text: str = v4.writes(book, ensure_ascii=False)
+    return text + "\n"
 
 
-def mend_links(
-    html: str, source: str, find: Callable[[str], str | None]
-) -> tuple[str, list[str]]:
-    """Turn links to sources into links to pages, as MkDocs does in Markdown.
-
-    Args:
-        html: the page.
-        source: its file in docs/, from which its links start.
-        find: gives the link to a file in docs/ from this page, if there is one.
-
-    Returns:
-        The page, and the links that lead nowhere.
-    """
-    lost = []
-
-    def link(match: re.Match[str]) -> str:
-        file = posixpath.join(posixpath.dirname(source), match["path"])
-        url = find(posixpath.normpath(file))
-        if url is None:
-            lost.append(match["path"])
-            return match[0]
-        return f'href="{url}{match["anchor"] or ""}"'
-
-    return _LINK.sub(link, html), lost
+def _imported(project: Project, code: list[str]) -> list[Path]:
+    """Return the files of the package that the imports in some code load."""
+    nodes = [node for text in code for node in ast.walk(ast.parse(text))]
+    imports = (x for x in nodes if isinstance(x, ast.Import | ast.ImportFrom))
+    lines = [x for x in map(ast.unparse, imports) if project.package in x]
+    program = "\n".join([*lines, _FILES.format(package=project.package)])
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=project.root, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    return sorted(map(Path, set(done.stdout.split("\n")) - {""}))

@@ -29,7 +29,7 @@ HOME_HEAD = ["| Chapter | The question it answers | Module |", "|---|---|---|"]
 TABLE, ORDER = "<!-- chapters: table -->", "<!-- chapters: order -->"
 
 # The twin is taught beside what it equals: not listed again.
-_BESIDE = "reference"
+_BESIDE = "reference/"
 _NEXT = re.compile(r"^Next: \[(?P<said>[^]]+)\]\((?P<file>[^)]+)\)", re.MULTILINE)
 _MARKUP = re.compile(r"[`*]|\\[()]")
 
@@ -49,11 +49,6 @@ class Chapter:
         return Path(self.file).name
 
     @property
-    def stem(self) -> str:
-        """How files made of it are called: `attention`."""
-        return Path(self.file).stem
-
-    @property
     def url(self) -> str:
         """Its address below the home page: `chapters/attention/`."""
         return self.file.removesuffix(".md") + "/"
@@ -65,13 +60,11 @@ class Chapter:
 
     def modules(self, package: str) -> dict[str, str]:
         """Return the modules that it teaches by their dotted names, and their files."""
-        inside = {
-            x: x.removeprefix(f"{package}/") for x in self.meta.get("modules", [])
-        }
+        files = {x: x.removeprefix(f"{package}/") for x in self.meta.get("modules", [])}
         return {
-            name.removesuffix(".py").replace("/", "."): file
-            for file, name in inside.items()
-            if name.partition("/")[0] != _BESIDE
+            inside.removesuffix(".py").replace("/", "."): file
+            for file, inside in files.items()
+            if not inside.startswith(_BESIDE)
         }
 
 
@@ -150,8 +143,8 @@ def list_problems(project: Project) -> list[str]:
     unlisted = [unlisted_problem(project, path, meta) for path, meta in metas]
     if told := [problem for problem in unlisted if problem]:
         return [*told, *problems]  # who leads to whom is not known yet
-    problems += [f"{docs}/{x}" for x in _next_problems(listed)]
-    problems += [f"{docs}/{x}" for x in _order_problems(listed)]
+    wrong = itertools.chain(_next_problems(listed), _order_problems(listed))
+    problems += [f"{docs}/{problem}" for problem in wrong]
     readme = project.root / "README.md"
     if not problems and readme.is_file():
         lines = readme.read_text("utf-8").split("\n")

@@ -44,11 +44,8 @@ def quoted(project: Project) -> dict[str, dict[str, Any]]:
     """Return the statements that docs/live/quotes.json names, by their names there.
 
     Each says where it stands: `file`, `definition`, `first` and `last` line, `url`; and
-    `code`, its text without the indentation.
-
-    Raises:
-        NoDefinition: the file has no such definition, or the text stands in no
-            statement of it, or in several.
+    `code`, its text without the indentation. A text that stands in no statement of the
+    definition, or in several, is a `NoDefinition`.
     """
     asked = json.loads((project.docs / QUOTES).read_text("utf-8"))
     return {name: _quote(project, *place) for name, place in asked.items()}

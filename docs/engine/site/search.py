@@ -76,12 +76,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def mended(entry: dict[str, Any], about: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return a section of a page as the search shows it.
-
-    Args:
-        entry: `location`, `title`, `text`, and perhaps `boost`, as the plugin has them.
-        about: the front matter of each page, by its address.
-    """
+    """Return a section as the search shows it, by what pages say `about` themselves."""
     text, place = entry["text"], entry["location"]
     title = prose(entry["title"])
     if place.startswith(_IN_SHORT):

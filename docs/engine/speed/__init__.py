@@ -41,9 +41,5 @@ def page(docs: Path) -> str:
 
 
 def write(docs: Path) -> None:
-    """Write the page.
-
-    Raises:
-        KeptError: a file lacks a field; the message names both.
-    """
+    """Write the page; a KeptError names a file, and the field that it lacks."""
     (docs / PAGE).write_text(page(docs), "utf-8")

@@ -1,5 +1,6 @@
 """What a file of `make bench` holds, and what a cell of a table says of it."""
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -51,11 +52,6 @@ class Row(Kept):
         """The fastest of ours; the first contender if none was timed."""
         return self.get("ours") or next(iter(self.contenders))
 
-    @property
-    def best(self) -> str:
-        """The best of the others."""
-        return str(self["best"])
-
     def seconds(self, contender: str) -> float:
         """Return the median of a contender's time."""
         if contender not in self.contenders:
@@ -89,30 +85,28 @@ class Report(Kept):
         return [row for row in found if size in (None, row["size"])]
 
 
+def _digits(value: float, count: int) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:#.{count}g}".rstrip(".")
+
+
 def milliseconds(seconds: float) -> str:
     """Write a time with three digits: 0.875 ms, 41.8 ms, 1,430 ms."""
-    value = 1e3 * seconds
-    digits = f"{value:,.0f}" if value >= 100 else f"{value:#.3g}"
-    return f"{digits}{SPACE}ms"
+    return f"{_digits(1e3 * seconds, 3)}{SPACE}ms"
 
 
 def megabytes(count: float | None) -> str:
-    """Write a memory: 10⁶ bytes are a megabyte."""
-    if count is None:
-        return MISSING
-    value = count / 1e6
-    digits = f"{value:,.0f}" if value >= 100 else f"{value:#.2g}".rstrip(".")
-    return f"{digits}{SPACE}MB"
+    """Write a memory with two digits: 10⁶ bytes are a megabyte."""
+    return MISSING if count is None else f"{_digits(count / 1e6, 2)}{SPACE}MB"
 
 
 COMPARED: dict[str, Callable[[Row], object]] = {  # a phone shows the first columns
     "workload": lambda row: row.title,
     "ratio": lambda row: f"{row.ratio:.2f}",
     "tformer": lambda row: milliseconds(row.seconds(row.ours)),
-    "best other": lambda row: milliseconds(row.seconds(row.best)),
-    "which": lambda row: row.best,
+    "best other": lambda row: milliseconds(row.seconds(row["best"])),
+    "which": lambda row: row["best"],
     "memory": lambda row: megabytes(row.peak(row.ours)),
-    "its memory": lambda row: megabytes(row.peak(row.best)),
+    "its memory": lambda row: megabytes(row.peak(row["best"])),
     "missed by": lambda row: f"{row.missed:.2f}" if row.missed else MISSING,
 }
 
@@ -195,11 +189,10 @@ def by_dtype(rows: Sequence[Row]) -> tuple[list[str], dict[str, list[float]]]:
 def told(names: Sequence[str], bars: dict[str, list[float]]) -> str:
     """Say the ratios of a picture in words."""
     parts = []
-    for i, name in enumerate(names):
-        known = {d: x[i] for d, x in bars.items() if x[i] == x[i]}
-        parts.append(
-            f"{name}: {', '.join(f'{x:.2f} in {d}' for d, x in known.items())}"
-        )
+    for name, *ratios in zip(names, *bars.values(), strict=True):
+        pairs = zip(bars, ratios, strict=True)
+        known = [f"{x:.2f} in {dtype}" for dtype, x in pairs if not math.isnan(x)]
+        parts.append(f"{name}: {', '.join(known)}")
     return "; ".join(parts)
 
 

