@@ -48,11 +48,7 @@ class Batch(ABC):
         return type(self)(*(t.to(device, non_blocking=non_blocking) for t in tensors))
 
     def split(self, parts: int) -> list[Self]:
-        """Cut the rows into parts, in order; sizes differ by at most one.
-
-        Raises:
-            ValueError: `parts` is below 1, or there are fewer rows.
-        """
+        """Cut the rows into parts, in order; sizes differ by at most one."""
         check_positive(parts=parts)
         if parts > len(self):
             raise ValueError(f"parts ({parts}) must be at most the {len(self)} rows")
@@ -60,10 +56,7 @@ class Batch(ABC):
         return [type(self)(*tensors) for tensors in zip(*cut, strict=True)]
 
     def num_tokens(self, pad_id: int | None) -> int:
-        """Count the targets that are not padding; with None all.
-
-        On a GPU the count waits for the device: it is cheaper before `to`.
-        """
+        """Count the targets that are not padding, best before `to` a GPU; None: all."""
         targets = self.targets
         return targets.numel() if pad_id is None else int((targets != pad_id).sum())
 

@@ -31,12 +31,8 @@ class BytePairVocabulary(Vocabulary):
     its own, so that a text cut at line ends gives the ids of the whole text.
 
     Args:
-        tokenizer: what `BytePairVocabulary.train` made, in the JSON of tokenizers.
-
-    Raises:
-        ImportError: tokenizers is not installed.
-        ValueError: it is no such JSON, or of a tokenizer of another kind, which would
-            not give back every text as it was.
+        tokenizer: what `BytePairVocabulary.train` made, in the JSON of tokenizers; of
+            one that might not give back every text as it was, a ValueError.
 
     Example:
         >>> texts = ["low lower lowest"] * 2

@@ -44,7 +44,6 @@ def read_pairs(source_path: str | Path, target_path: str | Path) -> list[Pair]:
     The spaces at both ends of a line are taken off.
 
     Raises:
-        OSError: a file is missing, or is a directory.
         ValueError: a file is empty or no UTF-8 text, the numbers of lines differ, or a
             line is empty. The message has the file and the line, counted from 1.
     """

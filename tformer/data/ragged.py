@@ -40,14 +40,7 @@ class Ragged:
         return len(self.lengths)
 
     def padded(self, rows: Tensor) -> Tensor:
-        """Return some rows, filled up to the longest of them.
-
-        Args:
-            rows: their numbers, int64 (B,).
-
-        Returns:
-            int64 (B, L).
-        """
+        """Return rows of these numbers (B,), filled up to the longest: int64 (B, L)."""
         lengths = self.lengths[rows][:, None]  # (B, 1)
         column = torch.arange(int(lengths.max()))  # (L,)
         place = self.starts[rows][:, None] + column  # (B, L)
@@ -58,15 +51,8 @@ class Ragged:
 def cut_by_tokens(rows: Tensor, src: Ragged, tgt: Ragged, budget: int) -> list[Tensor]:
     """Cut rows, in their order, into batches: each takes rows as long as they fit.
 
-    Args:
-        rows: numbers of rows, int64 (N,).
-        src: the sources.
-        tgt: their targets.
-        budget: the most that rows · (longest source + longest target) may be. A row
-            that is larger alone makes a batch of its own.
-
-    Returns:
-        The rows of each batch.
+    The budget is the most that rows · (longest source + longest target) may be. A row
+    that is larger alone makes a batch of its own.
     """
     batches, first, longest_src, longest_tgt = [], 0, 0, 0
     lengths = zip(src.lengths[rows].tolist(), tgt.lengths[rows].tolist(), strict=True)

@@ -12,8 +12,7 @@ def vocabulary_to_json(vocabulary: Vocabulary) -> dict[str, object]:
     """Turn a vocabulary into what JSON can hold.
 
     Raises:
-        TypeError: it is a vocabulary of another kind; one that inherits from ours too,
-            as it would come back as ours.
+        TypeError: it is none of ours; what inherits from them would come back as ours.
     """
     if type(vocabulary) is CharacterVocabulary:
         return {"characters": vocabulary.characters}
@@ -23,12 +22,7 @@ def vocabulary_to_json(vocabulary: Vocabulary) -> dict[str, object]:
 
 
 def vocabulary_from_json(values: Mapping[str, object]) -> Vocabulary:
-    """Turn what `vocabulary_to_json` gave into a vocabulary again.
-
-    Raises:
-        ImportError: it is of byte pairs, and tokenizers is not installed.
-        ValueError: it is something else.
-    """
+    """Turn what `vocabulary_to_json` gave into a vocabulary again, nothing else."""
     match list(values.items()):
         case [("characters", str(characters))]:
             return CharacterVocabulary(characters)

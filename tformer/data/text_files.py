@@ -106,20 +106,13 @@ def split_by_position(text: Text, *, validation: float = 0.1) -> tuple[Text, Tex
     """Cut a text in two: the beginning to train on, the end to validate with.
 
     As nanoGPT does. Windows drawn at random would overlap with those of the training,
-    and the validation would ask for what was learned by heart.
-
-    Args:
-        text: a string, or its ids: list, tensor, array or memory map.
-        validation: the fraction of the text that is its end, in (0, 1).
-
-    Raises:
-        ValueError: `validation` is out of its range, or a part would be empty.
+    and the validation would ask for what was learned by heart. The text is a string, or
+    its ids; `validation` is the fraction that is its end, in (0, 1).
     """
     if not 0 < validation < 1:
         raise ValueError(f"validation ({validation}) must be in (0, 1)")
     cut = int(len(text) * (1 - validation))
     if not 0 < cut < len(text):
-        raise ValueError(
-            f"a text of {len(text)} cannot be cut in two at {1 - validation:.0%}"
-        )
+        whole = f"a text of {len(text)}"
+        raise ValueError(f"{whole} cannot be cut in two at {1 - validation:.0%}")
     return text[:cut], text[cut:]

@@ -33,13 +33,10 @@ def write_token_stream(
 ) -> int:
     """Encode a text file piece by piece into a file of ids; return how many.
 
-    Both files are written under other names and then renamed, so a process that is
-    killed leaves no half file that could be taken for a whole one.
-
-    Args:
-        text_path: a text; see `tformer.data.text_files`.
-        path: of the ids, replaced if it exists; the header gets ".json" on top of it.
-        vocabulary: ids take two bytes each if it has at most 65,536, else four.
+    Both files, of which the header gets ".json" on top of the path, are written under
+    other names and then renamed, so a process that is killed leaves no half file that
+    could be taken for a whole one. Ids take two bytes each if the vocabulary has at
+    most 65,536, else four.
 
     Raises:
         OSError: a file is missing, or the disk is full; nothing is left behind.
@@ -102,10 +99,7 @@ def open_token_stream(
 ) -> npt.NDArray[np.unsignedinteger]:
     """Map a file of ids, uint16 or uint32 (N,), into memory, read-only.
 
-    Args:
-        path: that was given to `write_token_stream`.
-        vocabulary: the one of the model; the file must be of the same.
-        verify: read the whole file and compare its sha256 too.
+    To `verify`, the whole file is read and its sha256 compared too.
 
     Raises:
         FileNotFoundError: the file or its header is missing.

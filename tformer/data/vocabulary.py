@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 
 class Vocabulary(ABC):
@@ -41,17 +42,12 @@ class Vocabulary(ABC):
     def encode_batch(
         self, texts: Sequence[str], *, bos: bool = False, eos: bool = False
     ) -> Tensor:
-        """Encode texts and fill the shorter ones up with padding: int64 (B, L).
-
-        Raises:
-            ValueError: there is no text, or a character is unknown.
-        """
+        """Encode texts and fill the shorter ones up with padding: int64 (B, L)."""
         if not texts:
             raise ValueError("texts must hold at least one text")
         rows = [self.encode(text, bos=bos, eos=eos) for text in texts]
-        longest = max(map(len, rows))
-        padded = [row + [self.pad_id] * (longest - len(row)) for row in rows]
-        return torch.tensor(padded, dtype=torch.int64)  # (B, L)
+        each = [torch.tensor(row, dtype=torch.int64) for row in rows]
+        return pad_sequence(each, batch_first=True, padding_value=self.pad_id)  # (B, L)
 
     def num_bytes(self, ids: Iterable[int]) -> int:
         """Count the bytes that these ids have as text in UTF-8."""
@@ -69,14 +65,7 @@ class Vocabulary(ABC):
 
 
 class CharacterVocabulary(Vocabulary):
-    """Give each character an id, from 3 on.
-
-    Args:
-        characters: the characters, each once.
-
-    Raises:
-        TypeError: `characters` is not a str.
-        ValueError: a character occurs twice.
+    """Give each character an id, from 3 on; each must come once, in one str.
 
     Example:
         >>> vocabulary = CharacterVocabulary("abc")
