@@ -54,16 +54,11 @@ def save_checkpoint(
     vocabulary: Vocabulary | None = None,
     facts: Mapping[str, object] | None = None,
 ) -> Json:
-    """Write a model to a folder, which `load_checkpoint` reads.
+    """Write a model, as it is or compiled, to a folder; `load_checkpoint` reads it.
 
     Both files are written under other names, then renamed, the weights first. Whenever
     the process is killed, a whole checkpoint can be loaded: the old one or the new one.
-
-    Args:
-        folder: is made if missing; a checkpoint in it is replaced.
-        model: as it is, or compiled.
-        vocabulary: kept in config.json.
-        facts: what else shall be known: seed, steps, results.
+    The vocabulary, and the facts that shall be known, are kept in config.json.
 
     Returns:
         The manifest: what stands under "tformer" in config.json.
@@ -124,9 +119,8 @@ def load_checkpoint(
 ) -> Checkpoint:
     """Load what `save_checkpoint` wrote, after holding it to its hash.
 
-    Args:
-        path: the folder; or NAME.safetensors of an older version, with NAME.json.
-        dtype: of the model, which is on the CPU; that of the file if not given.
+    The path is the folder; or NAME.safetensors of an older version, with NAME.json. The
+    model is on the CPU, and of the file's dtype if none is given.
 
     Raises:
         FileNotFoundError: a file is missing.

@@ -19,15 +19,8 @@ def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) ->
     q is (1 - ε) on the target plus ε / V on every token. Equal to
     `F.cross_entropy(logits, targets, reduction="none", label_smoothing=smoothing)`;
     half precision is summed in float32. It can be differentiated twice, and works under
-    `torch.func`.
-
-    Args:
-        logits: (N, V).
-        targets: int64 (N,).
-        smoothing: ε in [0, 1).
-
-    Returns:
-        (N,), in nats; float32, or float64 for logits in float64.
+    `torch.func`. Of logits (N, V) and int64 targets (N,) it is (N,), in nats; float32,
+    or float64 for logits in float64.
     """
     if torch.compiler.is_compiling():  # the compiler fuses it, and knows no jvp of ours
         return F.cross_entropy(

@@ -184,12 +184,10 @@ def train(
         raise ValueError(f"start ({start}) must be in [0, steps = {steps}]")
     if not clip_norm > 0:
         raise ValueError(f"clip_norm ({clip_norm}) must be above 0")
-    optimizer = adamw(model) if optimizer is None else optimizer
+    optimizer = optimizer or adamw(model)
     reports: list[StepReport] = []
     began, seen = time.perf_counter(), 0
-    bar = None
-    if progress:
-        bar = require("tqdm").tqdm(total=steps, initial=start, unit="step")
+    bar = progress and require("tqdm").tqdm(total=steps, initial=start, unit="step")
     with bar or nullcontext():
         for step, batch in zip(range(start + 1, steps + 1), batches, strict=False):
             learning_rate = schedule(step)

@@ -101,10 +101,6 @@ class MuonAdamW(torch.optim.Optimizer):
 
     Groups and state are those of the two together, so a training loop, a schedule and a
     checkpoint treat it as any other optimizer.
-
-    Args:
-        muon: of the matrices inside the layers.
-        adamw: of all other parameters.
     """
 
     def __init__(self, muon: Muon, adamw: torch.optim.AdamW) -> None:
@@ -129,14 +125,12 @@ class MuonAdamW(torch.optim.Optimizer):
 
 
 def hidden_matrices(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Find the matrices inside the layers: what Muon is for.
+    """Find the matrices inside the layers, by their names: what Muon is for.
 
     These are the weights of `nn.Linear` in any `nn.ModuleList`, as in the layers of a
-    model. Embeddings and tables of positions are no `nn.Linear`, the matrix that makes
-    the logits stands after the layers, and norms and biases are no matrices.
-
-    Returns:
-        The matrices by their names, without those that are frozen.
+    model, if they are not frozen. Embeddings and tables of positions are no
+    `nn.Linear`, the matrix that makes the logits stands after the layers, and norms and
+    biases are no matrices.
     """
     lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
     inside = {
@@ -163,16 +157,9 @@ def muon(
 ) -> MuonAdamW:
     """Make Muon for the matrices inside the layers, and AdamW for everything else.
 
-    Args:
-        model: whose parameters to train.
-        matrices: which of them Muon gets; `hidden_matrices(model)` if not given.
-        weight_decay: of both.
-        betas: of `adamw`.
-        eps: of `adamw`.
-        momentum: of `Muon`.
-
-    Returns:
-        The optimizer. Its own learning rate is 1: the schedule sets the real one.
+    Muon gets these `matrices`, or `hidden_matrices(model)`. The other arguments are
+    those of `adamw` and `Muon`, and as there the learning rate is 1: the schedule sets
+    the real one.
 
     Raises:
         ValueError: there is no matrix for Muon; as `adamw` and `Muon`.

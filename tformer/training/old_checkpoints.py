@@ -36,11 +36,7 @@ FIXED = {
 
 
 def converted(path: Path, values: Json) -> Json:
-    """Turn an old manifest into today's config.json, its rest under "tformer".
-
-    Raises:
-        ValueError: it lacks something, or the model has a part that is gone.
-    """
+    """Turn an old manifest into today's config.json, its rest under "tformer"."""
     try:
         kind, config = values["architecture"], dict(values["config"])
         manifest = {name: x for name, x in values.items() if name not in GONE}

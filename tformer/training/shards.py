@@ -33,13 +33,10 @@ def full_state(
 ) -> dict[str, Tensor]:
     """Gather what is learned, and what the optimizer remembers of it, in process 0.
 
-    All processes must call it, with the model as `distribute` returned it. A matrix
-    under two names, as in tied models, comes once.
-
-    Returns:
-        In process 0 the whole tensors, on the CPU: "model." + name of the parameter,
-        and "optimizer.state." + name of the parameter + ".exp_avg" and so on. In other
-        processes nothing.
+    All processes must call it, with the model as `distribute` returned it. Process 0
+    gets the whole tensors, on the CPU: "model." + name of the parameter, and
+    "optimizer.state." + name of the parameter + ".exp_avg" and so on; others nothing. A
+    matrix under two names, as in tied models, comes once.
     """
     state: dict[str, Tensor] = {}
     for name, x in _state(model, optimizer).items():

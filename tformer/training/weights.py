@@ -14,11 +14,7 @@ from tformer.nn.embedding import TokenEmbedding
 
 
 def tensors_of(model: Model) -> dict[str, torch.Tensor]:
-    """Name what is to be saved. A matrix under two names comes once.
-
-    Raises:
-        ValueError: a tensor cannot be saved.
-    """
+    """Name what is to be saved. A matrix under two names comes once."""
     tensors = saved_of(model)
     for name, x in tensors.items():
         plain = type(x.data) is torch.Tensor and not x.is_meta
@@ -33,9 +29,6 @@ def check_loads_the_same(model: Model, config: Mapping[str, object]) -> None:
 
     A hook, a replaced method or a changed attribute would be lost: both are asked for
     the same scores.
-
-    Raises:
-        ValueError: it would be another model.
     """
     name = type(model).__name__
     if len({parameter.dtype for parameter in model.parameters()}) > 1:
