@@ -49,10 +49,7 @@ def silu(x: np.ndarray) -> np.ndarray:
 
 
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "relu": relu,
-    "gelu": gelu,
-    "gelu_tanh": gelu_tanh,
-    "relu2": relu2,
+    f.__name__: f for f in (relu, gelu, gelu_tanh, relu2)
 }
 GATES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "glu": sigmoid,

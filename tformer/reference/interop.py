@@ -12,14 +12,12 @@ def from_torch(module: Any) -> Any:
     """Make the twin of a torch module: the class of this name, filled in by name.
 
     A field of the twin gets what the module has under this name: the twin of a part,
-    a copy of a weight, or an option. The twin computes what the module does in
-    `eval()`. Arrays keep the dtype, except that bfloat16, which NumPy does not have,
-    becomes float32. Modules of torch's own are taken as `tformer.interop.from_torch`
-    takes them.
+    a copy of a weight, or an option. Arrays keep the dtype, except that bfloat16, which
+    NumPy does not have, becomes float32. Modules of torch's own are taken as
+    `tformer.interop.from_torch` takes them.
 
     Raises:
-        TypeError: there is no twin of this module, or one that lacks a part or a weight
-            of it.
+        TypeError: there is no twin, or it lacks a part or a weight of the module.
     """
     # By name, so that a class pasted from a chapter into a script has its twin too.
     for kind in type(module).__mro__:
@@ -58,8 +56,6 @@ def _converted(value: Any) -> object:
         if str(tensor.dtype) == "torch.bfloat16":
             tensor = tensor.float()
         return tensor.numpy().copy()  # which training the module leaves as it is
-    if isinstance(value, dict):
-        return {name: _converted(each) for name, each in value.items()}
     if callable(value):
         raise TypeError(f"{value!r} has no twin in tformer.reference")
     return value

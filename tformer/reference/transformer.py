@@ -65,8 +65,8 @@ class Transformer:
     ) -> np.ndarray:
         """Score the next token at every position of the target: logits (B, T, V).
 
-        From ids (B, S) and (B, T), which begin with the start token. The masks (B, S)
-        and (B, T) are True at real tokens; src != pad_id if not given.
+        From ids (B, S) and (B, T), which begin with the start token. The masks are True
+        at real tokens; of the source it is src != pad_id, if not given.
         """
         mask = self.source_mask(src, src_key_mask)
         memory = self.encode(src, src_key_mask=mask)  # (B, S, D)
