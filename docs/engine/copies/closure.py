@@ -142,11 +142,7 @@ class Closure:
         return _read(path.read_text("utf-8"))
 
     def claim(self, name: str, meaning: str) -> None:
-        """Note what a name stands for in the file.
-
-        Raises:
-            PageError: it stands for something else already.
-        """
+        """Note what a name stands for in the file, where it has one meaning."""
         before = self._meanings.setdefault(name, meaning)
         if before != meaning:
             problem = f"`{name}` is {before}, and {meaning}"
@@ -245,15 +241,10 @@ class Closure:
             node = module.statements[number]
             simple = not isinstance(node, ast.ClassDef | ast.FunctionDef)
             text = module.texts[number]
-            if last == number - 1 and simple and parts and _touch(module, number):
+            above = module.statements[number - 1].end_lineno or 0
+            if simple and last == number - 1 and module.lines[above].strip():
                 parts[-1] += f"\n{text}"
             else:
                 parts.append(text)
             last = number
         return parts
-
-
-def _touch(module: Module, number: int) -> bool:
-    """Whether no blank line stands above a statement."""
-    above = module.statements[number - 1].end_lineno or 0
-    return bool(module.lines[above].strip())

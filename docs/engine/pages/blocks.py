@@ -105,11 +105,7 @@ class Fence:
 
 
 def find_fences(lines: list[Line]) -> list[Fence]:
-    """Return the fences of a page in order.
-
-    Raises:
-        PageError: a fence that no line closes, or that a line leaves to the left.
-    """
+    """Return the fences of a page in order, each of them closed."""
     fences, start = [], 0
     while start < len(lines):
         opening = _OPENING.match(lines[start])
@@ -175,12 +171,7 @@ class Block:
 
 
 def find_blocks(lines: list[Line], fences: Iterable[Fence]) -> list[Block]:
-    """Pair the Python fences of a page with their marks and outputs.
-
-    Raises:
-        PageError: a mark that is not accepted or has no block, an output without a
-            block, a session where a script is expected.
-    """
+    """Pair the Python fences of a page with their marks and outputs."""
     blocks: list[Block] = []
     mark: tuple[Line, str] | None = None  # the one that waits for its block
     end = -1

@@ -196,11 +196,7 @@ def touching_problems(placed: list[Placed]) -> list[str]:
 
 
 def place_figures(page: Page, results: list["Result"]) -> list[Placed]:
-    """Give each figure to the first free place below its block.
-
-    Raises:
-        PageError: a figure without a place, or a place without a figure.
-    """
+    """Give each figure to the first free place below its block; none is left over."""
     waiting: list[tuple[Block, str, str]] = []
     events: list[tuple[int, Block | Place]] = [(b.fence.start, b) for b in page.blocks]
     events += [(place.index, place) for place in find_places(page)]

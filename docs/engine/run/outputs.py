@@ -56,29 +56,30 @@ UNSEEDED = "differs between runs: seed it, as in `torch.manual_seed(0)`"
 
 
 def output_problem(
-    block: Block, result: Result, again: Callable[[Block], str | None] | None = None
+    block: Block, result: Result, again: Callable[[Block], str | None]
 ) -> str | None:
     """Return how a page's output differs from what its block printed, if it does.
 
     `again` runs it once more, to tell a stale output from one that no run repeats.
     """
-    output = block.output
-    if output is None and not result.stdout.strip():
-        return None
-    if output is not None and same_output(output.code, result.stdout):
+    output, printed = block.output, result.stdout
+    if same_output(output.code if output else "", printed):
         return None
     origin = (output or block.fence).opening.origin
-    second = again(block) if again else None
-    if second is not None and not same_output(second, result.stdout):
-        names = "one run", "another run"
-        change = difference(result.stdout, second, names)
+    second = again(block)
+    if second is not None and not same_output(second, printed):
+        change = difference(printed, second, ("one run", "another run"))
         return f"{origin}: what the block prints {UNSEEDED}\n{change}"
+    what = (
+        f"the output is stale\n{difference(output.code, printed)}"
+        if output
+        else (
+            "the block prints, and the page shows nothing of it in an .output fence\n"
+            + squeeze(printed)
+        )
+    )
     advice = "`make outputs` writes what the blocks print into the pages."
-    if output is None:
-        what = "the block prints, and the page shows nothing of it in an .output fence"
-        return f"{origin}: {what}\n{squeeze(result.stdout)}\n{advice}"
-    change = difference(output.code, result.stdout)
-    return f"{origin}: the output is stale\n{change}\n{advice}"
+    return f"{origin}: {what}\n{advice}"
 
 
 def with_outputs(page: Page, printed: dict[int, str]) -> tuple[str, int]:

@@ -35,15 +35,11 @@ class Result:
 
 
 class Runner:
-    """Runs the blocks of one page in their order, each once.
-
-    Attributes:
-        ran: the outcome of each block that was run, by its number.
-        left_out: the reason for each block that was not, by its number.
-    """
+    """Runs the blocks of one page in their order, each once."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
+        # The outcome of each block that was run, the reason for each that was not.
         self.ran: dict[int, Result | BlockFailed] = {}
         self.left_out: dict[int, str] = {}
         self._module = types.ModuleType("__main__")
@@ -55,11 +51,7 @@ class Runner:
         self._in_threads: list[BaseException] = []  # what threads of the page raised
 
     def result(self, block: Block) -> Result:
-        """Return what `block` left behind, after running all blocks above it.
-
-        Raises:
-            BlockFailed: it raised, or a block above it did.
-        """
+        """Return what `block` left behind, after all blocks above it: none may fail."""
         for above in self.page.blocks[: block.number]:
             if isinstance(self._outcome(above), BlockFailed):
                 place = f"{self.page.path}:{above.line}"
