@@ -58,14 +58,6 @@ def test_a_long_prompt_in_large_chunks(attention):
     assert_close(output, attention(x, attn_mask=real, is_causal=True))
 
 
-def test_gradients_are_refused_in_one_sentence(attention, raises):
-    x, message = torch.randn(2, 3, D), "a cache holds no gradients: use it under "
-    with raises(ValueError, message + "torch.no_grad()"):
-        attention(x, cache=KeyValueCache(5))
-    attention.requires_grad_(False)
-    assert attention(x, cache=KeyValueCache(5)).isfinite().all()
-
-
 def test_under_autocast_the_cache_holds_what_the_projections_return():
     attention, x = MultiHeadAttention(8, 2), torch.randn(1, 4, 8)
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):

@@ -11,7 +11,6 @@ from tformer.nn import (
     GatedDeltaRule,
     delta_rule,
     delta_rule_recurrent,
-    linear_attention,
     unit_length,
 )
 
@@ -49,16 +48,6 @@ def test_the_last_value_of_a_key_is_what_it_answers(attend):
     _, state = attend(keys[None, None], keys[None, None], values[None, None], beta)
     assert_close(state[0, 0, :3], values[[2, 4, 3]])
     assert not state[0, 0, 3:].any()
-
-
-@both_forms
-def test_orthogonal_keys_make_it_linear_attention(attend):
-    keys = torch.linalg.qr(draw(9, T))[0].mT[None, None]  # (1, 1, T, 9)
-    query, value = draw(1, 1, T, 9), draw(1, 1, T, DV)
-    decay = -torch.rand(1, 1, T, dtype=torch.float64)
-    ours, _ = attend(query, keys, value, torch.ones_like(decay), log_decay=decay)
-    wanted, _ = linear_attention(query, keys, value, log_decay=decay)
-    assert_close(ours, wanted)
 
 
 def test_unit_length():

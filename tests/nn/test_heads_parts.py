@@ -171,19 +171,6 @@ def test_compiled_whole(name, randomised):
     assert_close(*gradients)
 
 
-@pytest.mark.usefixtures("float64")
-def test_the_norm_of_queries_comes_before_the_turning(randomised):
-    """And each has its own: the spec gives both the same gain."""
-    module = built({"rotary": turning, "qk_norm": lambda: RMSNorm}, randomised)
-    x, turned = torch.randn(B, T, D), []
-    module.rotary.register_forward_hook(lambda _, args, __: turned.append(args[0]))
-    module(x, is_causal=True)
-    q, k = split_heads(module.q_proj(x), H), split_heads(module.k_proj(x), 2)
-    assert torch.equal(turned[0], module.q_norm(q))
-    assert torch.equal(turned[1], module.k_norm(k))
-    assert not torch.allclose(turned[0], module.k_norm(q))
-
-
 def test_a_sink_at_minus_infinity_is_none():
     x, module, without = torch.randn(B, T, D), built({"sinks": lambda: 1}), built({})
     assert (module.sinks == 0).all()

@@ -120,12 +120,6 @@ class TestBuckets:
         assert buckets.tolist() == wanted
         assert buckets.max() == num_buckets - 1
 
-    def test_starts_of_t5(self):
-        starts = bucket_starts(32, 128)
-        assert starts[:17].tolist() == list(range(17))
-        assert starts[17:24].tolist() == [19, 21, 24, 27, 31, 35, 40]
-        assert starts[24:].tolist() == [46, 52, 59, 67, 77, 87, 99, 113]
-
     def test_where_a_logarithm_is_rounded(self):
         """64 = 4 · 32^(4/5) starts a bucket; the logarithm of a float says 3.999…"""
         rounded = math.floor(math.log(64 / 4) / math.log(128 / 4) * 5)

@@ -39,12 +39,9 @@ def tiles(length: int, size: int) -> Iterator[slice]:
 
 def tile_of(x: Tensor, rows: slice, columns: slice) -> Tensor:
     """Take a tile of a mask or a bias, which may have one row or column for all."""
-    everything = slice(None)
-    return x[
-        ...,
-        rows if x.shape[-2] > 1 else everything,
-        columns if x.shape[-1] > 1 else everything,
-    ]
+    rows = rows if x.shape[-2] > 1 else slice(None)
+    columns = columns if x.shape[-1] > 1 else slice(None)
+    return x[..., rows, columns]
 
 
 def is_hidden(rows: slice, columns: slice, T: int, S: int) -> bool:
