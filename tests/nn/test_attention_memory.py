@@ -54,12 +54,12 @@ print(json.dumps(results))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_grows_with_the_length_only(fresh):
-    """Within 200 MB above the inputs at T = 16,384, and a quarter of it at 4,096.
+    """Within 100 MB above the inputs at T = 8,192, and a half of it at 4,096.
 
     One matrix T × S of floats, for one of the two heads, would be 67 MB at 4,096.
     """
     cases = [
-        {"T": 16384, "is_causal": True},
+        {"T": 8192, "is_causal": True},
         {"T": 4096},
         {"T": 4096, "G": 1},
         {"T": 4096, "Dv": 8},

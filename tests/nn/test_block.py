@@ -141,19 +141,9 @@ def test_any_module_can_stand_in_it():
 
 
 def test_every_option_reaches_its_place():
-    block = transformer_block(
-        D,
-        H,
-        F,
-        cross_attention=True,
-        dropout=0.25,
-        ff_dropout=0.75,
-        num_kv_heads=1,
-        activation="gelu",
-        norm_first=True,
-        eps=0.5,
-        bias=False,
-    )
+    rates = {"dropout": 0.25, "ff_dropout": 0.75, "eps": 0.5}
+    parts = {"num_kv_heads": 1, "activation": "gelu", "norm_first": True, "bias": False}
+    block = transformer_block(D, H, F, cross_attention=True, **rates, **parts)
     for attention in (block.attention, block.cross_attention):
         assert (attention.dropout, attention.num_kv_heads) == (0.25, 1)
     assert block.attention is not block.cross_attention
