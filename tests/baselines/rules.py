@@ -13,6 +13,7 @@ import datetime
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ CPU = torch.device("cpu")
 MISTAKES = 20
 # What a text lacks is taken from here; no date of the tests is this day by chance.
 DEFAULT = datetime.datetime(1, 1, 1)
+
+Answer = Callable[[Any], tuple[float, list[Any]]]  # pairs → rate, mistakes
 
 
 def copy_source(text: str) -> str:
@@ -81,16 +84,7 @@ def main(words: list[str] | None = None) -> None:
     if options.task.startswith("dates"):
         result["test_by_locale"] = by_locale(rule, task, options.count)
     write_json(folder.result, result)
-    for split in HARDER_SPLITS if options.task.startswith("dates") else ():
-        rate, mistakes = answer(rule, task.pairs(split, options.count, 0))
-        save_evaluation(
-            folder,
-            split,
-            asked={"files": [], "split": split, "count": options.count},
-            result={"pairs": options.count, "exact_match": rate},
-            mistakes=mistakes[:MISTAKES],
-            device=CPU,
-        )
+    answer_harder(folder, options.task, options.count, partial(answer, rule))
 
 
 def translate(
@@ -119,6 +113,23 @@ def translate(
         mistakes=[],
         device=CPU,
     )
+
+
+def answer_harder(
+    folder: RunFolder, task: str, count: int, answer: Answer, **asked: int
+) -> None:
+    """Keep the answers to the harder splits of a task, where it has some."""
+    for split in HARDER_SPLITS if task.startswith("dates") else ():
+        pairs = TASKS[task].pairs(split, count, 0)
+        rate, mistakes = answer(pairs)
+        save_evaluation(
+            folder,
+            split,
+            asked={"files": [], "split": split, "count": count, **asked},
+            result={"pairs": len(pairs), "exact_match": rate},
+            mistakes=mistakes[:MISTAKES],
+            device=CPU,
+        )
 
 
 def answer(rule: Callable[[str], str], pairs: Any) -> tuple[float, list[Any]]:

@@ -45,9 +45,8 @@ class TestModels:
     def test_it_is_as_large_as_ours(self, script, name):
         settings = RunSettings.of("dates")
         vocab_size = len(TASKS["dates"].vocabulary())
-        model = script("models").BASELINES[name](
-            settings, vocab_size=vocab_size, pad_id=0
-        )
+        make = script("models").BASELINES[name]
+        model = make(settings, vocab_size=vocab_size, pad_id=0)
         size = sum(p.numel() for p in model.parameters())
         assert size == pytest.approx(250_816, rel=0.001)  # that of docs/results
         assert (size == 250_816) == (name == "nn.Transformer")
@@ -86,9 +85,7 @@ class TestModels:
                 assert token == expected
                 tgt = torch.cat((tgt, torch.tensor([[token]])), dim=1)
 
-    def test_it_learns_and_is_kept_like_a_run(
-        self, script, name, tmp_path, monkeypatch
-    ):
+    def test_it_learns_and_is_kept_like_a_run(self, script, name, tmp_path):
         run = tmp_path / "run"
         sets = [w for n, x in SETS.items() for w in ("--set", n, str(x))]
         small = ["--steps", "6", "--warmup-steps", "2", "--seed", "4", "--count", "3"]
@@ -112,9 +109,8 @@ def test_dateutil_reads_english_and_copying_reads_nothing(script, tmp_path):
     assert all(told[name][0] == told[name][1] > 0 for name in ("en_US", "en_GB"))
     assert told["zh"][0] == 0 < told["zh"][1]
     assert sum(asked for _, asked in told.values()) == 300
-    rules.main(
-        ["copy-source", "--task", "copy", "--count", "9", "--out", str(tmp_path / "b")]
-    )
+    words = ["copy-source", "--task", "copy", "--count", "9"]
+    rules.main([*words, "--out", str(tmp_path / "b")])
     result = json.loads((tmp_path / "b/result.json").read_text())
     assert result["test_exact_match"] == 1
 

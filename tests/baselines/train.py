@@ -13,22 +13,21 @@ from typing import Any
 import torch
 
 from models import BASELINES, greedy
+from rules import answer_harder
 from tformer.files import write_json
 from tformer.generate.evaluating import evaluating
 from tformer.generate.translate import translate_to_ids
 from tformer.runs.data import run_data
-from tformer.runs.evaluation import describe_machine, save_evaluation
+from tformer.runs.evaluation import describe_machine
 from tformer.runs.folder import RunFolder
 from tformer.runs.metrics import Metrics
 from tformer.runs.model import build_optimizer, build_schedule
 from tformer.runs.settings import RunSettings
 from tformer.tasks import TASKS
-from tformer.tasks.dates import HARDER_SPLITS
 from tformer.training.evaluation import matches, mean_loss
 from tformer.training.loop import StepReport, train
 
 CPU = torch.device("cpu")
-MISTAKES = 20
 
 
 def main(words: list[str] | None = None) -> None:
@@ -60,21 +59,15 @@ def run(folder: RunFolder, name: str, count: int) -> None:
     s = folder.settings()
     data = run_data(s, folder.path)
     torch.manual_seed(s.seed)
-    model = BASELINES[name](
-        s, vocab_size=data.vocab_size, pad_id=data.vocabulary.pad_id
-    )
+    sizes = {"vocab_size": data.vocab_size, "pad_id": data.vocabulary.pad_id}
+    model = BASELINES[name](s, **sizes)
     metrics = Metrics(folder.metrics, 0)
 
     def answer(pairs: Any) -> tuple[float, list[dict[str, str]]]:
         sources, targets = zip(*pairs, strict=True)
+        options = {"max_len": data.max_target_len, "decode": greedy}
         with evaluating(model):
-            written = translate_to_ids(
-                model,
-                data.vocabulary,
-                sources,
-                max_len=data.max_target_len,
-                decode=greedy,
-            )
+            written = translate_to_ids(model, data.vocabulary, sources, **options)
         texts = [data.vocabulary.decode(ids) for ids in written]
         wrong = [
             {"source": source, "target": target, "written": text}
@@ -119,17 +112,7 @@ def run(folder: RunFolder, name: str, count: int) -> None:
     }
     metrics.close()
     write_json(folder.result, result)
-    for split in HARDER_SPLITS if s.task.startswith("dates") else ():
-        pairs = TASKS[s.task].pairs(split, count, 0)
-        rate, mistakes = answer(pairs)
-        save_evaluation(
-            folder,
-            split,
-            asked={"files": [], "split": split, "count": count, "beams": 1},
-            result={"pairs": len(pairs), "exact_match": rate},
-            mistakes=mistakes[:MISTAKES],
-            device=CPU,
-        )
+    answer_harder(folder, s.task, count, answer, beams=1)
 
 
 if __name__ == "__main__":

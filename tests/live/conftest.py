@@ -19,6 +19,7 @@ ANEW = """() => new Promise((done) => {
     piece.addEventListener(end, () =>
       requestAnimationFrame(() => requestAnimationFrame(done)));
   }
+  for (let i = setTimeout(() => 0); i > 0; i--) clearTimeout(i);  // the old one's
   history.replaceState(null, "", location.pathname);
   old.replaceWith(piece);
   scrollTo(0, 0);

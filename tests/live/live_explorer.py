@@ -27,14 +27,17 @@ STACKS = {
     "Masked self-attention": ("decoder", "attention"),
     "Cross-attention": ("decoder", "cross_attention"),
 }
+SETTLED = """() => {
+  const { turn, asked } = document.querySelector("live-model")?.dataset ?? {}
+  return turn && turn === asked
+}"""
+BARS = """items => items.map(item => [
+  item.querySelector(".bar-name").innerText,
+  item.querySelector(".bar-number").firstChild.textContent])"""
 HEADS = [
-    (
-        f"{title}, layer {layer + 1}, head {head + 1}",
-        f"{stack}.blocks.{layer}.{of}",
-        head,
-    )
+    (f"{title}, layer {n + 1}, head {head + 1}", f"{stack}.blocks.{n}.{of}", head)
     for title, (stack, of) in STACKS.items()
-    for layer in range(2)
+    for n in range(2)
     for head in range(4)
 ]
 
@@ -87,11 +90,7 @@ def computed(case: Case, model: str = "dates") -> dict[str, Tensor]:
 
 def settled(page: Page) -> Page:
     """Wait until what was asked for last is drawn."""
-    page.locator("live-model[data-turn]").wait_for()
-    page.wait_for_function(
-        "() => { const m = document.querySelector('live-model');"
-        " return m.dataset.turn === m.dataset.asked }"
-    )
+    page.wait_for_function(SETTLED)
     return page
 
 
@@ -121,12 +120,8 @@ def follow(page: Page, which: str, at: int) -> Page:
 
 def bars(page: Page) -> dict[str, float]:
     """The likeliest tokens and their probabilities, as they stand beside the bars."""
-    found = {}
-    for item in page.locator(".bars > li").all():
-        name = item.locator(".bar-name").inner_text()
-        text = item.locator(".bar-number").evaluate("x => x.firstChild.textContent")
-        found[name] = chance(text)
-    return found
+    found = page.locator(".bars > li").evaluate_all(BARS)
+    return {name: chance(text) for name, text in found}
 
 
 def chance(text: str) -> float:
@@ -198,13 +193,12 @@ def steps(page: Page, stage: str) -> dict[str, dict[str, Any]]:
     if button.get_attribute("aria-expanded") != "true":
         button.click()
         settled(page)
-    page.locator(".path-step details").evaluate_all(
-        "x => x.map(d => { d.open = true })"
-    )
+    folds = page.locator(".path-step details")
+    folds.evaluate_all("folds => folds.forEach(fold => { fold.open = true })")
     page.wait_for_function(FILLED)  # a table is made when its fold opens
     found: list[list[Any]] = page.locator(".path-step").evaluate_all(READ)
     return {
-        title: {name: _part(part) for name, part in parts} for title, parts in found
+        title: {name: part_of(*part) for name, part in parts} for title, parts in found
     }
 
 
@@ -222,12 +216,9 @@ READ = """steps => steps.map(step => [
 ])"""
 
 
-def _part(part: list[Any]) -> Any:
-    labelled, table = part
+def part_of(labelled: list[Any], table: list[Any]) -> Any:
     if labelled:
-        return [
-            (mark, -inf if text == "−∞" else number(text)) for mark, text in labelled
-        ]
+        return [(mark, -inf if x == "−∞" else number(x)) for mark, x in labelled]
     order: list[tuple[str, list[float]]] = []
     for name, *cells in table:
         mark = name.rsplit(" ", 1)[0] if " " in name else ""

@@ -45,7 +45,7 @@ class Tolerance:
 
 
 def cases(
-    count: int, model: Transformer, *, seed: int = 0, texts: Sequence[str] = ()
+    count: int, model: Transformer, *, seed: int = 0, sources: Sequence[list[int]] = ()
 ) -> list[Case]:
     """Draw inputs and ablations; the first quarter is unbroken."""
     draw = random.Random(seed)
@@ -56,8 +56,8 @@ def cases(
     drawn = []
     for i in range(count):
         source = [draw.randrange(3, vocab_size) for _ in range(draw.randint(1, 40))]
-        if texts and i % 4 < 3:
-            source = load_pretrained("dates").vocabulary.encode(texts[i % len(texts)])
+        if sources and i % 4 < 3:
+            source = [*sources[i % len(sources)]]
         if i % 7 == 3:  # characters that the model never saw
             source[draw.randrange(len(source))] = 0
         target = [draw.randrange(3, tgt_size) for _ in range(draw.randint(0, 10))]
@@ -74,8 +74,12 @@ def cases(
     return drawn
 
 
-def date_texts(count: int) -> list[str]:
-    return [example.text for example in date_examples(count, seed=5, split="test")]
+@cache
+def dates_read(count: int) -> list[list[int]]:
+    """Texts of the test of the dates, as the model reads them."""
+    vocabulary = load_pretrained("dates").vocabulary
+    examples = date_examples(count, seed=5, split="test")
+    return [vocabulary.encode(example.text) for example in examples]
 
 
 @cache

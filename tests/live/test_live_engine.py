@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from live_driving import IN_BOTH
-from parity import Tolerance, cases, check_parity, date_texts, publish
+from parity import Tolerance, cases, check_parity, dates_read, publish
 from tformer import Transformer, TransformerConfig, load_pretrained
 
 TINY = {"num_encoder_layers": 2, "num_decoder_layers": 1, "d_ff": 23, "dropout": 0.0}
@@ -34,7 +34,7 @@ def unrounded(model: Transformer) -> Transformer:
 @IN_BOTH
 def test_the_model_of_the_package_on_two_hundred_inputs(live_page, dates, request):
     """In Firefox on the last forty: the numbers of both come from one definition."""
-    asked = cases(200, dates, texts=date_texts(200))
+    asked = cases(200, dates, sources=dates_read(200))
     last = 40 if "firefox" in request.node.name else 200
     check_parity(live_page(), "dates", dates, asked[-last:])
 
@@ -42,12 +42,12 @@ def test_the_model_of_the_package_on_two_hundred_inputs(live_page, dates, reques
 def test_weights_in_float32(live_page, live_site, dates, tmp_path):
     model = unrounded(dates)
     publish(live_site, "dates32", model, tmp_path)
-    asked = cases(40, model, seed=1, texts=date_texts(40))
+    asked = cases(40, model, seed=1, sources=dates_read(40))
     check_parity(live_page(), "dates32", model, asked)
 
 
 def test_weights_in_half_precision_are_near_those_that_were_rounded(live_page, dates):
-    drawn = cases(60, dates, texts=date_texts(60), seed=2)
+    drawn = cases(60, dates, sources=dates_read(60), seed=2)
     # Rounding moves the scores; a larger scale moves them further.
     asked = [case for case in drawn if case.scale <= 1]
     allowed = Tolerance(steps=0.05, logits=0.03, weights=0.01)
@@ -96,7 +96,7 @@ FAULTS = [  # a file, what stands there, what is put in its place
 def test_a_planted_fault_is_seen(live_page, live_site, dates, fault):
     file, old, new = fault
     live_site.plant(f"engine/{file}", old, new)
-    asked = cases(24, dates, texts=date_texts(24), seed=3)
+    asked = cases(24, dates, sources=dates_read(24), seed=3)
     with pytest.raises(AssertionError):
         check_parity(live_page(), "dates", dates, asked)
 
