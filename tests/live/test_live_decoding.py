@@ -39,6 +39,7 @@ def scores() -> dict[str, tuple[list[str], torch.Tensor]]:
 
 
 EXAMPLES = scores()
+FILTERS = {"top-k": top_k_filter, "top-p": top_p_filter, "min-p": min_p_filter}
 OFF = {"temperature": 1.0, "top-k": None, "top-p": 1.0, "min-p": 0.0}
 SETTINGS = [
     ("rather sure", OFF),
@@ -60,12 +61,7 @@ def of_package(example: str, given: dict[str, Any]) -> tuple[torch.Tensor, list[
     logits = EXAMPLES[example][1][None]
     logits = (logits - logits.amax()) / given["temperature"]  # as in `sample`
     cut = [""] * logits.shape[1]
-    filters: list[tuple[str, Callable[..., torch.Tensor]]] = [
-        ("top-k", top_k_filter),
-        ("top-p", top_p_filter),
-        ("min-p", min_p_filter),
-    ]
-    for name, keep in filters:
+    for name, keep in FILTERS.items():
         if given[name]:
             logits = keep(logits, given[name])
         for i in logits[0].isinf().nonzero().flatten().tolist():
@@ -214,11 +210,7 @@ test_a_planted_fault_is_seen = live.planted(
     ("engine/sampling.js", ".at(-topK)", ".at(-topK - 1)"),
     ("engine/sampling.js", "(x - largest) / Math", "(x - largest) * Math"),
     ("pieces/decoding.js", "after: after[i]", "after: before[i]"),
-    (
-        "pieces/decoding.js",
-        'topP, topPFilter], ["min-p"',
-        'topP, topPFilter], ["top-p"',
-    ),
+    ("pieces/decoding.js", 'Filter], ["min-p"', 'Filter], ["top-p"'),
     ("pieces/decoding/examples.js", "4.0, 2.2", "4.0, 2.3"),
     ("pieces/decoding/bars.js", "height: BOTTOM - y(before)", "height: y(before)"),
     ("pieces/decoding/bars.js", "text: token", "text: token + 1"),

@@ -202,11 +202,7 @@ def check(page: Page) -> None:
 test_a_planted_fault_is_seen = live.planted(
     "scaling",
     check,
-    (
-        "formulas/scaling.js",
-        "(2 * parameters * tokens)",
-        "(4 * parameters * tokens)",
-    ),
+    ("formulas/scaling.js", "(2 * parameters * tok", "(4 * parameters * tok"),
     ("formulas/scaling.js", "(2 * (n - 1)) / n", "(3 * (n - 1)) / n"),
     ("formulas/scaling.js", "n <= MACHINE", "n < MACHINE"),
     ("formulas/scaling.js", "tokens / n).total / n", "tokens / n).total"),
