@@ -1,7 +1,6 @@
 """What holds over all pages, and between them and the package."""
 
 import re
-import textwrap
 
 import pytest
 
@@ -38,33 +37,13 @@ def test_two_chapters_may_not_share_a_name(write: Write) -> None:
     assert all("another chapter is called same as well" in x for x in problems)
 
 
-def stub(module: str, names: list[str]) -> str:
-    return f"from {module} import {', '.join(f'{x} as {x}' for x in names)}\n"
-
-
-def test_what_torch_calls_so_is_not_shown(write: Write, project: Project) -> None:
-    names = ["A", "B", "C", "D", "E"]
-    (project.root / "tiny/__init__.pyi").write_text(stub("tiny.nn", names), "utf-8")
-    lines = "nn.A; torch.nn.B\nfrom torch.nn import C\nfrom tiny.nn import D\ntiny.nn.E"
-    page = write("---\nkind: chapter\n---\n```python\n" + lines + "\n```\n")
-    assert unshown_names(project, [page]) == ["A", "B", "C"]
-
-
 def test_names_that_no_chapter_shows_are_found(write: Write, project: Project) -> None:
-    names = ["scale", "Scaler", "hidden"]
-    (project.root / "tiny/__init__.pyi").write_text(stub("tiny.scale", names), "utf-8")
-    page = write(
-        textwrap.dedent("""
-            ---
-            kind: chapter
-            ---
-            Scaler is in the text only.
-            ```python
-            from tiny.scale import scale
-            ```
-        """).lstrip()
-    )
-    assert unshown_names(project, [page]) == ["Scaler", "hidden"]
+    """What torch calls so, and what stands in the text only, is not shown."""
+    names = ", ".join(f"{x} as {x}" for x in ("A", "B", "C", "D", "E", "Text"))
+    (project.root / "tiny/__init__.pyi").write_text(f"from tiny.nn import {names}\n")
+    lines = "nn.A; torch.nn.B\nfrom torch.nn import C\nfrom tiny.nn import D\ntiny.nn.E"
+    page = write(f"---\nkind: chapter\n---\nText.\n```python\n{lines}\n```\n")
+    assert unshown_names(project, [page]) == ["A", "B", "C", "Text"]
 
 
 @pytest.mark.parametrize(

@@ -11,21 +11,17 @@ from engine.project import ENGINE, Project
 PROJECT = Project(Path(__file__).parents[2])
 
 
-def test_markers_and_names_are_in_order() -> None:
+def test_pages_are_in_order_and_every_public_name_is_in_a_chapter() -> None:
     pages, problems = read_pages(PROJECT, PROJECT.pages)
     problems += project_problems(PROJECT, pages)
     assert not problems, "\n".join(problems)
+    assert unshown_names(PROJECT, pages) == []
 
 
 def test_the_documents_say_how_wide_python_may_be() -> None:
     for name in ("CHAPTER_HABITS.md", "CONTRIBUTING.md"):
         text = (PROJECT.root / ".github" / name).read_text("utf-8")
         assert f"{PYTHON_WIDTH} columns" in " ".join(text.split()), name
-
-
-def test_every_public_name_is_in_a_chapter() -> None:
-    pages, _ = read_pages(PROJECT, PROJECT.pages)
-    assert unshown_names(PROJECT, pages) == []
 
 
 def test_a_new_chapter_begins_with_every_section_marked_todo() -> None:
