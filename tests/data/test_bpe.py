@@ -6,7 +6,6 @@ from itertools import chain
 from unittest.mock import Mock
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,17 +50,11 @@ def test_without_pairs_it_is_bytes():
     assert len(vocabulary) == 259  # no pair comes twice
     assert len(vocabulary.encode("日 é")) == 6
     # Characters with every byte that UTF-8 has:
-    characters = [
-        *range(0x800),
-        *range(0x800, 0xD800, 16),
-        *range(0xE000, 0x110000, 16),
-    ]
-    seen = {i for c in characters for i in vocabulary.encode(chr(c))}
-    never = set(range(3, 259)) - seen
-    assert len(seen) == 243
-    assert {vocabulary.decode([i]) for i in never} == {
-        "\ufffd"
-    }  # 0xc0, 0xc1, 0xf5 to 0xff
+    few = *range(0x800, 0xD800, 16), *range(0xE000, 0x110000, 16)
+    text = "".join(map(chr, (*range(0x800), *few)))
+    never = set(range(3, 259)) - set(vocabulary.encode(text))
+    assert len(never) == 13  # 0xc0, 0xc1, 0xf5 to 0xff
+    assert {vocabulary.decode([i]) for i in never} == {"\ufffd"}
 
 
 @pytest.mark.parametrize(
@@ -79,19 +72,6 @@ def test_special_tokens():
     assert (ids[0], ids[-1]) == (1, 2)
     assert ids[1:-1] == VOCABULARY.encode("low")
     assert VOCABULARY.decode([1, *VOCABULARY.encode("lo"), 0, 2, 77]) == "lo"
-
-
-def test_a_batch_is_padded_behind():
-    batch = VOCABULARY.encode_batch(["the lowest", "", "the"], bos=True, eos=True)
-    assert batch.dtype == torch.int64
-    assert batch[1].tolist() == [1, 2, *[0] * (batch.shape[1] - 2)]
-    assert [VOCABULARY.decode(row) for row in batch.tolist()] == [
-        "the lowest",
-        "",
-        "the",
-    ]
-    with pytest.raises(ValueError, match="at least one"):
-        VOCABULARY.encode_batch([])
 
 
 def test_training_is_repeatable_and_may_be_fed_in_portions():
@@ -115,31 +95,26 @@ def test_bytes_are_counted_where_ids_are_cut(text, first, last):
 
 
 def test_bad_input_is_named(raises):
-    with raises(
-        ValueError,
-        "vocab_size (258) must be at least 259: 256 bytes, padding, start and end",
-    ):
+    rule = "must be at least 259: 256 bytes, padding, start and end"
+    with raises(ValueError, f"vocab_size (258) {rule}"):
         BytePairVocabulary.train(["a"], vocab_size=258)
     with raises(ValueError, "vocab_size (1000000000000) must be at most 1048576"):
         BytePairVocabulary.train(["a"], vocab_size=10**12)
     for bad in (-1, 330):
         with raises(ValueError, f"id ({bad}) must be in [0, 330)"):
             VOCABULARY.decode([5, bad])
-    with pytest.raises(ValueError, match="this is no JSON of tokenizers"):
-        BytePairVocabulary("{}")
-    with pytest.raises(ValueError, match="this is no JSON of tokenizers"):
-        BytePairVocabulary("what")
+    for text in ("{}", "what"):
+        with pytest.raises(ValueError, match="this is no JSON of tokenizers"):
+            BytePairVocabulary(text)
 
 
-def changed(**changes):
-    """The JSON of our tokenizer, with other values at paths such as model.dropout."""
-    settings = VOCABULARY.to_json()
-    for path, value in changes.items():
-        *parents, name = path.split("__")
-        part = settings
-        for parent in parents:
-            part = part[int(parent) if parent.isdecimal() else parent]
-        part[name] = value
+def changed(path, value):
+    """The JSON of our tokenizer, with another value at such a path: model__dropout."""
+    part = settings = VOCABULARY.to_json()
+    *parents, name = path.split("__")
+    for parent in parents:
+        part = part[int(parent) if parent.isdecimal() else parent]
+    part[name] = value
     return json.dumps(settings)
 
 
@@ -171,12 +146,12 @@ PAD |= {"lstrip": False, "rstrip": False, "normalized": False}
 def test_a_tokenizer_that_might_not_keep_every_text_is_refused(path, value, message):
     """One that lowercases, or turns <pad> into a token, would not."""
     with pytest.raises(ValueError, match=message):
-        BytePairVocabulary(changed(**{path: value}))
+        BytePairVocabulary(changed(path, value))
 
 
 def test_a_panic_of_tokenizers_is_a_value_error(monkeypatch):
     """It is no `Exception`, so that nothing above would catch it."""
-    text = changed()
+    text = json.dumps(VOCABULARY.to_json())
     panic = type("PanicException", (BaseException,), {})
     for error, seen in ((panic, ValueError), (KeyboardInterrupt, KeyboardInterrupt)):
         reading = Mock(from_str=Mock(side_effect=error), wraps=tokenizers.Tokenizer)
@@ -187,11 +162,9 @@ def test_a_panic_of_tokenizers_is_a_value_error(monkeypatch):
 
 
 def test_a_missing_package_is_named(monkeypatch):
-    text = VOCABULARY._tokenizer.to_str()
+    text = json.dumps(VOCABULARY.to_json())
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    for call in (
-        lambda: BytePairVocabulary(text),
-        lambda: BytePairVocabulary.train(["a"], vocab_size=300),
-    ):
-        with pytest.raises(ImportError, match=r"pip install 'tformer\[train\]'"):
-            call()
+    with pytest.raises(ImportError, match=r"pip install 'tformer\[train\]'"):
+        BytePairVocabulary(text)
+    with pytest.raises(ImportError, match=r"pip install 'tformer\[train\]'"):
+        BytePairVocabulary.train(["a"], vocab_size=300)

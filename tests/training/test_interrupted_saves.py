@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,48 +16,32 @@ from tformer import load_checkpoint, save_checkpoint
 from tformer.training import checkpoint
 
 
-def rename_that_fails(monkeypatch, call: int):
-    """Let the `call`-th rename stop the process, as far as a test can."""
-    calls = []
-    real = os.replace
-
-    def replace(*arguments):
-        calls.append(arguments)
-        if len(calls) == call:
-            raise KeyboardInterrupt
-        real(*arguments)
-
-    monkeypatch.setattr(os, "replace", replace)
-
-
-def fill_disk(patch):
+def fill_disk(path):
     """Let the disk be full after some bytes of the config."""
-    real = tformer.files.open_new
-
-    def open_new(path):
-        with real(path) as file:
-            file.write(b'{"model_type": ')
-        raise OSError(28, "the disk is full")
-
-    patch.setattr(tformer.files, "open_new", open_new)
+    path.write_text('{"model_type": ')
+    raise OSError(28, "the disk is full")
 
 
-@pytest.mark.parametrize(("call", "survivor"), [(None, 0), (1, 0), (2, 1)])
+@pytest.mark.parametrize(("renames", "survivor"), [(None, 0), (0, 0), (1, 1)])
 def test_stopped_between_the_renames_a_whole_checkpoint_is_left(
-    tmp_path, monkeypatch, call, survivor
+    tmp_path, monkeypatch, renames, survivor
 ):
+    """After so many renames; without a number, half a config is left."""
     models = [make_model(0), make_model(1), make_model(2)]
     save_checkpoint(tmp_path, models[0])
-    if call:
+    if renames is None:
+        (tmp_path / "config.json.new").write_text('{"model_type": "tran')
+    else:
         with monkeypatch.context() as patch:
-            rename_that_fails(patch, call)
+            stops = [os.replace] * renames + [Mock(side_effect=KeyboardInterrupt)]
+            patch.setattr(os, "replace", lambda *paths: stops.pop(0)(*paths))
             with pytest.raises(KeyboardInterrupt):
                 save_checkpoint(tmp_path, models[1])
-        assert same(load_checkpoint(tmp_path).model, models[survivor])
+    assert same(load_checkpoint(tmp_path).model, models[survivor])
 
     # And the next save is not misled by what it finds, wherever it is stopped itself.
     with monkeypatch.context() as patch:
-        fill_disk(patch)
+        patch.setattr(tformer.files, "open_new", fill_disk)
         with pytest.raises(OSError, match="disk is full"):
             save_checkpoint(tmp_path, models[2])
     assert same(load_checkpoint(tmp_path).model, models[survivor])
@@ -66,22 +51,10 @@ def test_stopped_between_the_renames_a_whole_checkpoint_is_left(
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_half_a_config_of_a_killed_save_does_no_harm(tmp_path):
-    save_checkpoint(tmp_path, make_model(0))
-    pending = tmp_path / "config.json.new"
-    pending.write_text('{"model_type": "tran')
-    assert same(load_checkpoint(tmp_path).model, make_model(0))
-    save_checkpoint(tmp_path, make_model(1))
-    assert same(load_checkpoint(tmp_path).model, make_model(1))
-    assert not pending.exists()
-
-
 def test_weights_on_a_full_disk_are_an_error_of_the_system(tmp_path, monkeypatch):
     import safetensors.torch
 
-    def full(*_):
-        raise safetensors.SafetensorError("No space left on device")
-
+    full = Mock(side_effect=safetensors.SafetensorError("No space left on device"))
     monkeypatch.setattr(safetensors.torch, "save_file", full)
     with pytest.raises(OSError, match=r"model\.safetensors cannot be written: .*space"):
         save_checkpoint(tmp_path, make_model())

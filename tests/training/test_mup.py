@@ -95,13 +95,6 @@ def test_rates_and_decay():
     }
 
 
-def test_what_is_frozen_is_left_out():
-    model = mup_model(BASE, 2)
-    frozen = model.blocks[0].attention.q_proj.weight.requires_grad_(False)
-    groups = mup_adamw(model, 2).param_groups
-    assert all(p is not frozen for group in groups for p in group["params"])
-
-
 def usual_model(m, **options):
     """As wide, with the first weights, rates and multipliers of the base."""
     config = mup_config(BASE, m, **options)
@@ -163,23 +156,18 @@ def test_coordinate_check(wider_heads):
     assert grown[usual_model].min() > 2, grown[usual_model]
 
 
-def test_the_check_finds_a_rate_that_is_not_divided():
+@pytest.mark.parametrize("of_rate", [True, False])
+def test_the_check_finds_a_rate_and_logits_that_are_not_divided(of_rate):
     def with_fault(m):
         model, optimizer = mup(m)
-        optimizer.param_groups[2]["lr_factor"] = 1.0
+        if of_rate:
+            optimizer.param_groups[2]["lr_factor"] = 1.0
+        else:
+            model.logit_scale = 1.0
         return model, optimizer
 
     grown = changes(with_fault, 4) / changes(mup, 1)
-    assert grown[:4].max() > 1.6, grown
-
-
-def test_the_check_finds_logits_that_are_not_divided():
-    def with_fault(m):
-        model, optimizer = mup(m)
-        model.logit_scale = 1.0
-        return model, optimizer
-
-    assert (changes(with_fault, 4) / changes(mup, 1))[-1] > 1.6
+    assert (grown[:4].max() if of_rate else grown[-1]) > 1.6, grown
 
 
 def test_parts_without_a_row(raises):

@@ -10,6 +10,7 @@ from tformer import CausalLM, load_checkpoint, save_checkpoint
 from tformer.data.vocabulary import CharacterVocabulary
 
 V, D = SIZES["vocab_size"], SIZES["d_model"]
+HEADS = "blocks.0.attention"
 
 
 class Marked(torch.Tensor):
@@ -47,24 +48,10 @@ def one_block_twice(model):
     model.blocks[1] = model.blocks[0]
 
 
-def other_dropout(model):
-    model.blocks[0].attention.dropout = 0.3
-
-
-def other_padding(model):
-    model.pad_id = 3
-
-
-def other_scale(model):
-    model.blocks[0].attention.scale = 0.5
-
-
-def other_window(model):
-    model.blocks[0].attention.window = 9
-
-
-def no_config(model):
-    model.config = {}
+def attribute(path, value):
+    """Make a function that gives a part another attribute."""
+    part, _, name = path.rpartition(".")
+    return lambda model: setattr(model.get_submodule(part), name, value)
 
 
 @pytest.mark.parametrize(
@@ -80,11 +67,14 @@ def no_config(model):
         (weight(torch.zeros(V, D).as_subclass(Marked)), "weight is a Marked of"),
         (hook, "would be another once loaded: off by"),
         (one_block_twice, "weights that its config keeps apart are one here"),
-        (other_dropout, "dropout of MultiHeadAttention is 0.3, and its config"),
-        (other_padding, "pad_id of CausalLM is 3, and its config"),
-        (other_scale, "scale of MultiHeadAttention is 0.5"),
-        (other_window, "window of MultiHeadAttention is 9"),
-        (no_config, "was built without a config"),
+        (
+            attribute(f"{HEADS}.dropout", 0.3),
+            "dropout of MultiHeadAttention is 0.3",
+        ),
+        (attribute("pad_id", 3), "pad_id of CausalLM is 3, and its config"),
+        (attribute(f"{HEADS}.scale", 0.5), "scale of MultiHeadAttention is 0.5"),
+        (attribute(f"{HEADS}.window", 9), "window of MultiHeadAttention is 9"),
+        (attribute("config", {}), "was built without a config"),
     ],
 )
 def test_what_could_not_be_loaded_again_is_refused_before_all_else(
