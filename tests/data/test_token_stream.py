@@ -5,6 +5,7 @@ import os
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -164,24 +165,15 @@ def test_a_stop_at_any_moment_leaves_no_half_file(
     before = stream_path.read_bytes()
     other = tmp_path / "other.txt"
     other.write_text(TEXT[::-1], encoding="utf-8")
-    replace, calls = os.replace, []
-
-    def stop(*arguments):
-        calls.append(arguments)
-        if moment == "first replace" or len(calls) == 2:
-            raise StopError
-        replace(*arguments)
-
-    def stop_encoding(*_, **__):
-        raise StopError
-
-    if moment == "encode":
-        monkeypatch.setattr(CHARACTERS, "encode", stop_encoding, raising=False)
-    else:
-        monkeypatch.setattr(os, "replace", stop)
-    with pytest.raises(StopError):
-        write_token_stream(other, stream_path, CHARACTERS)
-    monkeypatch.undo()
+    stop = Mock(side_effect=StopError)
+    with monkeypatch.context() as patch:
+        if moment == "encode":
+            patch.setattr(CHARACTERS, "encode", stop, raising=False)
+        else:
+            steps = [stop] if moment == "first replace" else [os.replace, stop]
+            patch.setattr(os, "replace", lambda *paths: steps.pop(0)(*paths))
+        with pytest.raises(StopError):
+            write_token_stream(other, stream_path, CHARACTERS)
     if moment == "encode":
         assert open_token_stream(stream_path, verify=True).tobytes() == before
     else:
@@ -227,16 +219,11 @@ def test_a_large_file_is_not_loaded(fresh, tmp_path):
 
 
 def test_a_large_text_is_read_in_pieces(tmp_path, text_path, monkeypatch):
-    pieces = []
-    encode = CHARACTERS.encode
-
-    def spy(text):
-        pieces.append(len(text))
-        return encode(text)
-
+    spy = Mock(side_effect=CHARACTERS.encode)
     monkeypatch.setattr(CHARACTERS, "encode", spy, raising=False)
     text_path.write_text(TEXT * 30, encoding="utf-8")
     assert text_path.stat().st_size > 4 * 2**18
     write_token_stream(text_path, tmp_path / "a.ids", CHARACTERS)
+    pieces = [len(text) for ((text,), _) in spy.call_args_list]
     assert sum(pieces) == 30 * len(TEXT)
     assert max(pieces) <= 2**18 + 200
