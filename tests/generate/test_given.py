@@ -158,7 +158,7 @@ def test_bad_input_of_a_gpt(given, options, error, message):
         ({}, {"bos_id": 1.0}, TypeError, "bos_id must be an int"),
         ({}, {"eos_id": -1}, ValueError, r"eos_id \(-1\)"),
         ({"tgt_vocab_size": 3}, {"eos_id": 3}, ValueError, "vocab_size = 3"),
-        ({}, {"window": 3}, ValueError, r"window \(3\) is for a GPT"),
+        ({}, {"window": 3}, ValueError, "window is for a GPT"),
         (
             {"positions": "learned", "max_len": 5},
             {"max_len": 6},

@@ -65,10 +65,6 @@ def beam_search(
 
     Returns:
         `Beams`: what follows the start token or the prompt, and its scores.
-
-    Raises:
-        ValueError: as in `greedy`; or the prompts differ in length, or every token
-            ends, or `length_penalty` divides by more than float32 holds.
     """
     check_positive(num_beams=num_beams)
     if not math.isfinite(length_penalty):

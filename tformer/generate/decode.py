@@ -114,9 +114,6 @@ def write(
 
     Returns:
         ids (B, T), T <= max_len: what follows each prompt.
-
-    Raises:
-        FloatingPointError: a score that was read is NaN or infinite.
     """
     B, P = prompts.shape
     device, lengths = prompts.device, [P] * B if lengths is None else lengths

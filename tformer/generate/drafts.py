@@ -88,22 +88,16 @@ class HeadsDraft:
         heads: trained beside the trunk.
         trunk: its reader.
         ahead: how many tokens they will propose at a time.
-
-    Raises:
-        ValueError: the heads have another width than the trunk, or are too few.
     """
 
     def __init__(self, heads: MultiTokenHeads, trunk: Trunk, ahead: int) -> None:
-        if heads.d_model != trunk.model.d_model:
-            raise ValueError(
-                f"the heads' d_model ({heads.d_model}) must be that of the model "
-                f"({trunk.model.d_model})"
-            )
-        if ahead > len(heads.heads):
-            raise ValueError(
-                f"ahead ({ahead}) must be at most {len(heads.heads)}: as many as the "
-                "draft has heads"
-            )
+        D, n = trunk.model.d_model, len(heads.heads)
+        if heads.d_model != D:
+            message = f"({heads.d_model}) must be that of the model ({D})"
+            raise ValueError(f"the heads' d_model {message}")
+        if ahead > n:
+            message = f"must be at most {n}: as many as the draft has heads"
+            raise ValueError(f"ahead ({ahead}) {message}")
         self.heads, self.trunk, self.vocab_size = heads, trunk, trunk.vocab_size
 
     def truncate(self, length: int) -> None:

@@ -35,9 +35,6 @@ class Prefix:
     Args:
         model: a trained CausalLM; read again after its weights have changed.
         ids: what the texts begin with, (P,).
-
-    Raises:
-        ValueError: as the model's forward.
     """
 
     def __init__(self, model: CausalLM, ids: Tensor) -> None:
@@ -103,14 +100,15 @@ class Given(NamedTuple):
 
     def write(self, choose: Choose) -> Tensor:
         """Write until all rows have ended: ids (B, T)."""
+        score, _, prompts, lengths, max_len, stops, fill_id, _ = self
         return write(
-            self.score,
-            self.prompts,
-            self.max_len,
+            score,
+            prompts,
+            max_len,
             choose=choose,
-            stops=self.stops,
-            fill_id=self.fill_id,
-            lengths=self.lengths,
+            stops=stops,
+            fill_id=fill_id,
+            lengths=lengths,
         )
 
 
@@ -133,10 +131,9 @@ def check_given(
     if isinstance(model, Transformer):
         V = model.tgt_embedding.vocab_size
         check_id("bos_id", bos_id, V)
-        if window is not None:
-            raise ValueError(f"window ({window}) is for a GPT")
-        if prefix is not None:
-            raise ValueError("prefix is for a GPT; a Transformer has a source")
+        for name, other in {"window": window, "prefix": prefix}.items():
+            if other is not None:
+                raise ValueError(f"{name} is for a GPT; a Transformer has a source")
         src = torch.as_tensor(given, device=model.src_embedding.weight.device)
         if src.ndim != 2:
             raise ValueError(f"given must be (B, S), not {tuple(src.shape)}")
@@ -169,21 +166,19 @@ def check_given(
         read = max(lengths) + (0 if prefix is None else prefix.length)
         if window is None:
             room = _room(model.positions, read, max_len)
+            copied = None if prefix is None else prefix.new_cache(len(rows), room)
+            cache = model.new_cache(room) if copied is None else copied
+            score = continuing(model, cache)
         else:
             room = min(read + max_len - 1, most)
-        cache = prefix.new_cache(len(rows), room) if prefix else model.new_cache(room)
-        score = continuing(model, cache)
-        if window is not None:
+            cache = model.new_cache(room)
             score = rereading(model, cache, room, window)
 
-    if eos_id is None:
-        eos_id = []
+    eos_id = [] if eos_id is None else eos_id
     stops = list(eos_id) if isinstance(eos_id, Sequence) else [eos_id]
     for stop in stops:
         check_id("eos_id", stop, V)
-    fill_id = model.pad_id
-    if fill_id is None:
-        fill_id = stops[0] if stops else 0
+    fill_id = [*stops, 0][0] if model.pad_id is None else model.pad_id
     return Given(score, cache, prompts, lengths, max_len, stops, fill_id, V)
 
 

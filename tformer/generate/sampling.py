@@ -20,17 +20,11 @@ from tformer.models.transformer import Transformer
 
 
 def best_k(logits: Tensor, top_k: int) -> tuple[Tensor, Tensor]:
-    """Pick the k largest of logits (B, V), falling, and their ids, both (B, k).
-
-    Raises:
-        TypeError: `top_k` is not an int.
-        ValueError: it is not in [1, V].
-    """
+    """Pick the k largest of logits (B, V), falling, and their ids, both (B, k)."""
     check_positive(top_k=top_k)
-    if top_k > logits.shape[-1]:
-        raise ValueError(
-            f"top_k ({top_k}) must be at most vocab_size = {logits.shape[-1]}"
-        )
+    V = logits.shape[-1]
+    if top_k > V:
+        raise ValueError(f"top_k ({top_k}) must be at most vocab_size = {V}")
     logits, ids = logits.topk(top_k)
     return logits, ids
 
@@ -39,9 +33,6 @@ def top_k_filter(logits: Tensor, top_k: int) -> Tensor:
     """Keep the k largest logits, and make the others -inf (Fan et al. 2018).
 
     arXiv:1805.04833, section 5.4. Of equal ones at the k-th place any may stay.
-
-    Raises:
-        ValueError: as `best_k`.
     """
     kept, ids = best_k(logits, top_k)
     return torch.full_like(logits, -math.inf).scatter(-1, ids, kept)
@@ -51,10 +42,7 @@ def top_p_filter(logits: Tensor, top_p: float) -> Tensor:
     """Keep the fewest tokens whose probabilities sum to p or more: the nucleus.
 
     Holtzman et al. 2020 (arXiv:1904.09751, section 3.1). The likeliest always stays.
-    The logits are (B, V).
-
-    Raises:
-        ValueError: `top_p` is not in (0, 1].
+    The logits are (B, V), p is in (0, 1].
     """
     if not 0 < top_p <= 1:
         raise ValueError(f"top_p ({top_p}) must be in (0, 1]")
@@ -73,10 +61,7 @@ def min_p_filter(logits: Tensor, min_p: float) -> Tensor:
     """Keep the tokens at least `min_p` times as probable as the likeliest.
 
     Nguyen et al. 2024 (arXiv:2407.01082). Where the model is sure, few stay; where it
-    is not, many do. The logits are (B, V).
-
-    Raises:
-        ValueError: `min_p` is not in (0, 1].
+    is not, many do. The logits are (B, V), `min_p` is in (0, 1].
     """
     if not 0 < min_p <= 1:
         raise ValueError(f"min_p ({min_p}) must be in (0, 1]")
@@ -145,9 +130,7 @@ def greedy(
         padding).
 
     Raises:
-        TypeError: a size or a token is not an int, or the mask is not boolean.
-        ValueError: `max_len` is below 1 or beyond learned positions; an id is outside
-            its vocabulary; the source is empty; an argument is for the other model.
+        TypeError, ValueError: an argument is out of its range, or for the other model.
         FloatingPointError: the model's scores are NaN or infinite.
     """
     with evaluating(model), torch.no_grad():
@@ -181,15 +164,10 @@ def sample(
         generator: where the randomness comes from: one with the same seed gives the
             same text, for the same batch on the same device.
         options: `max_len`, and the other `Options`.
-
-    Raises:
-        ValueError: as in `greedy`; or the temperature or a filter is out of its range.
     """
     if not 0 < temperature < math.inf:
-        raise ValueError(
-            f"temperature ({temperature}) must be above 0 and finite; at 0 it would be "
-            "greedy"
-        )
+        rule = "must be above 0 and finite; at 0 it would be greedy"
+        raise ValueError(f"temperature ({temperature}) {rule}")
 
     def choose(logits: Tensor) -> Tensor:
         logits, ids = logits.float(), None

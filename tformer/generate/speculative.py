@@ -82,11 +82,6 @@ def speculative_sample(
         top_p: of the nucleus.
         min_p: of the likeliest.
         generator: where the randomness comes from.
-
-    Raises:
-        ValueError: as in `sample`; or there are several prompts, the vocabularies
-            differ, a model's cache cannot be cut back, or the heads are too few, or of
-            another width than the model.
     """
     check_positive(ahead=ahead)
     if not 0 <= temperature < float("inf"):
@@ -112,11 +107,10 @@ def speculative_sample(
             both = trunk, HeadsDraft(draft, trunk, ahead)
             return speculate(*both, asked, ahead, probabilities, choose)
         proposes = check_given(draft, given, max_len=max_len)
-        if asked.vocab_size != proposes.vocab_size:
-            raise ValueError(
-                f"the draft's vocab_size ({proposes.vocab_size}) must be that of the "
-                f"model ({asked.vocab_size})"
-            )
+        own, V = proposes.vocab_size, asked.vocab_size
+        if own != V:
+            message = f"({own}) must be that of the model ({V})"
+            raise ValueError(f"the draft's vocab_size {message}")
         readers = Reader(model, asked, ahead), Reader(draft, proposes, ahead)
         return speculate(*readers, asked, ahead, probabilities, choose)
 

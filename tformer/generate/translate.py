@@ -44,9 +44,6 @@ def translate_to_ids(
     Returns:
         The ids of each target, in the order of the sources, up to the end token and
         with it, if it came.
-
-    Raises:
-        ValueError: a text has an unknown character, or a size is below 1.
     """
     check_positive(batch_size=batch_size)
     device, end, written = model.src_embedding.weight.device, vocabulary.eos_id, []
