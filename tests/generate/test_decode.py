@@ -17,9 +17,7 @@ BOS, EOS, PAD = 1, 2, 0
 WAYS = {
     "greedy": greedy,
     "sample": sample,
-    "beam": lambda *given, **options: beam_search(*given, num_beams=2, **options).ids[
-        :, 0
-    ],
+    "beam": lambda *given, **o: beam_search(*given, num_beams=2, **o).ids[:, 0],
 }
 
 
@@ -33,6 +31,13 @@ def step_by_step(model, prompt, max_len, stops, context=None):
         if ids[-1] in stops:
             break
     return ids[len(prompt) :]
+
+
+def lengths_read(model):
+    """A list that will hold how many tokens each forward reads."""
+    read, first = [], model.blocks[0]
+    first.register_forward_hook(lambda _, x, __: read.append(x[0].shape[1]))
+    return read
 
 
 @given(
@@ -62,10 +67,7 @@ def test_the_bare_loop_needs_no_more_than_a_prompt():
 
 def test_a_prompt_is_read_in_one_step_and_nothing_twice():
     model = tiny_gpt(0, vocab_size=7)
-    lengths = []
-    model.blocks[0].register_forward_hook(
-        lambda _, x, __: lengths.append(x[0].shape[1])
-    )
+    lengths = lengths_read(model)
     greedy(model, torch.zeros(2, 5).long(), max_len=4)
     assert lengths == [5, 1, 1, 1]
     lengths.clear()
@@ -93,17 +95,14 @@ def test_a_window_goes_on_where_positions_end(prompts):
     model = tiny_gpt(5, vocab_size=7, max_len=8)
     ids = greedy(model, prompts, max_len=20, window=8)
     # With a window as wide as the positions: the newest 8 tokens, each time.
-    expected = [
-        step_by_step(model, prompt, 20, [], context=8) for prompt in prompts[:1]
-    ]
-    assert ids[:1].tolist() == expected
+    assert ids[0].tolist() == step_by_step(model, prompts[0], 20, [], context=8)
     assert ids.shape == (len(prompts), 20)
 
 
 @pytest.mark.parametrize("lengths", [(9, 12), (3, 20), (13, 2), (8, 9), (20, 20)])
 @pytest.mark.parametrize("window", [1, 4, 8])
 def test_a_prompt_beyond_the_positions_is_read_as_if_alone(lengths, window):
-    for seed in range(5):
+    for seed in range(2):
         model = tiny_gpt(seed, vocab_size=9, max_len=8)
         prompts = [torch.randint(0, 9, (n,)).tolist() for n in lengths]
         options = {"max_len": 9, "window": window}
@@ -114,10 +113,7 @@ def test_a_prompt_beyond_the_positions_is_read_as_if_alone(lengths, window):
 
 def test_a_narrow_window_reads_less_often():
     model = tiny_gpt(5, vocab_size=7, max_len=8)
-    lengths = []
-    model.blocks[0].register_forward_hook(
-        lambda _, x, __: lengths.append(x[0].shape[1])
-    )
+    lengths = lengths_read(model)
     ids = sample(model, [[1, 2, 3]], max_len=14, window=4)
     assert ids.shape == (1, 14)
     assert lengths == [3, 1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 4, 1, 1]
@@ -190,28 +186,20 @@ class Scripted(Transformer):
         return logits
 
 
-def scripted(**changes) -> Scripted:
-    model = Scripted(TransformerConfig.tiny(vocab_size=13, **changes))
+@pytest.mark.parametrize(
+    ("max_len", "pad_id", "written"),
+    [
+        (9, PAD, [[EOS, PAD, PAD], [3, EOS, PAD], [3, 4, EOS]]),
+        (2, PAD, [[EOS, PAD], [3, EOS], [3, 4]]),  # cut
+        (9, None, [[EOS, EOS, EOS], [3, EOS, EOS], [3, 4, EOS]]),
+    ],
+)
+def test_rows_end_and_the_loop_with_the_last(max_len, pad_id, written):
+    model = Scripted(TransformerConfig.tiny(vocab_size=13, pad_id=pad_id))
     model.lengths = []
-    return model
-
-
-def test_a_row_that_ended_is_padded_and_the_loop_ends_with_the_last():
-    model = scripted()
-    out = greedy(model, sources()[:3], bos_id=BOS, eos_id=EOS, max_len=9)
-    assert out.tolist() == [[EOS, PAD, PAD], [3, EOS, PAD], [3, 4, EOS]]
-    assert model.lengths == [1, 1, 1]  # three steps, not 9, each of one token
-
-
-def test_max_len_cuts_a_row_that_has_not_ended():
-    out = greedy(scripted(), sources()[:4], bos_id=BOS, eos_id=EOS, max_len=2)
-    assert out.tolist() == [[EOS, PAD], [3, EOS], [3, 4], [3, 4]]
-
-
-def test_without_a_padding_token_rows_are_filled_with_the_end_token():
-    model = scripted(pad_id=None)
-    out = greedy(model, sources()[:2], bos_id=BOS, eos_id=EOS, max_len=9)
-    assert out.tolist() == [[EOS, EOS], [3, EOS]]
+    out = greedy(model, sources()[:3], bos_id=BOS, eos_id=EOS, max_len=max_len)
+    assert out.tolist() == written
+    assert model.lengths == [1] * len(written[0])  # not 9 steps, each of one token
 
 
 def test_the_source_is_encoded_once():

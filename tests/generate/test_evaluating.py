@@ -63,7 +63,9 @@ def test_a_compiled_model_writes_what_the_model_writes():
     model = custom.build({})
     ids = torch.tensor([[1, 2, 3]])
     wanted = greedy(model, ids, max_len=4)
-    assert torch.equal(greedy(torch.compile(model), ids, max_len=4), wanted)
+    assert torch.equal(
+        greedy(torch.compile(model, backend="eager"), ids, max_len=4), wanted
+    )
 
 
 def test_a_model_and_what_torch_compile_makes_of_it_are_one(model):
