@@ -32,8 +32,6 @@ def generate(project: Project, chosen: Chosen = None) -> list[str]:
             print(f"made {name}: {outcome.seconds:.1f} s", flush=True)
         problems += outcome.problems
         if not outcome.problems:
-            for file, text in outcome.products.items():
-                write(project.root / file, text)
             cache.store(page, outcome.inputs, outcome.products)
     if len(pages) == len(project.pages):
         wanted = set().union(*(cache.products(page) for page in pages))

@@ -16,15 +16,18 @@ import pytest
 from pytest_codeblocks.plugin import MarkdownFile  # type: ignore[import-untyped]
 
 from engine.copies.alone import problem_of
+from engine.copies.notebooks import Ran
 from engine.copies.standalone import standalone_files
 from engine.pages.blocks import Block, PageError
 from engine.pages.checking import page_problems
 from engine.pages.reading import Page
 from engine.project import Project
+from engine.run.cache import Cache
 from engine.run.compiling import BlockFailed
 from engine.run.figures import place_figures, touching_problems
 from engine.run.outputs import output_problem
 from engine.run.running import Runner
+from engine.run.working import imported, made_of, package_imported_anew
 
 
 @pytest.hookimpl(wrapper=True)
@@ -71,9 +74,11 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
     """A page of the site."""
 
     page: Page
+    to_pass: set[str]  # names of its tests, until they do
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield the tests of the page."""
+        self.to_pass = set()
         try:
             self.page = Page(project_of(self.config), self.path)
             _ = self.page.blocks
@@ -95,16 +100,28 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
     @functools.cached_property
     def runner(self) -> Runner:
         """The run that all tests of the page share."""
-        return Runner(self.page)
+        self.leaving = contextlib.ExitStack()
+        self.leaving.enter_context(package_imported_anew(self.page.project))
+        runner = Runner(self.page)
+        self.leaving.callback(runner.close)
+        return runner
 
     def teardown(self) -> None:
-        """Free what the blocks hold once the last test of the page is done."""
-        if "runner" in vars(self):
-            self.runner.close()
+        """Keep what the site takes from a page in order; free what the blocks hold."""
+        if "runner" not in vars(self):
+            return
+        with self.leaving:
+            # The clock of a page that is watched by pytest is not the reader's.
+            if not self.to_pass and not self.page.measures_time:
+                results, modules = self.runner.results(), imported(self.page.project)
+                placed = place_figures(self.page, results)
+                made, inputs = made_of(Ran(self.page, results, placed, modules))
+                Cache(self.page.project).store(self.page, inputs, made)
 
     def _test(self, name: str, check: "Check", line: int = 1) -> pytest.Item:
         item: PageItem = PageItem.from_parent(self, name=name)
         item.check, item.line = check, line
+        self.to_pass.add(name)
         return item
 
 
@@ -124,6 +141,7 @@ class PageItem(pytest.Item):
         if problems:
             message = project_of(self.config).tidy("\n".join(problems))
             pytest.fail(message, pytrace=False)
+        self.parent.to_pass.discard(self.name)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Name the page, and the fence of a block."""
@@ -138,6 +156,7 @@ def block_problems(item: PageItem, block: Block) -> list[str]:
     runner = item.parent.runner
     result = runner.result(block)
     if block.number in runner.left_out:
+        item.parent.to_pass.discard(item.name)
         pytest.skip(runner.left_out[block.number])
     problem = output_problem(block, result, runner.again)
     return [problem] if problem else []

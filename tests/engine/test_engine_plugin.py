@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from engine.making import generate
+from engine.pages.reading import Page
 from engine.project import ENGINE, Project
+from engine.run.cache import Cache
 from small_project import Write
 from test_engine_mistakes import MISTAKES
 
@@ -82,6 +86,29 @@ def test_a_page_in_order_passes_and_its_blocks_are_counted(project: Project) -> 
     assert (
         "pages: 2, Python blocks: 11 found = 10 run + 1 left out with a reason" in said
     )
+
+
+def test_the_site_takes_what_is_in_order_and_measures_no_time(
+    project: Project, write: Write
+) -> None:
+    scale = project.docs / "chapters" / "scale.md"
+    clock = write("```python\nfrom time import perf_counter\n```\n", "clock.md").path
+    stale = "```python\nprint(2)\n```\n\n```{.text .output}\n1\n```\n"
+    wrong = write(stale, "wrong.md").path
+
+    def kept() -> list[Path]:
+        cache, pages = Cache(project), (scale, clock, wrong)
+        return [path for path in pages if cache.is_fresh(Page(project, path))]
+
+    call(project, f"{scale}::line 133", "-n", "0")
+    assert kept() == []
+    call(project, "docs", "-n", "0")
+    assert kept() == [scale]
+    made = {path: path.read_bytes() for path in project.docs.rglob("scale*.*")}
+    assert {path.suffix for path in made} == {".md", ".svg", ".ipynb", ".py"}
+    shutil.rmtree(project.root / ".cache")
+    assert generate(project, [scale]) == []
+    assert made == {path: path.read_bytes() for path in made}
 
 
 def test_one_block_can_be_run_alone(project: Project) -> None:

@@ -56,6 +56,11 @@ class Page:
         return blocks.find_blocks(self.lines, self.fences)
 
     @functools.cached_property
+    def measures_time(self) -> bool:
+        """Whether its code looks at a clock."""
+        return any("perf_counter" in block.fence.code for block in self.blocks)
+
+    @functools.cached_property
     def has_python(self) -> bool:
         """Whether the page may hold Python blocks, told without a complaint."""
         try:

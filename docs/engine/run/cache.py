@@ -11,7 +11,7 @@ import importlib.metadata
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +45,12 @@ class Cache:
         """Return the files that were made of the page when it last was in order."""
         return set(self._read(page).get("products", {}))
 
-    def store(self, page: Page, inputs: Iterable[str], products: Iterable[str]) -> None:
-        """Note that `products` were made of a page, from `inputs`."""
+    def store(
+        self, page: Page, inputs: Iterable[str], products: Mapping[str, str]
+    ) -> None:
+        """Write what was made of a page, text by path, and note from which inputs."""
+        for file, text in products.items():
+            write(self.project.root / file, text)
         record = {
             "key": self._key(page),
             "inputs": self._digests(inputs),

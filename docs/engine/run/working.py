@@ -14,6 +14,7 @@ from concurrent.futures import (
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from engine.copies.notebooks import Ran, notebook
@@ -95,10 +96,9 @@ def work(root: Path, path: Path) -> Outcome:
 
 
 def _make(page: Page, outcome: Outcome) -> None:
-    project = page.project
     outcome.problems += page_problems(page)
     with contextlib.closing(Runner(page)) as runner:
-        results, modules = runner.results(), _imported(project)
+        results, modules = runner.results(), imported(page.project)
         for block in page.blocks:
             if block.left_out is None:
                 result = results[block.number]
@@ -107,8 +107,14 @@ def _make(page: Page, outcome: Outcome) -> None:
                     outcome.unseeded[block.number] = problem
                 outcome.printed[block.number] = result.stdout
                 outcome.problems += [problem] if problem else []
-    ran = Ran(page, results, place_figures(page, results), modules)
-    outcome.problems += touching_problems(ran.placed)
+    placed = place_figures(page, results)
+    outcome.problems += touching_problems(placed)
+    outcome.products, outcome.inputs = made_of(Ran(page, results, placed, modules))
+
+
+def made_of(ran: Ran) -> tuple[dict[str, str], list[str]]:
+    """Return the files that the site takes from a page, and what they hang on."""
+    page, project = ran.page, ran.page.project
     products = {
         f"figures/{x.place.name}": themed(x.svg, x.place.alt) for x in ran.placed
     }
@@ -122,13 +128,31 @@ def _make(page: Page, outcome: Outcome) -> None:
             products[f"downloads/{file.name}"] = file.text
             inputs |= set(file.sources)
     docs = project.relative(project.docs)
-    outcome.products = {f"{docs}/{file}": text for file, text in products.items()}
-    outcome.inputs = sorted(map(project.relative, inputs))
+    texts = {f"{docs}/{file}": text for file, text in products.items()}
+    return texts, sorted(map(project.relative, inputs))
 
 
-def _imported(project: Project) -> list[Path]:
+def imported(project: Project) -> list[Path]:
     """Return the files of the package's modules that the page imported."""
-    folder = project.root / project.package
-    files = (getattr(x, "__file__", None) for x in list(sys.modules.values()))
-    found = {Path(file) for file in files if file}
-    return sorted(file for file in found if file.is_relative_to(folder))
+    files = (getattr(x, "__file__", None) for x in _modules(project).values())
+    return sorted({Path(file) for file in files if file})
+
+
+@contextlib.contextmanager
+def package_imported_anew(project: Project) -> Iterator[None]:
+    """Let a page import the package as it does in a process of its own."""
+    before = _modules(project)
+    for name in before:
+        del sys.modules[name]
+    yield
+    for name in _modules(project):
+        del sys.modules[name]
+    sys.modules.update(before)
+
+
+def _modules(project: Project) -> dict[str, ModuleType]:
+    return {
+        name: module
+        for name, module in sys.modules.items()
+        if name.partition(".")[0] == project.package
+    }
