@@ -50,7 +50,7 @@ def test_a_run_says_what_came_of_it(tformer, small, tmp_path):
         (["copy", "-o", "x", "--max-len", "16"], 1, "max_len (16) must be at least 17"),
         (["copy", "-o", "x", "--strategy", "foo"], 2, "must be ddp or fsdp"),
         (["copy", "-o", "x", "--threads", "100000"], 2, "1024"),
-        (["copy", "-o", "x", "--seed", str(2**63)], 2, "must be below 2^63"),
+        (["copy", "-o", "x", "--seed", str(2**63)], 2, "below 2^63"),
         (["copy", "-o", "x", "--weight-decay", "inf"], 2, "at least 0 and finite"),
         (["copy", "-o", "x", "--learning-rate", "inf"], 2, "above 0 and finite"),
         (["copy", "-o", "x", "--vocab-size", "300"], 2, "is for vocabulary 'bpe'"),

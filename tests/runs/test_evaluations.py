@@ -1,7 +1,6 @@
 """What is kept of an evaluation, and where it may not be kept."""
 
 import contextlib
-import functools
 import json
 import multiprocessing
 import os
@@ -69,25 +68,27 @@ def test_a_model_without_a_folder_has_no_place(run):
     assert "--save has no place" in str(done.exception)
 
 
+def save(path, name="mine", **result):
+    nothing = {"asked": {}, "mistakes": [], "device": torch.device("cpu")}
+    return save_evaluation(RunFolder(path), name, result=result, **nothing)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows makes links for few")
-def test_no_link_is_followed(tmp_path):
+@pytest.mark.parametrize("name", ["evaluations", "lock"])
+def test_no_link_is_followed(tmp_path, name):
     (tmp_path / "run").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "other/mine.json").write_text("precious")
-    (tmp_path / "run/evaluations").symlink_to(tmp_path / "other")
-    kept = {"asked": {}, "result": {}, "mistakes": [], "device": torch.device("cpu")}
-    with pytest.raises(RunError, match="evaluations is a link: a run writes into its"):
-        save_evaluation(RunFolder(tmp_path / "run"), "mine", **kept)
+    (tmp_path / "run" / name).symlink_to(tmp_path / "other")
+    with pytest.raises(RunError, match=f"{name} is a link: a run writes into its"):
+        save(tmp_path / "run")
     assert (tmp_path / "other/mine.json").read_text() == "precious"
 
 
 def test_a_folder_that_is_a_file_is_named(tmp_path):
-    folder = RunFolder(tmp_path)
     (tmp_path / "evaluations").write_text("")
-    with pytest.raises(RunError, match=r"x\.json cannot be written"):
-        save_evaluation(
-            folder, "x", asked={}, result={}, mistakes=[], device=torch.device("cpu")
-        )
+    with pytest.raises(RunError, match=r"mine\.json cannot be written"):
+        save(tmp_path)
 
 
 def test_every_bit_of_the_numbers_counts(run):
@@ -99,7 +100,7 @@ def test_every_bit_of_the_numbers_counts(run):
             data = bytearray(whole)
             data[place // 8] ^= 1 << place % 8
             path.write_bytes(data)
-            with contextlib.suppress(RunError):
+            with contextlib.suppress(ValueError):
                 found = read_kept_json(path)
                 assert values.items() <= found.items()
         path.write_bytes(whole)
@@ -125,55 +126,28 @@ def test_info_says_which_setting_was_changed(run):
     config.write_text(text)
 
 
-def save_often(run: Path, name: str, number: int) -> None:
+def save_often(path: Path, number: int) -> None:
     for _ in range(40):
-        save_evaluation(
-            RunFolder(run),
-            name,
-            asked={},
-            result={"number": [number] * 5000},
-            mistakes=[],
-            device=torch.device("cpu"),
-        )
+        save(path, number=[number] * 5000)
 
 
 def test_two_that_write_one_name_wait_for_each_other(tmp_path):
-    processes = [
-        multiprocessing.get_context("fork").Process(
-            target=save_often, args=(tmp_path, "same", number)
-        )
-        for number in (1, 2)
-    ]
+    start = multiprocessing.get_context("fork").Process
+    processes = [start(target=save_often, args=(tmp_path, i)) for i in (1, 2)]
     for process in processes:
         process.start()
     while any(process.is_alive() for process in processes):
         if found := saved_evaluations(RunFolder(tmp_path)):
-            numbers = found["same"]["result"]["number"]
+            numbers = found["mine"]["result"]["number"]
             assert numbers in ([1] * 5000, [2] * 5000)
     assert [process.exitcode for process in processes] == [0, 0]
 
 
 def test_one_that_waits_too_long_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr("tformer.runs.evaluation.PATIENCE", 0)
-    save = functools.partial(
-        *(save_evaluation, RunFolder(tmp_path), "same"),
-        asked={},
-        result={},
-        mistakes=[],
-        device=torch.device("cpu"),
-    )
-    save()
+    save(tmp_path)
     with (
         filelock.FileLock(tmp_path / "lock"),
         pytest.raises(RunError, match="another process is training here"),
     ):
-        save()
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows makes links for few")
-def test_nor_a_link_in_the_place_of_the_lock(tmp_path):
-    (tmp_path / "lock").symlink_to(tmp_path / "victim")
-    kept = {"asked": {}, "result": {}, "mistakes": [], "device": torch.device("cpu")}
-    with pytest.raises(RunError, match="lock is a link"):
-        save_evaluation(RunFolder(tmp_path), "mine", **kept)
-    assert not (tmp_path / "victim").exists()
+        save(tmp_path)

@@ -7,28 +7,20 @@ from pathlib import Path
 import pytest
 
 from small_run import (
+    SHORT,
     begin_or_resume,
     small_settings,
     small_text_settings,
-    stop_after,
     train_here,
 )
 from tformer.files import open_new
 from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.metrics import Metrics, read_metrics
 from tformer.runs.run import Run
-from tformer.runs.settings import RunSettings
 
 FILES = ["metrics.jsonl", "result.json", "model/config.json", "model/model.safetensors"]
 DRAWINGS = ["loss.svg", "learning_rate.svg", "attention.svg"]
 DEEP = "[" * 200_000
-
-
-@pytest.fixture
-def stopped(tmp_path):
-    """A run that has made seven steps of twelve."""
-    stop_after(tmp_path / "run", small_settings(steps=12), 7)
-    return tmp_path / "run"
 
 
 @pytest.fixture
@@ -40,7 +32,7 @@ def victim(tmp_path):
 
 class TestLinks:
     @pytest.mark.parametrize("end", [".new", ""])
-    def test_no_file_is_written_through_a_link(self, stopped, victim, end):
+    def test_no_file_is_written_through_a_link(self, stopped, victim, end, drawings):
         names = [*FILES, *DRAWINGS]
         if not end:
             names.remove("model/config.json")  # which see below
@@ -49,19 +41,18 @@ class TestLinks:
             path.parent.mkdir(exist_ok=True)
             path.unlink(missing_ok=True)
             path.symlink_to(os.path.relpath(victim, path.parent))
-        train_here(stopped, small_settings())
+        train_here(stopped, SHORT)
         assert victim.read_text() == "precious"
         for name in names:
             assert (stopped / name).is_file()
             assert not (stopped / name).is_symlink()
 
-    @pytest.mark.parametrize("name", DRAWINGS)
-    def test_a_drawing_that_cannot_be_written_is_told(self, stopped, name):
+    @pytest.mark.parametrize("name", ["loss.svg", "attention.svg"])
+    def test_a_drawing_that_cannot_be_written_is_told(self, stopped, name, drawings):
         """As where the disk is full just then."""
-        (stopped / name).unlink(missing_ok=True)
         (stopped / name).mkdir()
         with pytest.warns(UserWarning, match=f"a drawing was left out: .*{name}"):
-            result = train_here(stopped, small_settings())
+            result = train_here(stopped, SHORT)
         assert result["steps"] == 12
 
     def test_what_is_no_manifest_is_neither_followed_nor_replaced(
@@ -70,10 +61,10 @@ class TestLinks:
         (stopped / "model").mkdir()
         (stopped / "model/config.json").symlink_to(victim)
         with pytest.raises(FileExistsError, match="is no checkpoint's"):
-            train_here(stopped, small_settings())
+            train_here(stopped, SHORT)
         assert victim.read_text() == "precious"
         (stopped / "model/config.json").unlink()
-        assert train_here(stopped, small_settings())["steps"] == 12
+        assert train_here(stopped, SHORT)["steps"] == 12
 
     def test_nor_are_the_data(self, tmp_path, victim):
         path = tmp_path / "run"
@@ -93,7 +84,7 @@ class TestLinks:
             (stopped / name).rename(tmp_path / "gone")
         (stopped / name).symlink_to(other)
         with pytest.raises(RunError, match=f"{stopped / name} is a link"):
-            train_here(stopped, small_settings())
+            train_here(stopped, SHORT)
         assert len(list(other.iterdir())) == 4
 
     def test_nor_one_that_comes_while_the_run_goes_on(self, stopped, tmp_path):
@@ -116,7 +107,7 @@ class TestLinks:
         (stopped / "lock").unlink()
         (stopped / "lock").symlink_to(victim)
         with pytest.raises(RunError, match="lock is a link"):
-            train_here(stopped, small_settings())
+            train_here(stopped, SHORT)
         assert victim.read_text() == "precious"
 
     @pytest.mark.parametrize("name", [".step-00000009.new", ".step-00000006.old"])
@@ -127,7 +118,7 @@ class TestLinks:
         other.mkdir()
         (other / "letter.txt").write_text("dear")
         (stopped / "checkpoints" / name).symlink_to(other)
-        train_here(stopped, small_settings())
+        train_here(stopped, SHORT)
         assert (other / "letter.txt").read_text() == "dear"
         names = {path.name for path in (stopped / "checkpoints").iterdir()}
         assert names == {"step-00000009", "step-00000012"}
@@ -145,36 +136,10 @@ class TestLinks:
 
 
 class TestValues:
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"files": [5]}, r"files \(\[5\]\) must be a list of texts"),
-            ({"files": "ab"}, r"files \('ab'\) must be a list of texts"),
-            ({"without": [["mask"]]}, r"without \(\[\['mask'\]\]\) must be a list"),
-            ({"task": ["copy"]}, r"task \(\['copy'\]\) must be of type str"),
-            ({"d_model": 16.0}, r"d_model \(16.0\) must be of type int"),
-            ({"d_model": True}, r"d_model \(True\) must be of type int"),
-            ({"d_model": 10**30}, r"d_model \(10+\) must be of type int"),
-            ({"d_ff": "64"}, r"d_ff \('64'\) must be of type int \| None"),
-            ({"dropout": "0"}, r"dropout \('0'\) must be of type float"),
-            ({"dropout": None}, r"dropout \(None\) must be of type float"),
-            ({"learning_rate": 10**400}, r"learning_rate \(10+\) must be of type"),
-            ({"bias": 1}, r"bias \(1\) must be of type bool"),
-            ({"compile": None}, r"compile \(None\) must be of type bool"),
-        ],
-    )
-    def test_a_setting_of_another_type_is_named(self, tmp_path, changes, message):
-        folder = RunFolder.create(tmp_path / "run", small_settings())
-        values = json.loads(folder.config.read_text())
-        assert RunSettings.from_json({**values, "dropout": 0}).dropout == 0
-        folder.config.write_text(json.dumps({**values, **changes}))
-        with pytest.raises(RunError, match=message):
-            folder.settings()
-
     def test_brackets_in_brackets_are_no_config(self, tmp_path):
         folder = RunFolder.create(tmp_path / "run", small_settings())
         folder.config.write_text(DEEP)
-        with pytest.raises(RunError, match=r"config.json is not JSON, or truncated"):
+        with pytest.raises(ValueError, match=r"config.json is not JSON, or truncated"):
             folder.settings()
 
     def test_brackets_in_brackets_are_no_metrics(self, tmp_path):
@@ -182,7 +147,7 @@ class TestValues:
         path.write_text(f'{{"step": 1}}\n{{"step": 2, "loss": {DEEP}\n{{"step": 3}}\n')
         assert read_metrics(path) == [{"step": 1}, {"step": 3}]
 
-    @pytest.mark.parametrize("depth", range(900, 1000, 11))
+    @pytest.mark.parametrize("depth", range(900, 1000, 33))
     def test_a_line_that_can_just_be_read_is_kept_as_it_is(self, tmp_path, depth):
         path = tmp_path / "metrics.jsonl"
         line = f'{{"step": 1, "x": {"[" * depth}{"]" * depth}}}\n'
@@ -208,17 +173,16 @@ class TestValues:
         path.write_text(
             "".join(f"{json.dumps({**x, 'seconds': None})}\n" for x in lines)
         )
-        assert train_here(stopped, small_settings())["seconds"] > 0
+        assert train_here(stopped, SHORT)["seconds"] > 0
 
-    @pytest.mark.parametrize("value", ['"x"', "[]", "{}"])
-    def test_a_loss_that_is_none_spoils_a_drawing_only(self, tmp_path, value):
+    def test_a_loss_that_is_none_spoils_a_drawing_only(self, tmp_path, drawings):
         path = tmp_path / "run"
         run = begin_or_resume(path, small_settings(steps=6))
 
         def spoil(report):
             if report.step == 3:
                 with (path / "metrics.jsonl").open("a") as file:
-                    file.write(f'{{"step": 3, "loss": {value}}}\n')
+                    file.write('{"step": 3, "loss": []}\n')
 
         run.callback = spoil
         with pytest.warns(UserWarning, match="a drawing was left out"):

@@ -7,6 +7,7 @@ import warnings
 
 import pytest
 
+from tformer.runs.folder import RunError
 from tformer.runs.metrics import Metrics, read_metrics
 
 
@@ -59,9 +60,9 @@ def test_nothing_is_written_into_a_file_that_is_gone(tmp_path):
         metrics.write({"step": 1})
         (tmp_path / "copy").write_bytes(path.read_bytes())
         spoil()
-        with pytest.raises(OSError, match=r"jsonl was removed or replaced while"):
+        with pytest.raises(RunError, match=r"jsonl was removed or replaced while"):
             metrics.write({"step": 2})
-        with pytest.raises(OSError, match=r"jsonl was removed or replaced while"):
+        with pytest.raises(RunError, match=r"jsonl was removed or replaced while"):
             metrics.sync()
         metrics.close()
     assert read_metrics(path) == [{"step": 1}]

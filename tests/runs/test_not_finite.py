@@ -23,10 +23,10 @@ def poison(run, step: int, value: float) -> None:
     run.callback = spoil
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("value", [math.nan, -math.inf])
 def test_no_checkpoint_is_made_of_them(tmp_path, value):
     path = tmp_path / "run"
-    run = begin_or_resume(path, small_settings(keep=1))
+    run = begin_or_resume(path, small_settings(steps=12, keep=1))
     poison(run, 9, value)
     with pytest.raises(
         FloatingPointError,
@@ -37,11 +37,10 @@ def test_no_checkpoint_is_made_of_them(tmp_path, value):
     assert state.name == "step-00000006"
     tensors = load_file(state / "training.safetensors")
     assert all(tensor.isfinite().all() for tensor in tensors.values())
-    assert train_here(path, small_settings(keep=1))["steps"] == 37
+    assert train_here(path, small_settings(steps=12, keep=1))["steps"] == 12
 
 
-@pytest.mark.parametrize("model", ["gpt", "bert"])
-@pytest.mark.parametrize("weight", [math.nan, math.inf])
+@pytest.mark.parametrize(("model", "weight"), [("gpt", math.nan), ("bert", math.inf)])
 def test_nor_a_model_after_the_last_step(tmp_path, model, weight):
     settings = small_text_settings(tmp_path, model=model, steps=1, warmup_steps=0)
     run = begin_or_resume(tmp_path / "run", settings)
@@ -88,7 +87,7 @@ def test_a_result_is_json_where_a_number_is_none(tmp_path, monkeypatch):
 def test_nor_a_checkpoint_of_finite_weights_that_overflow(tmp_path):
     """Between two evaluations: the next loss would be infinite, so nobody goes on."""
     path = tmp_path / "run"
-    settings = small_settings(keep=1, evaluate_every=30)
+    settings = small_settings(steps=12, keep=1, evaluate_every=30)
     run = begin_or_resume(path, settings)
 
     def explode(report):
@@ -104,4 +103,4 @@ def test_nor_a_checkpoint_of_finite_weights_that_overflow(tmp_path):
         run.train()
     (state,) = (path / "checkpoints").iterdir()
     assert state.name == "step-00000006"
-    assert train_here(path, settings)["steps"] == 37
+    assert train_here(path, settings)["steps"] == 12

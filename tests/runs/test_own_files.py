@@ -1,10 +1,19 @@
 """The data of a run on somebody's own files: nothing is learned from the test."""
 
 import os
+from pathlib import Path
 
 import pytest
 
-from small_run import begin_or_resume, small_text_settings, train_here
+from small_run import (
+    begin_or_resume,
+    change,
+    go_on,
+    small_pairs_settings,
+    small_text_settings,
+    stop_after,
+    train_here,
+)
 from tformer.data.bpe import BytePairVocabulary
 from tformer.data.text_files import PIECE_BYTES
 from tformer.runs import data
@@ -98,7 +107,7 @@ def test_pairs_have_two_files_or_six(count):
 def test_a_fault_in_any_of_six_files_is_named(tmp_path):
     files = six_files(tmp_path, test=["dd", "d" * 50])
     settings = RunSettings.of("pairs", files=files, max_len=9)
-    with pytest.raises(RunError, match=r"test\.de, line 2 has 51 tokens"):
+    with pytest.raises(ValueError, match=r"test\.de, line 2 has 51 tokens"):
         run_data(settings, tmp_path)
 
 
@@ -110,7 +119,7 @@ def test_a_full_disk_is_named_with_its_place(tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (9000, limits[1]))
     try:
-        with pytest.raises(RunError, match=f"{tmp_path} cannot be written to: File"):
+        with pytest.raises(RunError, match=f"{tmp_path} cannot be written: File"):
             run_data(settings, tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -118,18 +127,9 @@ def test_a_full_disk_is_named_with_its_place(tmp_path):
     run_data(settings, tmp_path)
 
 
-def parallel(tmp_path) -> tuple[str, str]:
-    lines = "".join(f"{a} {b}\n" for a in "abcdefghijklmnop" for b in "abcdefgh")
-    files = [tmp_path / name for name in ("one", "two")]
-    for file in files:
-        file.write_text(lines)
-    return str(files[0]), str(files[1])
-
-
 def test_pairs_that_change_while_they_are_read_are_refused(tmp_path, monkeypatch):
     """Else the hash would be of others than those that the run learns from."""
-    files = parallel(tmp_path)
-    settings = RunSettings.of("pairs", files=files, max_len=9)
+    settings = small_pairs_settings(tmp_path)
     check = data.check_pairs
 
     def change(*args, **options):
@@ -159,7 +159,7 @@ def test_ids_that_change_while_the_run_reads_them_end_it(tmp_path, model, quietl
 
     run.callback = change
     wrong = "its sha256 is" if quietly else "while the run read it"
-    with pytest.raises(RunError, match=f"tokens.bin was changed.* {wrong}"):
+    with pytest.raises(ValueError, match=f"tokens.bin was changed.* {wrong}"):
         run.train()
     saved = [state.name for state in (path / "checkpoints").iterdir()]
     assert ("step-00000008" in saved) == quietly
@@ -167,3 +167,23 @@ def test_ids_that_change_while_the_run_reads_them_end_it(tmp_path, model, quietl
     tokens.write_bytes(data)
     if not quietly:
         assert train_here(path, settings)["steps"] == 12
+
+
+def test_a_text_is_no_longer_needed_and_its_name_may_change(tmp_path):
+    path = tmp_path / "run"
+    stop_after(path, small_text_settings(tmp_path), 5)
+    (tmp_path / "book.txt").unlink()
+    change(path, files=["other.txt"])
+    assert go_on(path)["steps"] == 12
+
+
+def test_pairs_may_lie_elsewhere(tmp_path):
+    path, settings = tmp_path / "run", small_pairs_settings(tmp_path)
+    stop_after(path, settings, 5)
+    moved = [f"{file}.moved" for file in settings.files]
+    for file, new in zip(settings.files, moved, strict=True):
+        Path(file).rename(new)
+    with pytest.raises(OSError, match="No such file"):
+        go_on(path)
+    change(path, files=moved)
+    assert go_on(path)["steps"] == 9

@@ -93,7 +93,7 @@ def _warned() -> Iterator[None]:
     """Make a warning of what is wrong with a run: to look at the rest is allowed."""
     try:
         yield
-    except RunError as error:
+    except (OSError, ValueError) as error:
         warnings.warn(str(error), stacklevel=1)
 
 

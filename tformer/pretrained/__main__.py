@@ -100,7 +100,7 @@ def main(
     """Take the model of a run into the package."""
     try:
         manifest = keep(run, out)
-    except RunError as error:
+    except (OSError, ValueError) as error:
         sys.exit(f"error: {error}")
     stored = manifest["stored"]
     typer.echo(

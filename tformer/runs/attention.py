@@ -1,9 +1,9 @@
 """Drawings: the attention of a trained model on a text, and the curves of a run."""
 
+import itertools
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,24 +13,22 @@ from tformer.data.vocabulary import Vocabulary
 from tformer.drawing import attention_map, save_figure
 from tformer.generate.evaluating import evaluating
 from tformer.generate.translate import translate
+from tformer.models.building import Model
 from tformer.models.transformer import Transformer
 from tformer.nn.recording import record_weights
 from tformer.runs.batches import RunData
-from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.folder import RunError, RunFolder, writing
 from tformer.runs.metrics import read_metrics
 from tformer.runs.settings import RunSettings
 from tformer.runs.trained import Trained
 
 KINDS = ("cross", "encoder", "decoder")
+FORMATS = (".svg", ".png", ".pdf")
 MOST_TOKENS = 100  # more cannot be read in a drawing
 
 
 def attention_of(
-    trained: Trained,
-    text: str,
-    *,
-    kind: str | None = None,
-    target: str | None = None,
+    trained: Trained, text: str, *, kind: str | None = None, target: str | None = None
 ) -> tuple[tuple[Tensor, ...], list[str], list[str]]:
     """Ask a model for its attention weights on a text.
 
@@ -57,18 +55,13 @@ def attention_of(
         raise RunError("target is for a model that translates")
     if not text:
         raise RunError("the text is empty")
-    learned = not translates or model.config.positions == "learned"
-    limit = min(MOST_TOKENS, model.max_len) if learned else MOST_TOKENS
-    try:
-        source = vocabulary.encode(text, eos=translates)
-        _check_length("text", source, limit)
-        if translates and target is None:
-            longest = min(limit - 1, 2 * len(source) + 20)  # without the start token
-            target = translate(model, vocabulary, [text], max_len=longest)[0]
-        written = vocabulary.encode(target or "", bos=True)
-        _check_length("target", written, limit)
-    except ValueError as error:
-        raise RunError(str(error)) from error
+    bounded = not translates or model.config.positions == "learned"
+    limit = min(MOST_TOKENS, model.max_len) if bounded else MOST_TOKENS
+    source = _encoded(vocabulary, "text", text, limit, eos=translates)
+    if translates and target is None:
+        longest = min(limit - 1, 2 * len(source) + 20)  # without the start token
+        target = translate(model, vocabulary, [text], max_len=longest)[0]
+    written = _encoded(vocabulary, "target", target or "", limit, bos=True)
     read, wrote = labels(vocabulary, source), labels(vocabulary, written)
     device = next(model.parameters()).device
     ids, so_far = (torch.tensor([row], device=device) for row in (source, written))
@@ -77,19 +70,23 @@ def attention_of(
     kept = weights.by_name()
     if not translates:
         return tuple(w[0] for w in kept.values()), read, read
-    kind = kind or "cross"
     side = "encoder" if kind == "encoder" else "decoder"
-    part = ".cross_attention" if kind == "cross" else ".attention"
+    part = ".attention" if kind in ("encoder", "decoder") else ".cross_attention"
     wanted = [w for n, w in kept.items() if n.startswith(side) and n.endswith(part)]
-    rows, columns = (read if kind == "encoder" else wrote), read
-    if kind == "decoder":
-        columns = wrote
-    return tuple(w[0] for w in wanted), rows, columns
+    rows = read if kind == "encoder" else wrote
+    return tuple(w[0] for w in wanted), rows, wrote if kind == "decoder" else read
 
 
-def _check_length(name: str, ids: list[int], limit: int) -> None:
+def _encoded(
+    vocabulary: Vocabulary, name: str, text: str, limit: int, **ends: bool
+) -> list[int]:
+    try:
+        ids = vocabulary.encode(text, **ends)
+    except ValueError as error:
+        raise RunError(str(error)) from error
     if len(ids) > limit:
         raise RunError(f"the {name} has more than {limit} tokens")
+    return ids
 
 
 def labels(vocabulary: Vocabulary, ids: list[int]) -> list[str]:
@@ -98,9 +95,6 @@ def labels(vocabulary: Vocabulary, ids: list[int]) -> list[str]:
     named = {"\n": "⏎", "\t": "⇥"}
     texts = [special.get(i) or vocabulary.decode([i]) for i in ids]
     return [named.get(text, text) for text in texts]
-
-
-FORMATS = (".svg", ".png", ".pdf")
 
 
 def draw_attention(
@@ -116,11 +110,11 @@ def draw_attention(
     """Draw the weights: a row of maps for each layer, a map for each head.
 
     Args:
-        trained: the model.
-        text: what it reads.
-        kind: as `attention_of` takes it.
-        target: as `attention_of` takes it.
+        trained: as `attention_of` takes it, and so are `text`, `kind` and `target`.
+        text: what the model reads.
         out: the file, .svg, .png or .pdf.
+        kind: of attention.
+        target: what the model writes.
         layer: only this one; the first is 1.
         head: only this one; the first is 1.
 
@@ -139,17 +133,12 @@ def draw_attention(
         figsize=(width * len(heads), height * len(chosen)), layout="constrained"
     )
     axes = figure.subplots(len(chosen), len(heads), squeeze=False)
-    for row, i in enumerate(chosen):
-        for column, j in enumerate(heads):
-            title = f"layer {i + 1}, head {j + 1}"
-            attention_map(
-                layers[i][j], rows, columns, ax=axes[row][column], title=title
-            )
-    try:
+    for ax, (i, j) in zip(axes.flat, itertools.product(chosen, heads), strict=True):
+        title = f"layer {i + 1}, head {j + 1}"
+        attention_map(layers[i][j], rows, columns, ax=ax, title=title)
+    with writing(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         save_figure(figure, out)
-    except OSError as error:
-        raise RunError(f"{out} cannot be written: {error.strerror}") from error
 
 
 def _choose(name: str, wanted: int | None, count: int) -> list[int]:
@@ -166,24 +155,20 @@ def draw_curves(folder: RunFolder) -> None:
     steps = [line for line in lines if "loss" in line]
     looks = [line for line in lines if "validation_loss" in line]
     for name in ("loss", "learning_rate"):
-        figure = require("matplotlib.figure").Figure(
-            figsize=(7, 4), layout="constrained"
-        )
-        ax = figure.add_subplot()
-        at = [line["step"] for line in steps]
-        ax.plot(at, [line[name] for line in steps], lw=0.8, label="training")
-        ax.set(xlabel="step", ylabel=name.replace("_", " "))
+        figure = require("matplotlib.figure").Figure((7, 4), layout="constrained")
+        ax = figure.add_subplot(xlabel="step", ylabel=name.replace("_", " "))
+        values = [line[name] for line in steps]
+        ax.plot([x["step"] for x in steps], values, lw=0.8, label="training")
         if name == "loss":
-            at = [line["step"] for line in looks]
-            told = [line["validation_loss"] for line in looks]
-            ax.plot(at, told, lw=2, label="validation")
+            values = [line["validation_loss"] for line in looks]
+            ax.plot([x["step"] for x in looks], values, lw=2, label="validation")
             ax.set(ylabel="loss, nats a token", yscale="log")
             ax.legend()
         save_figure(figure, folder.path / f"{name}.svg")
 
 
 def draw_result(
-    folder: RunFolder, data: RunData, model: Any, settings: RunSettings
+    folder: RunFolder, data: RunData, model: Model, settings: RunSettings
 ) -> None:
     """Draw the curves, and attention.svg: of a test source, or the first words."""
     vocabulary = data.vocabulary
@@ -193,16 +178,10 @@ def draw_result(
         start = data.test[0].inputs[0][0, : min(24, settings.max_len)]
         text = vocabulary.decode(i for i in start.tolist() if i < len(vocabulary))
     trained = Trained(settings.task, model, vocabulary, {}, settings)
-
-    def attention() -> None:
-        try:
-            draw_attention(trained, text, folder.path / "attention.svg")
-        except RunError as error:
-            if isinstance(error.__cause__, OSError):  # and not too long a text
-                raise
-
     draw_if_possible(lambda: draw_curves(folder))
-    draw_if_possible(attention)
+    if len(vocabulary.encode(text, eos=True)) <= MOST_TOKENS:
+        out = folder.path / "attention.svg"
+        draw_if_possible(lambda: draw_attention(trained, text, out))
 
 
 def draw_if_possible(draw: Callable[[], object]) -> None:

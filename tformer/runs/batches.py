@@ -1,20 +1,20 @@
 """What a run reads, and batches of pairs and of windows of a text."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from tformer.data.batch import Batch, PairBatch, TextBatch
-from tformer.data.batches import batches_of_pairs
 from tformer.data.vocabulary import Vocabulary
 from tformer.data.windows import masked_batches
-from tformer.runs.settings import RunSettings
 
 Pairs = Sequence[tuple[str, str]]
+Stream = npt.NDArray[np.integer]
 WINDOWS_IN_A_BATCH = 64
 
 
@@ -36,36 +36,6 @@ class RunData:
     check: Callable[[bool], object] = lambda _: None
 
 
-def pairs_data(
-    settings: RunSettings,
-    vocabulary: Vocabulary,
-    splits: Mapping[str, Pairs],
-    *,
-    max_target_len: int,
-    digest: str = "",
-) -> RunData:
-    """Make the data of a run from pairs: those of the splits, in this vocabulary."""
-    s = settings
-    return RunData(
-        vocabulary=vocabulary,
-        vocab_size=len(vocabulary),
-        batches=lambda start: batches_of_pairs(
-            vocabulary,
-            splits["train"],
-            batch_size=None if s.batch_tokens else s.batch_size,
-            batch_tokens=s.batch_tokens,
-            seed=s.seed,
-            start=start,
-        ),
-        validation=pairs_in_order(vocabulary, splits["validation"]),
-        test=pairs_in_order(vocabulary, splits["test"]),
-        validation_pairs=splits["validation"],
-        test_pairs=splits["test"],
-        max_target_len=max_target_len,
-        digest=digest,
-    )
-
-
 def pairs_in_order(
     vocabulary: Vocabulary, pairs: Pairs, *, batch_size: int = 256
 ) -> list[PairBatch]:
@@ -79,33 +49,30 @@ def pairs_in_order(
     return batches
 
 
-def windows_in_order(stream: Any, context: int, most: int) -> list[TextBatch]:
+def windows_in_order(
+    stream: Sequence[int] | Stream, context: int, most: int
+) -> list[TextBatch]:
     """Cut a text into windows side by side; each target is asked for once."""
-    count = min(most, (len(stream) - 1) // context)
+    whole = (len(stream) - 1) // context
     # Spread over the whole text, if there are more than are wanted.
-    places = np.linspace(0, (len(stream) - 1) // context - 1, count).astype(int)
+    places = np.linspace(0, whole - 1, min(most, whole)).astype(int)
     rows = [stream[i * context : (i + 1) * context + 1] for i in places]
     ids = torch.from_numpy(np.stack(rows).astype(np.int64))
     return [TextBatch(part) for part in torch.split(ids, WINDOWS_IN_A_BATCH)]
 
 
 def hidden_windows(
-    stream: Any, vocabulary: Vocabulary, context: int, count: int
+    stream: Sequence[int] | Stream, vocabulary: Vocabulary, context: int, count: int
 ) -> list[Batch]:
     """Draw about so many windows of a text with hidden tokens, always the same ones."""
-    batches = masked_batches(
-        np.asarray(stream),
-        batch_size=WINDOWS_IN_A_BATCH,
-        context=context,
-        seed=0,
-        **hiding(vocabulary),
+    batches = hiding(vocabulary)(
+        np.asarray(stream), batch_size=WINDOWS_IN_A_BATCH, context=context, seed=0
     )
     return list(itertools.islice(batches, max(1, count // WINDOWS_IN_A_BATCH)))
 
 
-def hiding(vocabulary: Vocabulary) -> dict[str, Any]:
-    """Say what hides tokens, of which there are how many, and which are never."""
-    size = len(vocabulary)
-    special = (vocabulary.pad_id, vocabulary.bos_id, vocabulary.eos_id)
-    # What hides a token is one more than the vocabulary has.
-    return {"mask_id": size, "vocab_size": size, "special_ids": special}
+def hiding(vocabulary: Vocabulary) -> Callable[..., Iterator[Batch]]:
+    """Return `masked_batches` that hides by one token more than the vocabulary has."""
+    size, v = len(vocabulary), vocabulary
+    special = (v.pad_id, v.bos_id, v.eos_id)  # are never hidden
+    return partial(masked_batches, mask_id=size, vocab_size=size, special_ids=special)

@@ -6,13 +6,13 @@ import shutil
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
 
 from tformer.checks import require
 from tformer.files import (
+    Json,
     check_sealed,
     read_json,
     sealed,
@@ -21,8 +21,7 @@ from tformer.files import (
     write_json,
 )
 from tformer.runs.folder import RunError
-from tformer.training.distributed import unwrap
-from tformer.training.processes import from_all, not_finite, num_processes, process_rank
+from tformer.training.processes import from_all, num_processes, process_rank
 from tformer.training.shards import (
     full_state,
     load_full_state,
@@ -42,7 +41,7 @@ def save_state(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     *,
-    facts: dict[str, Any],
+    facts: Json,
     keep: int,
     sharded: bool = False,
 ) -> None:
@@ -54,26 +53,20 @@ def save_state(
     Args:
         folder: of the checkpoints; with several processes, one that all of them see.
         step: after which it is made.
-        model: its weights are saved, as `distribute` returned it.
-        optimizer: its running means are.
+        model: as `distribute` returned it.
+        optimizer: of its parameters.
         facts: what else JSON shall keep.
         keep: how many checkpoints to keep, this one included.
         sharded: each process writes its own part, where no process could hold all.
 
     Raises:
-        FloatingPointError: a weight is not finite: nobody could go on from there, and
-            a whole checkpoint would be removed to make room.
         RunError: it cannot be written, because the disk is full. Older ones are whole.
     """
-    if name := not_finite(unwrap(model).named_parameters()):
-        raise FloatingPointError(
-            f"after step {step}: the parameter {name} is not finite, and no checkpoint "
-            "is made of it. A lower learning rate or a longer warm-up may help"
-        )
     path = folder / f"step-{step:08d}"
     new = folder / f".{path.name}.new"
+    main = process_rank() == 0
     try:
-        if process_rank() == 0:
+        if main:
             remove(new)
             # The run's own folder is not made: if it is gone, it was moved.
             folder.mkdir(exist_ok=True)
@@ -81,11 +74,10 @@ def save_state(
             new.mkdir()
         if sharded:
             save_shards(new / SHARDS, model, optimizer)
-            names = sorted(f"{SHARDS}/{file.name}" for file in _files(new / SHARDS))
-            digests = _digests(new, names)
+            digests = _digests(new, _files(new))
         else:
             tensors = full_state(model, optimizer)
-        if process_rank() > 0:
+        if not main:
             return
         if not sharded:
             require("safetensors.torch").save_file(tensors, new / TENSORS)
@@ -117,25 +109,19 @@ def saved_states(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: (int(path.name[5:]), path.name))
 
 
-def clean_up(folder: Path) -> None:
-    """Remove what a kill has left half-written, or half-removed."""
-    for pattern in (".*.new", ".*.old"):
-        for path in folder.glob(pattern):
+def load_newest(
+    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer
+) -> tuple[Path, Json] | None:
+    """Remove what a kill has left half-written; load and name the newest checkpoint."""
+    if process_rank() == 0:
+        for path in [*folder.glob(".*.new"), *folder.glob(".*.old")]:
             remove(path)
+    saved = saved_states(folder)
+    return (saved[-1], load_state(saved[-1], model, optimizer)) if saved else None
 
 
-def load_state(
-    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer
-) -> dict[str, Any]:
-    """Load a checkpoint into a model and its optimizer, on any number of processes.
-
-    Args:
-        path: the folder of the checkpoint.
-        model: as `distribute` returned it.
-        optimizer: of its parameters.
-
-    Returns:
-        What `read_facts` gives.
+def load_state(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> Json:
+    """Load a checkpoint, on any number of processes, and return its `read_facts`.
 
     Raises:
         RunError: a file is missing, truncated or changed, or of another model. The
@@ -152,16 +138,12 @@ def load_state(
             tensors = require("safetensors.torch").load_file(path / TENSORS)
         load_full_state(model, tensors, optimizer)
         return facts
-    except (RunError, OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise refusal(path, error) from error
 
 
-def read_facts(path: Path) -> dict[str, Any]:
-    """Read of a checkpoint what `save_state` was given as facts, and "step".
-
-    Raises:
-        RunError: they are missing, changed, or of another step, as in `load_state`.
-    """
+def read_facts(path: Path) -> Json:
+    """Read what `save_state` was given as facts, and "step"; errors as `load_state`."""
     try:
         facts = read_json(
             path / FACTS, format=(FORMAT, OLD_FORMAT), types={"step": int}
@@ -169,8 +151,8 @@ def read_facts(path: Path) -> dict[str, Any]:
         if facts["format"] == FORMAT:
             check_sealed(path / FACTS, facts)
         if facts["step"] != int(path.name[5:]):
-            raise RunError(f"{path / FACTS} is of step {facts['step']}")
-    except (RunError, OSError, ValueError) as error:
+            raise ValueError(f"{path / FACTS} is of step {facts['step']}")
+    except (OSError, ValueError) as error:
         raise refusal(path, error) from error
     return facts
 
@@ -185,12 +167,8 @@ def refusal(path: Path, error: Exception) -> RunError:
     return RunError(message)
 
 
-def _check_digests(path: Path, digests: Any) -> None:
-    """Hold the files of a checkpoint to their SHA-256; all processes must call it.
-
-    Raises:
-        RunError: a file is missing, truncated or changed, or there is one more.
-    """
+def _check_digests(path: Path, digests: object) -> None:
+    """Raise unless the files of a checkpoint have their SHA-256; all must call it."""
     if digests is None:  # of an old format: there is nothing to hold them to
         if process_rank() == 0:
             warnings.warn(
@@ -202,28 +180,27 @@ def _check_digests(path: Path, digests: Any) -> None:
     if isinstance(digests, str):  # of the old format
         digests = {TENSORS: digests}
     if not isinstance(digests, dict):
-        raise RunError(f"{path / FACTS}: sha256 ({digests!r}) has a wrong type")
-    there = {f"{SHARDS}/{file.name}" for file in _files(path / SHARDS)}
-    there |= {TENSORS} if (path / TENSORS).exists() else set()
-    for name in sorted(there ^ digests.keys()):
+        raise ValueError(f"{path / FACTS}: sha256 ({digests!r}) has a wrong type")
+    for name in sorted(digests.keys() ^ _files(path)):
         wrong = "is missing" if name in digests else "is not of this checkpoint"
-        raise RunError(f"{path / name} {wrong}")
-    found = _digests(path, sorted(digests))
-    for name, digest in digests.items():
-        if found[name] != digest:
-            raise RunError(f"{path / name} is truncated or changed")
+        raise ValueError(f"{path / name} {wrong}")
+    for name, digest in _digests(path, set(digests)).items():
+        if digests[name] != digest:
+            raise ValueError(f"{path / name} is truncated or changed")
 
 
-def _digests(folder: Path, names: list[str]) -> dict[str, str]:
+def _digests(folder: Path, names: set[str]) -> dict[str, str]:
     """Hash files, each process some of them; all must call it, and each gets all."""
-    names = from_all(names)[0]  # on several machines not all need see them at once
-    mine = names[process_rank() :: num_processes()]
+    every: list[str] = from_all(sorted(names))[0]  # not all need see them at once
+    mine = every[process_rank() :: num_processes()]
     found = from_all({name: sha256_of(folder / name) for name in mine})
     return {name: digest for part in found for name, digest in part.items()}
 
 
-def _files(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
+def _files(state: Path) -> set[str]:
+    """Name the files of a checkpoint that have hashes."""
+    found = {f"{SHARDS}/{file.name}" for file in (state / SHARDS).glob("*")}
+    return found | ({TENSORS} if (state / TENSORS).exists() else set())
 
 
 def remove_folder(path: Path) -> None:
@@ -236,8 +213,8 @@ def remove_folder(path: Path) -> None:
 
 def remove(path: Path) -> None:
     """Remove a folder, or a file, or a link and not what it points to, if we can."""
-    if path.is_symlink() or not path.is_dir():
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
-    else:
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()

@@ -1,12 +1,13 @@
 """The data of a run: drawn from a task, or read from somebody's own files."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
 
+from tformer.data.batches import batches_of_pairs
 from tformer.data.bpe import BytePairVocabulary
-from tformer.data.pairs import SPLITS, Pair, check_pairs, read_pairs, split_pairs
+from tformer.data.pairs import SPLITS, check_pairs, read_pairs, split_pairs
 from tformer.data.saved_vocabulary import (
     vocabulary_digest,
     vocabulary_from_json,
@@ -15,45 +16,38 @@ from tformer.data.saved_vocabulary import (
 from tformer.data.text_files import read_pieces, split_by_position
 from tformer.data.token_stream import open_token_stream, write_token_stream
 from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
-from tformer.data.windows import masked_batches, text_batches
-from tformer.files import sha256_of, unchanged, write_json
+from tformer.data.windows import text_batches
+from tformer.files import read_json, sha256_of, unchanged, write_json
 from tformer.runs.batches import (
+    Pairs,
     RunData,
     hidden_windows,
     hiding,
-    pairs_data,
+    pairs_in_order,
     windows_in_order,
 )
-from tformer.runs.folder import RunError, in_words, read_own_json
+from tformer.runs.folder import RunError, writing
 from tformer.runs.rules import OWN_FILES
 from tformer.runs.settings import RunSettings
 from tformer.tasks import TASKS
 from tformer.training.processes import process_rank, wait_for_all
 
-KEPT = "data/vocabulary.json"  # of own files, in the folder of the run
-
 
 def run_data(settings: RunSettings, folder: Path) -> RunData:
     """Draw or read the data of a run: always the same for the same settings.
 
-    Args:
-        settings: of the run.
-        folder: of the run, where what is made of own files is kept.
+    What is made of own files is kept in the folder of the run.
 
     Raises:
-        RunError: a file is missing, faulty, or has changed since the run began or
-            while it was read; a text is longer than `max_len`; or there are too few.
+        OSError: a file is missing.
+        ValueError: a file is faulty, or has changed since the run began or while it
+            was read; a text is longer than `max_len`; there are too few; or the folder
+            cannot be written to.
     """
     if settings.task not in OWN_FILES:
         return task_data(settings)
     read = text_data if settings.task == "text" else own_pairs_data
-    try:
-        return read(settings, folder)
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.strerror and error.filename is None:
-            why = f"{folder} cannot be written to: {error.strerror}"  # a full disk
-            raise RunError(why) from error
-        raise RunError(in_words(error)) from error
+    return read(settings, folder)
 
 
 def task_data(settings: RunSettings) -> RunData:
@@ -71,8 +65,37 @@ def task_data(settings: RunSettings) -> RunData:
         "validation": task.pairs("validation", s.evaluate_examples, 0),
         "test": task.pairs("test", s.test_examples, 0),
     }
-    length = task.max_target_len + 1
-    return pairs_data(s, task.vocabulary(), drawn, max_target_len=length)
+    return pairs_data(s, task.vocabulary(), drawn, task.max_target_len + 1)
+
+
+def pairs_data(
+    settings: RunSettings,
+    vocabulary: Vocabulary,
+    splits: Mapping[str, Pairs],
+    max_target_len: int,
+    digest: str = "",
+) -> RunData:
+    """Make the data of a run from pairs: those of the splits, in this vocabulary."""
+    s = settings
+    batches = partial(
+        batches_of_pairs,
+        vocabulary,
+        splits["train"],
+        batch_size=None if s.batch_tokens else s.batch_size,
+        batch_tokens=s.batch_tokens,
+        seed=s.seed,
+    )
+    return RunData(
+        vocabulary=vocabulary,
+        vocab_size=len(vocabulary),
+        batches=lambda start: batches(start=start),
+        validation=pairs_in_order(vocabulary, splits["validation"]),
+        test=pairs_in_order(vocabulary, splits["test"]),
+        validation_pairs=splits["validation"],
+        test_pairs=splits["test"],
+        max_target_len=max_target_len,
+        digest=digest,
+    )
 
 
 def text_data(settings: RunSettings, folder: Path) -> RunData:
@@ -92,11 +115,12 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
         whole = s.vocabulary == "characters"  # all must be known
         pieces = read_pieces(s.files[0]) if whole else _beginning(s.files[0])
         vocabulary = make_vocabulary(s, pieces)
-        keep_vocabulary(vocabulary, folder)
-        write_token_stream(s.files[0], tokens, vocabulary)
+        keep_vocabulary(vocabulary, folder, {})
+        with writing(folder):
+            write_token_stream(s.files[0], tokens, vocabulary)
     wait_for_all()
     seen = tokens.stat()
-    vocabulary = kept_vocabulary(folder)
+    vocabulary = kept_vocabulary(folder, {})
     train, rest = split_by_position(open_token_stream(tokens, vocabulary))
     if min(len(train), len(rest)) <= s.max_len:
         raise RunError(
@@ -105,40 +129,29 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
         )
 
     def check(whole: bool) -> None:
-        try:
-            if not unchanged(tokens, seen):
-                raise RunError(f"{tokens} was changed while the run read it")
-            if whole and process_rank() == 0:
-                open_token_stream(tokens, verify=True)
-        except (OSError, ValueError) as error:
-            raise RunError(str(error)) from error
+        if not unchanged(tokens, seen):
+            raise RunError(f"{tokens} was changed while the run read it")
+        if whole and process_rank() == 0:
+            open_token_stream(tokens, verify=True)
 
-    sizes: dict[str, Any] = {"batch_size": s.batch_size, "context": s.max_len}
-    sizes |= {"seed": s.seed}
-    common: dict[str, Any] = {
-        "vocabulary": vocabulary,
-        "digest": digest_of(vocabulary, read_own_json(header, sha256=str)["sha256"]),
-        "check": check,
-    }
-    if s.model == "bert":
-        return RunData(
-            vocab_size=len(vocabulary) + 1,
-            batches=lambda start: masked_batches(
-                train, start=start, **sizes, **hiding(vocabulary)
-            ),
-            validation=hidden_windows(rest, vocabulary, s.max_len, s.evaluate_examples),
-            test=hidden_windows(rest, vocabulary, s.max_len, s.test_examples),
-            **common,
-        )
-    test = windows_in_order(rest, s.max_len, s.test_examples)
-    rows = (row for batch in test for row in batch.targets.tolist())
+    hides = s.model == "bert"
+    drawn = hiding(vocabulary) if hides else text_batches
+    sizes = {"batch_size": s.batch_size, "context": s.max_len, "seed": s.seed}
+    counts = (s.evaluate_examples, s.test_examples)
+    if hides:
+        looks = [hidden_windows(rest, vocabulary, s.max_len, n) for n in counts]
+    else:
+        looks = [[*windows_in_order(rest, s.max_len, n)] for n in counts]
+    rows = (row for batch in looks[1] for row in batch.targets.tolist())
     return RunData(
-        vocab_size=len(vocabulary),
-        batches=lambda start: text_batches(train, start=start, **sizes),
-        validation=windows_in_order(rest, s.max_len, s.evaluate_examples),
-        test=test,
-        test_bytes=sum(map(vocabulary.num_bytes, rows)),
-        **common,
+        vocabulary=vocabulary,
+        vocab_size=len(vocabulary) + hides,
+        batches=lambda start: drawn(train, start=start, **sizes),
+        validation=looks[0],
+        test=looks[1],
+        test_bytes=0 if hides else sum(map(vocabulary.num_bytes, rows)),
+        digest=digest_of(vocabulary, read_json(header)["sha256"]),
+        check=check,
     )
 
 
@@ -161,56 +174,40 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
     what the files say.
     """
     s = settings
-    digests = [sha256_of(file) for file in s.files]
-    parts = [
-        (names, read_pairs(*names))
-        for names in zip(s.files[::2], s.files[1::2], strict=True)
-    ]
-    splits = _splits(parts)
-    if process_rank() == 0 and not (folder / KEPT).exists():
-        texts = (f"{text}\n" for pair in splits["train"] for text in pair)
-        if s.vocabulary == "characters":  # all must be known
-            texts = (text for _, pairs in parts for pair in pairs for text in pair)
-        keep_vocabulary(make_vocabulary(s, texts), folder, files=s.files)
-    wait_for_all()
-    vocabulary = kept_vocabulary(folder, files=s.files)
-    for (source_path, target_path), pairs in parts:
-        names = {"source_path": source_path, "target_path": target_path}
-        check_pairs(vocabulary, pairs, max_len=s.max_len, **names)
-    for file, digest in zip(s.files, digests, strict=True):
-        if sha256_of(file) != digest:
-            raise RunError(f"{file} has changed while it was read")
-    validation = splits["validation"][: s.evaluate_examples]
-    test = splits["test"][: s.test_examples]
-    drawn = {"train": splits["train"], "validation": validation, "test": test}
-    digest = digest_of(vocabulary, *digests)
-    return pairs_data(s, vocabulary, drawn, max_target_len=s.max_len, digest=digest)
-
-
-def _splits(
-    parts: Sequence[tuple[tuple[str, str], list[Pair]]],
-) -> dict[str, list[Pair]]:
-    """Say which pairs are for training, for validation and for the test."""
-    if len(parts) == len(SPLITS):
-        return {split: pairs for split, (_, pairs) in zip(SPLITS, parts, strict=True)}
-    ((names, pairs),) = parts
-    splits = split_pairs(pairs)
+    digests = {file: sha256_of(file) for file in s.files}
+    names = list(zip(s.files[::2], s.files[1::2], strict=True))
+    parts = [read_pairs(*each) for each in names]
+    splits = dict(zip(SPLITS, parts, strict=False))
+    if len(parts) == 1:
+        splits = split_pairs(parts[0])
     if not all(splits.values()):
         raise RunError(
-            f"{names[0]} has {len({source for source, _ in pairs})} different "
+            f"{s.files[0]} has {len({source for source, _ in parts[0]})} different "
             "lines: too few to leave some for the validation and some for the test"
         )
-    return splits
+    if process_rank() == 0 and not kept_at(folder).exists():
+        texts = (f"{text}\n" for pair in splits["train"] for text in pair)
+        if s.vocabulary == "characters":  # all must be known
+            texts = (text for pairs in parts for pair in pairs for text in pair)
+        keep_vocabulary(make_vocabulary(s, texts), folder, digests)
+    wait_for_all()
+    vocabulary = kept_vocabulary(folder, digests)
+    for (source_path, target_path), pairs in zip(names, parts, strict=True):
+        paths = {"source_path": source_path, "target_path": target_path}
+        check_pairs(vocabulary, pairs, max_len=s.max_len, **paths)
+    for file, digest in digests.items():
+        if sha256_of(file) != digest:
+            raise RunError(f"{file} has changed while it was read")
+    splits["validation"] = splits["validation"][: s.evaluate_examples]
+    splits["test"] = splits["test"][: s.test_examples]
+    digest = digest_of(vocabulary, *(digests[file] for file in s.files))
+    return pairs_data(s, vocabulary, splits, s.max_len, digest)
 
 
 def run_vocabulary(settings: RunSettings, folder: Path) -> tuple[Vocabulary, int]:
-    """Read the vocabulary of a run that has begun, and how many tokens its model has.
-
-    Raises:
-        RunError: it is missing, or damaged.
-    """
-    own = settings.task in OWN_FILES
-    vocabulary = kept_vocabulary(folder) if own else TASKS[settings.task].vocabulary()
+    """Read the vocabulary of a run that has begun; count the tokens of its model."""
+    task = TASKS.get(settings.task)
+    vocabulary = kept_vocabulary(folder, {}) if task is None else task.vocabulary()
     return vocabulary, len(vocabulary) + (settings.model == "bert")
 
 
@@ -227,21 +224,26 @@ def make_vocabulary(settings: RunSettings, texts: Iterable[str]) -> Vocabulary:
     return CharacterVocabulary.of(texts)
 
 
+def kept_at(folder: Path) -> Path:
+    """Name the file of the vocabulary of own files, in the folder of the run."""
+    return folder / "data/vocabulary.json"
+
+
 def keep_vocabulary(
-    vocabulary: Vocabulary, folder: Path, *, files: Sequence[str] = ()
+    vocabulary: Vocabulary, folder: Path, digests: Mapping[str, str]
 ) -> None:
-    """Write the vocabulary down, and what the files were like when it was made."""
-    path = folder / KEPT
-    path.parent.mkdir(exist_ok=True)
-    digests = {file: sha256_of(file) for file in files}
+    """Write the vocabulary down, and the hashes of the files that it was made of."""
     saved = vocabulary_to_json(vocabulary)
-    write_json(path, {"vocabulary": saved, "sha256_of_files": digests})
+    with writing(folder):
+        kept_at(folder).parent.mkdir(exist_ok=True)
+        write_json(kept_at(folder), {"vocabulary": saved, "sha256_of_files": digests})
 
 
-def kept_vocabulary(folder: Path, *, files: Sequence[str] = ()) -> Vocabulary:
+def kept_vocabulary(folder: Path, digests: Mapping[str, str]) -> Vocabulary:
     """Read the vocabulary, and hold files to what they were when it was made."""
-    values = read_own_json(folder / KEPT, vocabulary=dict, sha256_of_files=dict)
-    for file in files:  # which may lie elsewhere now
-        if sha256_of(file) not in values["sha256_of_files"].values():
+    types = {"vocabulary": dict, "sha256_of_files": dict}
+    values = read_json(kept_at(folder), types=types)
+    for file, digest in digests.items():  # which may lie elsewhere now
+        if digest not in values["sha256_of_files"].values():
             raise RunError(f"{file} has changed since the run in {folder} began")
     return vocabulary_from_json(values["vocabulary"])

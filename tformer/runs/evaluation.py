@@ -5,19 +5,17 @@ import os
 import platform
 import re
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
 
 import tformer
-from tformer.files import sealed, write_json
-from tformer.generate.evaluating import evaluating
+from tformer.files import Json, sealed, write_json
+from tformer.models.transformer import Transformer
 from tformer.nn.experts import active_parameters
 from tformer.runs.batches import RunData
-from tformer.runs.folder import RunError, RunFolder, read_kept_json
+from tformer.runs.folder import RunError, RunFolder, read_kept_json, writing
 from tformer.training.evaluation import bits_per_byte, exact_match, mean_loss
-from tformer.training.loop import batch_loss
 from tformer.training.processes import not_finite, num_processes
 
 FOLDER = "evaluations"
@@ -26,7 +24,7 @@ PATIENCE = 60.0  # seconds to wait for others that write there; each takes a mom
 
 
 def validation_scores(
-    model: Any, data: RunData, device: torch.device
+    model: nn.Module, data: RunData, device: torch.device
 ) -> dict[str, float]:
     """Measure a model on the validation data: its loss, and how often it is right.
 
@@ -39,37 +37,45 @@ def validation_scores(
     return {"validation_loss": loss, **_matches("validation", model, data)}
 
 
-def check_useful(model: Any, data: RunData, device: torch.device) -> None:
-    """Raise if nobody could go on from a model, as its next loss is not finite.
+def check_useful(model: nn.Module, data: RunData, device: torch.device) -> None:
+    """Raise if nobody could go on from a model.
 
     Weights can be finite and so large that what is computed from them is not: one
-    batch shows it. Weights that are not finite are left to `save_state`.
+    batch shows it.
+
+    Raises:
+        FloatingPointError: a weight, or the loss of that batch, is not finite.
     """
-    with evaluating(model), torch.no_grad():
-        loss = batch_loss(model, data.validation[0].to(device)).item()
-    if not math.isfinite(loss) and not not_finite(model.named_parameters()):
+    if name := not_finite(model.named_parameters()):
+        raise FloatingPointError(
+            f"the parameter {name} is not finite, and no checkpoint is made of it. "
+            f"{ADVICE}"
+        )
+    loss = mean_loss(model, [data.validation[0].to(device)]).loss
+    if not math.isfinite(loss):
         raise FloatingPointError(
             f"the loss of the validation's first batch is {loss}, and no checkpoint is "
             f"made. {ADVICE}"
         )
 
 
-def test_scores(model: Any, data: RunData, device: torch.device) -> dict[str, Any]:
+def test_scores(
+    model: nn.Module, data: RunData, device: torch.device
+) -> dict[str, float]:
     """Measure a model on the test data; of a text, in bits per byte as well."""
-    of_test = mean_loss(model, (batch.to(device) for batch in data.test))
-    scores = {"test_loss": of_test.loss, "test_tokens": of_test.tokens}
+    loss, tokens = mean_loss(model, (batch.to(device) for batch in data.test))
+    scores: dict[str, float] = {"test_loss": loss, "test_tokens": tokens}
     if data.test_pairs:
         scores["test_pairs"] = len(data.test_pairs)
     scores |= _matches("test", model, data)
     if data.test_bytes:
-        nats = of_test.loss * of_test.tokens
-        scores["test_bits_per_byte"] = bits_per_byte(nats, data.test_bytes)
+        scores["test_bits_per_byte"] = bits_per_byte(loss * tokens, data.test_bytes)
     return scores
 
 
-def _matches(split: str, model: Any, data: RunData) -> dict[str, float]:
-    pairs = getattr(data, f"{split}_pairs")
-    if not pairs:
+def _matches(split: str, model: nn.Module, data: RunData) -> dict[str, float]:
+    pairs = data.test_pairs if split == "test" else data.validation_pairs
+    if not pairs or not isinstance(model, Transformer):
         return {}
     share = exact_match(model, data.vocabulary, pairs, max_len=data.max_target_len)
     return {f"{split}_exact_match": share}
@@ -83,7 +89,7 @@ def parameter_counts(model: nn.Module) -> dict[str, int]:
     return {"parameters": whole, **used}
 
 
-def describe_machine(device: torch.device) -> dict[str, Any]:
+def describe_machine(device: torch.device) -> Json:
     """Name the processor or GPU on which a number was measured, and the versions."""
     cuda = device.type == "cuda"
     return {
@@ -125,8 +131,8 @@ def save_evaluation(
     folder: RunFolder,
     name: str,
     *,
-    asked: dict[str, Any],
-    result: dict[str, Any],
+    asked: Json,
+    result: Json,
     mistakes: list[dict[str, str]],
     device: torch.device,
 ) -> Path:
@@ -139,22 +145,22 @@ def save_evaluation(
         result: numbers by name.
         mistakes: some wrong answers: source, target, and what was written.
         device: on which it was computed.
+
+    Raises:
+        RunError: the name cannot be that of a file, or the file not be written.
     """
     check_name(name)
-    folder.check_own(FOLDER)
+    folder.check(FOLDER)
     path = folder.path / FOLDER / f"{name}.json"
-    kept: dict[str, Any] = {"asked": asked, "result": result, "mistakes": mistakes}
+    kept: Json = {"asked": asked, "result": result, "mistakes": mistakes}
     kept["machine"] = describe_machine(device)
-    with folder.locked(PATIENCE):
-        try:
-            path.parent.mkdir(exist_ok=True)
-            write_json(path, sealed(kept))
-        except OSError as error:
-            raise RunError(f"{path} cannot be written: {error.strerror}") from error
+    with folder.locked(PATIENCE), writing(path):
+        path.parent.mkdir(exist_ok=True)
+        write_json(path, sealed(kept))
     return path
 
 
-def saved_evaluations(folder: RunFolder) -> dict[str, dict[str, Any]]:
+def saved_evaluations(folder: RunFolder) -> dict[str, Json]:
     """Read the evaluations of a run, by name."""
     files = sorted((folder.path / FOLDER).glob("*.json"))
     return {file.stem: read_kept_json(file, asked=dict, result=dict) for file in files}

@@ -1,15 +1,17 @@
-"""The folder of a run: what lies where, and files that stay whole after a crash."""
+"""The folder of a run: what lies where, and who may write there."""
 
 import dataclasses
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tformer.checks import require
 from tformer.files import (
     SEAL,
+    Json,
     beside,
     check_sealed,
     make_folders,
@@ -18,8 +20,11 @@ from tformer.files import (
 )
 from tformer.runs.settings import RunSettings
 
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
-class RunError(Exception):
+
+class RunError(ValueError):
     """Something that a user can put right; the message says what."""
 
 
@@ -34,12 +39,8 @@ class RunFolder:
     loss.svg …           drawings
     lock                 held by the process that writes here
 
-    Who writes in the folder holds its lock from the first byte to the last: `create`
-    takes it, `lock` takes it for a run that goes on, and `unlock` gives it back. The
-    system does so too when the process dies, however it dies.
-
-    Args:
-        path: of the folder.
+    Who writes in the folder holds its lock from the first byte to the last. The system
+    gives it back when the process dies, however it dies.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -51,47 +52,37 @@ class RunFolder:
         self.old_model = self.path / "model.safetensors"  # of version 0.1
         self.result = self.path / "result.json"
         self._lock_path = self.path / "lock"
-        self._lock: Any = None  # while it is held
-        self._locked_file: tuple[int, int] | None = None
+        self._lock: BaseFileLock | None = None  # while it is held
+        self._locked_file: os.stat_result | None = None
         self._made: list[Path] | None = None  # the folders, if the run is ours to take
+        try:
+            str(path).encode()
+        except UnicodeEncodeError:  # safetensors could read no file there
+            raise RunError(
+                f"{path}: the name of a run's folder must be UTF-8; rename it"
+            ) from None
 
     @classmethod
     def create(cls, path: str | Path, settings: RunSettings) -> "RunFolder":
         """Begin a run in a folder that is empty, or not there yet, and lock it.
 
-        Of several processes that begin at the same moment one gets the folder. The
-        others change nothing in it.
+        Of several processes that begin at once one gets it; the others change nothing.
         """
         folder = cls(path)
-        folder._check_name()
         try:
-            folder._check_free()
-            made = make_folders(folder.path)
-            folder.lock()
-            # From here on no other process writes, and what is here is ours.
-            folder._check_free()
-            folder._made = made
-            write_json(folder.config, dataclasses.asdict(settings))
-        except BaseException as error:
+            with writing(folder.path):
+                folder._check_free()
+                made = make_folders(folder.path)
+                folder.lock()
+                # From here on no other process writes, and what is here is ours.
+                folder._check_free()
+                folder._made = made
+                write_json(folder.config, dataclasses.asdict(settings))
+        except BaseException:
             folder.discard()
             folder.unlock()
-            if isinstance(error, UnicodeEncodeError):
-                named = ", ".join(map(repr, settings.files))
-                raise RunError(f"files ({named}): a name must be UTF-8") from error
-            if isinstance(error, OSError):
-                why = error.strerror
-                raise RunError(f"{path} cannot be written to: {why}") from error
             raise
         return folder
-
-    def _check_name(self) -> None:
-        """Raise if safetensors could not read a file in the folder."""
-        try:
-            str(self.path).encode()
-        except UnicodeEncodeError:
-            raise RunError(
-                f"{self.path}: the name of a run's folder must be UTF-8; rename it"
-            ) from None
 
     def _check_free(self) -> None:
         is_folder = self.path.is_dir()
@@ -109,29 +100,18 @@ class RunFolder:
         """Take away a run that this process began, alone, and that has made no step."""
         if self._made is None:
             return
-        try:
+        with suppress(RunError, OSError):  # somebody else is here, or a file of theirs
             self.lock()
-            self.check_in_place()
-        except (RunError, OSError):  # somebody else is here
-            return
-        begun = self.metrics.exists() and self.metrics.stat().st_size > 0
-        if not self.checkpoints.exists() and not begun:
-            shutil.rmtree(self.path / "data", ignore_errors=True)
-            for file in (self.config, beside(self.config), self.metrics):
-                file.unlink(missing_ok=True)
-            with suppress(OSError):  # Windows removes no open file
-                self._lock_path.unlink()
-            self.unlock()
-            with suppress(OSError):  # somebody else's file is in it
+            self.check()
+            begun = self.metrics.exists() and self.metrics.stat().st_size > 0
+            if not begun and not self.checkpoints.exists():
+                shutil.rmtree(self.path / "data", ignore_errors=True)
+                own = (self.config, beside(self.config), self.metrics, self._lock_path)
+                for file in own:
+                    file.unlink(missing_ok=True)
                 for folder in self._made:
                     folder.rmdir()
         self.unlock()
-
-    def saved_model(self) -> Path | None:
-        """Find the trained model, as `load_checkpoint` takes it, if there is one."""
-        if (self.model / "model.safetensors").exists():
-            return self.model
-        return self.old_model if self.old_model.exists() else None
 
     @classmethod
     def open(cls, path: str | Path) -> "RunFolder":
@@ -139,15 +119,21 @@ class RunFolder:
         folder = cls(path)
         if not folder.config.is_file():
             raise RunError(f"{path} has no run in it: config.json is missing")
-        folder._check_name()
         return folder
 
     def settings(self) -> RunSettings:
         """Read what was asked."""
+        values = read_json(self.config)
         try:
-            return RunSettings.from_json(read_own_json(self.config))
-        except (TypeError, KeyError, ValueError) as error:
+            return RunSettings.from_json(values)
+        except ValueError as error:
             raise RunError(f"{self.config}: {error}") from error
+
+    def saved_model(self) -> Path | None:
+        """Find the trained model, as `load_checkpoint` takes it, if there is one."""
+        if (self.model / "model.safetensors").exists():
+            return self.model
+        return self.old_model if self.old_model.exists() else None
 
     @contextmanager
     def locked(self, patience: float = 0.0) -> Iterator[None]:
@@ -169,27 +155,18 @@ class RunFolder:
         """
         if self._lock is not None:
             return
-        self.check_own("lock", "checkpoints", "data", "model")
+        self.check("lock", "checkpoints", "data", "model")
         filelock = require("filelock")
-        lock = filelock.FileLock(self._lock_path, thread_local=False)
-        try:
-            lock.acquire(timeout=patience)
-        except filelock.Timeout:
-            raise RunError(f"{self.path}: another process is training here") from None
-        except OSError as error:
-            raise RunError(
-                f"{self.path} cannot be written to: {error.strerror}"
-            ) from error
-        self._lock, self._locked_file = lock, _identity(self._lock_path)
-
-    def check_own(self, *names: str) -> None:
-        """Raise a RunError if a file or folder of the run is a link, to who knows."""
-        for name in names:
-            if (self.path / name).is_symlink():
+        lock: BaseFileLock = filelock.FileLock(self._lock_path, thread_local=False)
+        with writing(self.path):
+            try:
+                lock.acquire(timeout=patience)
+            except filelock.Timeout:
                 raise RunError(
-                    f"{self.path / name} is a link: a run writes into its own folder "
-                    "and nowhere else"
-                )
+                    f"{self.path}: another process is training here"
+                ) from None
+            self._locked_file = self._lock_path.lstat()
+        self._lock = lock
 
     def unlock(self) -> None:
         """Let other processes in. If we have no lock, do nothing."""
@@ -197,51 +174,47 @@ class RunFolder:
             self._lock.release()
             self._lock = None
 
-    def check_in_place(self) -> None:
-        """Raise if the folder that we have locked is no longer the one at its path.
+    def check(self, *names: str) -> None:
+        """Raise unless what is locked is still at its path, and no file here is a link.
 
         Else a folder that is moved would be made again where it was, and the run would
         lie in two halves. A move after this look is found by the next one.
         """
-        if self._lock is not None and _identity(self._lock_path) != self._locked_file:
+        locked = self._locked_file if self._lock is not None else None
+        if locked is not None and not is_still(self._lock_path, locked):
             raise RunError(
                 f"{self.path} was moved while the run wrote there, or its lock was "
                 "removed: the run stops. Go on with --resume and the folder as it is "
                 "called now"
             )
+        for name in names:
+            if (self.path / name).is_symlink():
+                raise RunError(
+                    f"{self.path / name} is a link: a run writes into its own folder "
+                    "and nowhere else"
+                )
 
 
-def in_words(error: Exception) -> str:
-    """Say what went wrong: of a file its name first, and no number of the system."""
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{error.filename}: {error.strerror[:1].lower()}{error.strerror[1:]}"
-    return str(error)
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say where the system did not let us write, as on a full disk."""
+    try:
+        yield
+    except OSError as error:
+        raise RunError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def is_still(path: Path, seen: os.stat_result) -> bool:
     """Tell a file from another that has its name later."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+    with suppress(OSError):
+        return os.path.samestat(path.lstat(), seen)
+    return False
 
 
-def read_own_json(path: Path, **types: type) -> dict[str, Any]:
-    """Read an object that a run has written, and that holds values of these types."""
-    try:
-        return read_json(path, types=types)
-    except (OSError, ValueError) as error:
-        raise RunError(in_words(error)) from error
-
-
-def read_kept_json(path: Path, **types: type) -> dict[str, Any]:
+def read_kept_json(path: Path, **types: type) -> Json:
     """Read numbers that a run keeps, without their seal, which older versions lack."""
-    values = read_own_json(path, **types)
+    values = read_json(path, types=types)
     if SEAL in values:
-        try:
-            check_sealed(path, values)
-        except ValueError as error:
-            raise RunError(str(error)) from error
+        check_sealed(path, values)
         del values[SEAL]
     return values

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from tformer.models.bert import BERT, BERTConfig
 from tformer.models.building import Model
@@ -58,30 +57,19 @@ def ablate(model: nn.Module, *parts: str) -> None:
     for part in parts:
         if part not in ABLATIONS or not isinstance(model, Transformer):
             raise ValueError(f"part ({part!r}) must be one of {', '.join(ABLATIONS)}")
-        _ablate(model, part)
-
-
-def _ablate(model: Transformer, part: str) -> None:
-    if part == "mask":
-        model.decoder.register_forward_pre_hook(_see_future, with_kwargs=True)
-    elif part == "scale":
-        for module in model.modules():
-            if isinstance(module, MultiHeadAttention):
-                root = module.head_dim**0.5
-                module.q_proj.register_forward_hook(lambda _, __, q, r=root: q * r)
-    else:
-        for positions in (model.src_positions, model.tgt_positions):
-            positions.register_forward_hook(_as_it_came)
-
-
-def _see_future(
-    _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return args, {**kwargs, "is_causal": False}
-
-
-def _as_it_came(_: nn.Module, args: tuple[Tensor, ...], __: Tensor) -> Tensor:
-    return args[0]
+        if part == "mask":
+            model.decoder.register_forward_pre_hook(
+                lambda _, args, options: (args, {**options, "is_causal": False}),
+                with_kwargs=True,
+            )
+        elif part == "positions":
+            for positions in (model.src_positions, model.tgt_positions):
+                positions.register_forward_hook(lambda _, came, __: came[0])
+        else:
+            for module in model.modules():
+                if isinstance(module, MultiHeadAttention):
+                    root = module.head_dim**0.5
+                    module.q_proj.register_forward_hook(lambda _, __, q, r=root: q * r)
 
 
 def build_optimizer(settings: RunSettings, model: nn.Module) -> torch.optim.Optimizer:
@@ -94,8 +82,8 @@ def build_schedule(settings: RunSettings) -> Callable[[int], float]:
     """Make the function that gives each step its learning rate."""
     s = settings
     if s.schedule == "cosine":
-        options: dict[str, Any] = {"peak": s.learning_rate, "steps": s.steps}
-        return partial(cosine_schedule, warmup_steps=s.warmup_steps, **options)
+        peak, warmup = s.learning_rate, s.warmup_steps
+        return partial(cosine_schedule, peak=peak, steps=s.steps, warmup_steps=warmup)
     return lambda step: (
         s.learning_rate
         * inverse_sqrt_schedule(step, s.d_model, warmup_steps=s.warmup_steps)

@@ -1,43 +1,49 @@
 """What a run is asked to do: each setting once, with its default and its meaning."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
-from tformer.checks import check_at_least_0, check_positive, check_probability
-from tformer.models.families.custom import PARTS
+from tformer.files import Json
+from tformer.models.families.custom import PARTS, check_config
 from tformer.runs.rules import (
     ABLATIONS,
     ABOVE_0,
-    ANYTHING,
+    AT_LEAST_0,
+    AT_LEAST_1,
     DECAY,
+    FRACTION,
     OWN_FILES,
     PARTED,
     PRESETS,
     RATE,
+    SEED,
+    Bound,
     check_one_of,
-    check_setting,
+    check_texts,
     check_together,
     check_type,
     checked_parts,
 )
 from tformer.training.precision import DTYPES
 
+T = TypeVar("T")
+
 
 def _setting(
     panel: str,
-    default: Any,
+    default: T,
     help: str,
     *,
-    check: Callable[..., None] | None = None,
+    bound: Bound | None = None,
     among: tuple[str, ...] = (),
-) -> Any:
+) -> T:
     """Declare a setting: the command line makes an option of it, in its panel."""
-    if check is None:
-        check = check_positive if type(default) in (int, type(None)) else ANYTHING
-    told = {"panel": panel, "help": help, "check": check, "among": among}
+    if bound is None and type(default) in (int, type(None)):
+        bound = AT_LEAST_1
+    told = {"panel": panel, "help": help, "bound": bound, "among": among}
     return field(default=default, metadata=told)
 
 
@@ -77,7 +83,7 @@ class RunSettings:
         None, "Inner width of the feed-forward networks: if not given 4 times d-model."
     )
     max_len: int = _model(256, "Longest line in tokens, or context of a text's model.")
-    dropout: float = _model(0.0, "Probability.", check=check_probability)
+    dropout: float = _model(0.0, "Probability.", bound=FRACTION)
     bias: bool = _model(True, "Give linear layers and norms a bias.")
     norm_first: bool = _model(
         True, "Pre-norm in a Transformer; a GPT is always so, and a BERT never."
@@ -99,7 +105,7 @@ class RunSettings:
         among=("adamw", "muon"),
     )
     learning_rate: float = _training(
-        3e-3, "The highest of cosine; a factor of inverse-sqrt.", check=RATE
+        3e-3, "The highest of cosine; a factor of inverse-sqrt.", bound=RATE
     )
     schedule: str = _training(
         "cosine",
@@ -107,21 +113,21 @@ class RunSettings:
         among=("cosine", "inverse-sqrt"),
     )
     warmup_steps: int = _training(
-        200, "While which the learning rate rises.", check=check_at_least_0
+        200, "While which the learning rate rises.", bound=AT_LEAST_0
     )
-    weight_decay: float = _training(0.01, "Of matrices.", check=DECAY)
+    weight_decay: float = _training(0.01, "Of matrices.", bound=DECAY)
     beta2: float = _training(
         0.98,
         "How much of the gradients' mean square a step of AdamW keeps.",
-        check=check_probability,
+        bound=FRACTION,
     )
     clip_norm: float = _training(
-        1.0, "Longer gradients are shortened to it.", check=ABOVE_0
+        1.0, "Longer gradients are shortened to it.", bound=ABOVE_0
     )
-    smoothing: float = _training(0.0, "Of the labels.", check=check_probability)
+    smoothing: float = _training(0.0, "Of the labels.", bound=FRACTION)
     precision: str = _training("fp32", f"{', '.join(DTYPES)}.", among=tuple(DTYPES))
     compile: bool = _training(False, "Let torch.compile make kernels for the model.")
-    seed: int = _training(0, "Of weights, data, dropout.", check=check_at_least_0)
+    seed: int = _training(0, "Of weights, data, dropout.", bound=SEED)
     evaluate_every: int = _watching(250, "Steps between looks at the validation data.")
     evaluate_examples: int = _watching(500, "Pairs that are decoded at such a look.")
     save_every: int = _watching(500, "Steps between checkpoints.")
@@ -140,8 +146,6 @@ class RunSettings:
             ValueError: as the class; or a change would do nothing.
         """
         check_one_of("task", task, PRESETS)
-        if unknown := changes.keys() - _NAMES - PARTS.keys():
-            raise ValueError(f"there is no setting {min(unknown)!r}")
         values = {"warmup_steps": cls.warmup_steps, **PRESETS[task], **changes}
         named = {name: values.pop(name) for name in PARTS.keys() & changes.keys()}
         if named and values.get("model") == "gpt" and "model" not in changes:
@@ -157,7 +161,7 @@ class RunSettings:
             raise ValueError(
                 "examples is for tasks that draw them: files have their own"
             )
-        return cls(task=task, **{"parts": named, **values})
+        return cls.from_json({"task": task, "parts": named, **values})
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "RunSettings":
@@ -166,23 +170,27 @@ class RunSettings:
         In older versions the parts lay beside the other settings: they are moved.
 
         Raises:
-            TypeError: the task is missing, or a setting unknown.
-            ValueError: as the class.
+            ValueError: as the class; or the task is missing, or a setting unknown.
         """
-        given, parts = dict[str, Any](), dict[str, Any]()
+        if not isinstance(values, Mapping):
+            raise ValueError(f"settings ({values!r}) must be an object")
+        ours = {setting.name for setting in fields(cls)}
+        given: Json = {"task": None, "parts": {}}
+        moved: Json = {}
         for name, value in values.items():
             if name in PARTS:
-                parts |= {} if value is None else {name: value}
+                moved |= {} if value is None else {name: value}
+            elif name not in ours:
+                raise ValueError(f"there is no setting {name!r}")
             else:
-                texts = name in ("files", "without") and isinstance(value, list)
-                given[name] = tuple(value) if texts else value
-        if isinstance(given.get("parts", {}), Mapping):
-            given["parts"] = {**given.get("parts", {}), **parts}
+                given[name] = tuple(value) if isinstance(value, list) else value
+        if isinstance(given["parts"], Mapping):
+            given["parts"] = {**given["parts"], **moved}
         return cls(**given)
 
-    def flat(self) -> dict[str, Any]:
+    def flat(self) -> Json:
         """Return all settings by name; of a model with parts, these among them."""
-        values: dict[str, Any] = {}
+        values: Json = {}
         for name, value in dataclasses.asdict(self).items():
             if name != "parts":
                 values[name] = value
@@ -192,7 +200,7 @@ class RunSettings:
             values |= value
         return values
 
-    def sizes(self, *, vocab_size: int, pad_id: int | None) -> dict[str, Any]:
+    def sizes(self, *, vocab_size: int, pad_id: int | None) -> Json:
         """Return the sizes of the model, by the names of its config, and its parts."""
         names = "d_model num_heads num_layers d_ff max_len dropout bias"
         own = {name: getattr(self, name) for name in names.split()}
@@ -201,19 +209,24 @@ class RunSettings:
         return {"vocab_size": vocab_size, "pad_id": pad_id, **own, **self.parts}
 
     def __post_init__(self) -> None:
-        kinds = get_type_hints(RunSettings)
-        for name in ("task", "files"):
-            check_type(name, getattr(self, name), kinds[name])
+        check_type("task", self.task, str)
         check_one_of("task", self.task, PRESETS)
-        for setting in dataclasses.fields(self):
-            if setting.metadata:
-                check_setting(setting, getattr(self, setting.name), kinds[setting.name])
+        kinds = get_type_hints(RunSettings)
+        for setting in fields(self):
+            name, about = setting.name, setting.metadata
+            value = getattr(self, name)
+            if kinds[name] == tuple[str, ...]:
+                check_texts(name, value)
+            elif about and about["among"]:
+                check_one_of(name, value, about["among"])
+            elif about:
+                check_type(name, value, kinds[name])
+                bound = about["bound"]
+                if bound and value is not None and not bound.fits(value):
+                    raise ValueError(f"{name} ({value}) must be {bound.words}")
         for name in self.without:
             check_one_of("without", name, ABLATIONS)
-        if self.seed >= 2**63:
-            raise ValueError(f"seed ({self.seed}) must be below 2^63")
         object.__setattr__(self, "parts", checked_parts(self.parts))
         check_together(self)
-
-
-_NAMES = {setting.name for setting in dataclasses.fields(RunSettings)}
+        if self.model == PARTED:
+            check_config(self.sizes(vocab_size=1, pad_id=None))

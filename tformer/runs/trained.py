@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tformer.data.vocabulary import Vocabulary
-from tformer.files import read_json
+from tformer.files import Json, read_json
 from tformer.models.families.custom import PARTS
 from tformer.models.folder import OURS
 from tformer.pretrained import load_pretrained, pretrained_names
 from tformer.runs.checkpoints import load_state, read_facts, saved_states
 from tformer.runs.data import run_vocabulary
-from tformer.runs.folder import RunError, RunFolder, in_words
+from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.metrics import read_metrics
 from tformer.runs.model import ablate, build_model, build_optimizer
 from tformer.runs.settings import RunSettings
@@ -38,8 +38,9 @@ def check_unchanged(folder: RunFolder, settings: RunSettings) -> None:
     change too.
 
     Raises:
-        RunError: another setting was changed; the message names it. Or the checkpoint
-            or the manifest cannot be read. Or there is none, and the metrics show that
+        OSError: the manifest is missing.
+        ValueError: another setting was changed; the message names it. Or the checkpoint
+            or the manifest is damaged. Or there is none, and the metrics show that
             there was: all would be begun anew, over what is left.
     """
     saved = saved_states(folder.checkpoints)
@@ -47,10 +48,7 @@ def check_unchanged(folder: RunFolder, settings: RunSettings) -> None:
     if made is None:
         _check_begun_now(folder, settings)
         return
-    try:
-        was = (read_facts(made) if saved else read_manifest(made)).get("settings")
-    except (OSError, ValueError) as error:
-        raise RunError(in_words(error)) from error
+    was = (read_facts(made) if saved else read_manifest(made)).get("settings")
     if not isinstance(was, dict):
         return
     was |= was["parts"] if isinstance(was.get("parts"), dict) else {}
@@ -83,9 +81,9 @@ class Trained(NamedTuple):
     """A trained model, and what is needed to ask it."""
 
     name: str
-    model: Any  # in eval()
+    model: Any  # in eval(); of which kind the commands ask
     vocabulary: Vocabulary
-    manifest: dict[str, Any]  # empty while its run is not finished
+    manifest: Json  # empty while its run is not finished
     settings: RunSettings | None = None  # of the run that made it
     folder: RunFolder | None = None  # of that run
 
@@ -108,35 +106,33 @@ def load_trained(name: str | Path) -> Trained:
         The model on the CPU, without the parts that it was trained without.
 
     Raises:
-        RunError: there is no such model, its run has made no checkpoint, or it is
+        OSError: a file is missing.
+        ValueError: there is no such model, its run has made no checkpoint, or it is
             damaged.
     """
     path, folder = Path(name), None
-    try:
-        if path.is_dir() and not is_model(path):
-            folder = RunFolder.open(path)
-            saved = folder.saved_model()
-            if saved is None:
-                return _unfinished(str(name), folder)
-            checkpoint = load_checkpoint(saved)
-        elif path.is_dir() or path.suffix == ".safetensors":
-            checkpoint = load_checkpoint(path)
-        elif str(name) in pretrained_names():
-            checkpoint = load_pretrained(str(name))
-        else:
-            raise RunError(
-                f"{name} is neither the folder of a run or of a model, nor a "
-                f".safetensors file, nor a model of the package: "
-                f"{', '.join(pretrained_names())}"
-            )
-        model, vocabulary, manifest = checkpoint
-        if vocabulary is None:
-            raise RunError(f"{name} has no vocabulary, so no text can be read")
-        asked = manifest.get("settings")
-        settings = None if asked is None else RunSettings.from_json(asked)
-        ablate(model, *(settings.without if settings else ()))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(in_words(error)) from error
+    if path.is_dir() and not is_model(path):
+        folder = RunFolder.open(path)
+        saved = folder.saved_model()
+        if saved is None:
+            return _unfinished(str(name), folder)
+        checkpoint = load_checkpoint(saved)
+    elif path.is_dir() or path.suffix == ".safetensors":
+        checkpoint = load_checkpoint(path)
+    elif str(name) in pretrained_names():
+        checkpoint = load_pretrained(str(name))
+    else:
+        raise RunError(
+            f"{name} is neither the folder of a run or of a model, nor a .safetensors "
+            f"file, nor a model of the package: {', '.join(pretrained_names())}"
+        )
+    model, vocabulary, manifest = checkpoint
+    if vocabulary is None:
+        raise RunError(f"{name} has no vocabulary, so no text can be read")
+    settings = None
+    if (asked := manifest.get("settings")) is not None:
+        settings = RunSettings.from_json(asked)
+        ablate(model, *settings.without)
     return Trained(str(name), model, vocabulary, manifest, settings, folder)
 
 
@@ -157,9 +153,8 @@ def _unfinished(name: str, folder: RunFolder) -> Trained:
         )
     settings = folder.settings()
     check_unchanged(folder, settings)
-    vocabulary, vocab_size = run_vocabulary(settings, folder.path)
-    pad_id = vocabulary.pad_id
-    model = build_model(settings, vocab_size=vocab_size, pad_id=pad_id)
+    vocabulary, size = run_vocabulary(settings, folder.path)
+    model = build_model(settings, vocab_size=size, pad_id=vocabulary.pad_id)
     load_state(saved[-1], model, build_optimizer(settings, model))
     ablate(model, *settings.without)
     warnings.warn(
@@ -167,4 +162,5 @@ def _unfinished(name: str, folder: RunFolder) -> Trained:
         f"{saved[-1].name}; {go_on}",
         stacklevel=2,
     )
-    return Trained(name, model.eval(), vocabulary, {}, settings, folder)
+    model.eval()
+    return Trained(name, model, vocabulary, {}, settings, folder)

@@ -17,7 +17,6 @@ from pathlib import Path
 from engine.results import choice, columns, groups, ledger
 from engine.results.kept import Run, keep, kept_results
 from engine.tables import KeptError, render, signed
-from tformer.runs.folder import RunError
 
 __all__ = ["keep", "kept_results", "page", "write", "written"]
 
@@ -49,6 +48,6 @@ def write(docs: Path, runs: Iterable[Path] = ()) -> None:
     """Keep these runs, and write the page; a KeptError names file and field."""
     try:
         keep(docs, runs)
-    except (RunError, OSError) as error:
+    except (OSError, ValueError) as error:
         raise KeptError(str(error)) from None
     (docs / PAGE).write_text(page(docs), "utf-8")
