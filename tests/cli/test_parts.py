@@ -191,7 +191,7 @@ def test_types_in_json():
         *(("qk_norm", 1), ("sinks", "no")),
     ):
         for odd in (values | {name: wrong}, values | {"parts": {name: wrong}}):
-            with pytest.raises(ValueError, match=f"{name} .* must be of type"):
+            with pytest.raises(ValueError, match=f"{name} .* must be (of type|one of)"):
                 RunSettings.from_json(odd)
     with pytest.raises(ValueError, match="there is no part 'colour'"):
         RunSettings.from_json(values | {"parts": {"colour": "red"}})

@@ -140,12 +140,13 @@ def test_nor_may_the_latents_be_wider(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("model", "bert"), ("vocabulary", "bpe"), ("vocab_size", 300)]
+    "changes",
+    [{"model": "bert", "parts": {}}, {"vocabulary": "bpe"}, {"vocab_size": 300}],
 )
-def test_those_of_own_files_too(with_parts, tmp_path, name, value):
+def test_those_of_own_files_too(with_parts, tmp_path, changes):
     path = Path(shutil.copytree(with_parts, tmp_path / "run"))
-    change(path, **{name: value, "parts": {}})
-    with pytest.raises(RunError, match=f"config.json has {name} "):
+    change(path, **changes)
+    with pytest.raises(RunError, match=f"config.json has {next(iter(changes))} "):
         go_on(path)
 
 

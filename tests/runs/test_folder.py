@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import threading
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -105,8 +104,11 @@ class TestLock:
 
 
 class TestBeginning:
+    @pytest.mark.parametrize(
+        ("done", "said"), [(False, IN_USE), (True, "has a run in it")]
+    )
     def test_of_two_that_begin_at_once_the_faster_keeps_its_files(
-        self, tmp_path, monkeypatch
+        self, tmp_path, monkeypatch, done, said
     ):
         """The slower has looked, and found the folder free, before the faster came."""
         path, mkdir, faster = tmp_path / "run", Path.mkdir, []
@@ -114,36 +116,16 @@ class TestBeginning:
         def meanwhile(*arguments, **options):
             monkeypatch.setattr(Path, "mkdir", mkdir)
             faster.append(RunFolder.create(path, small_settings(seed=1)))
+            if done:
+                faster[0].unlock()
             return mkdir(*arguments, **options)
 
         monkeypatch.setattr(Path, "mkdir", meanwhile)
-        with pytest.raises(RunError, match=IN_USE):
+        with pytest.raises(RunError, match=said):
             RunFolder.create(path, small_settings(seed=2))
+        assert {file.name for file in path.iterdir()} == {"config.json", "lock"}
         assert faster[0].settings().seed == 1
-        assert not is_free(path)
-        Run(faster[0], progress=False)
-
-    def test_of_many_one_gets_the_folder(self, tmp_path):
-        for number in range(10):
-            path, got, said = tmp_path / f"{number}" / "run", [], []
-            together = threading.Barrier(5)
-
-            def begin(seed, path=path, got=got, said=said, together=together):
-                together.wait()
-                try:
-                    got.append(RunFolder.create(path, small_settings(seed=seed)))
-                except RunError as error:
-                    said.append(str(error))
-
-            others = [threading.Thread(target=begin, args=(i,)) for i in range(5)]
-            for other in others:
-                other.start()
-            for other in others:
-                other.join()
-            assert len(got) == 1
-            assert all(IN_USE in s or "has a run in it" in s for s in said)
-            assert {file.name for file in path.iterdir()} == {"config.json", "lock"}
-            got[0].settings()
+        assert is_free(path) == done
 
     @pytest.mark.parametrize("left", ["lock", "config.json.new"])
     def test_what_a_kill_leaves_is_no_hindrance(self, tmp_path, left):

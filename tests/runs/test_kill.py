@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
-from small_run import SMALL, small_settings, train_here, what_counts
+from small_run import same_run, small_settings, train_here
 from tformer.runs.checkpoints import saved_states
 from tformer.runs.metrics import read_metrics
 
@@ -20,12 +20,13 @@ IMPORTED = (
     *("matplotlib.figure", "matplotlib.backends.backend_svg"),
     "torch.distributed.checkpoint.state_dict",
 )
+SETTINGS = small_settings(steps=12, save_every=2)
 server = multiprocessing.get_context("forkserver")
 server.set_forkserver_preload([*IMPORTED])
 
 
 def start(path: Path):
-    process = server.Process(target=train_here, args=(path, small_settings()))
+    process = server.Process(target=train_here, args=(path, SETTINGS))
     process.start()
     return process
 
@@ -61,10 +62,10 @@ def wait_for_the_moment(process, path: Path, chance, seconds: float) -> None:
     machine: moments of its time alone would seldom fall between two checkpoints.
     """
     written = steps_written(path)
-    if written == SMALL["steps"] or chance.random() < 0.25:
+    if written == SETTINGS.steps or chance.random() < 0.25:
         process.join(timeout=chance.uniform(0.0, 1.5 * seconds))
         return
-    step = chance.randint(written + 1, SMALL["steps"])
+    step = chance.randint(written + 1, SETTINGS.steps)
     while process.is_alive() and steps_written(path) < step:
         time.sleep(0.0005)
     process.join(timeout=chance.uniform(0.0, 0.02))
@@ -87,7 +88,10 @@ def test_a_run_killed_many_times_ends_as_one_that_was_not(undisturbed, tmp_path,
         step = 0
         while True:
             process = start(path)
-            wait_for_the_moment(process, path, chance, seconds)
+            if done < kills:
+                wait_for_the_moment(process, path, chance, seconds)
+            else:
+                process.join()
             if process.exitcode is None:
                 process.kill()
                 process.join()
@@ -100,10 +104,8 @@ def test_a_run_killed_many_times_ends_as_one_that_was_not(undisturbed, tmp_path,
                 break
             assert process.exitcode == -9
         finished += 1
-        assert what_counts(path) == what_counts(undisturbed)
-        for file in ("model/model.safetensors", "model/config.json"):
-            assert (path / file).read_bytes() == (undisturbed / file).read_bytes()
+        same_run(path, undisturbed)
     if kills < 50:  # too few to come at all moments
         return
     assert len(killed_at) > 5, "all kills came at about the same moment"
-    assert SMALL["steps"] in killed_at
+    assert SETTINGS.steps in killed_at

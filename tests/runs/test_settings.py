@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from small_run import small_settings
+from small_run import small_settings, train_here
 from tformer.runs.folder import RunFolder
 from tformer.runs.settings import RunSettings
 
@@ -105,3 +105,22 @@ def test_a_setting_of_another_type_is_named(tmp_path, changes, message):
     folder.config.write_text(json.dumps({**values, **changes}))
     with pytest.raises(ValueError, match=message):
         folder.settings()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("task", "goal"),
+    [
+        ("copy", 1.0),
+        ("reverse", 0.999),
+        ("sort", 0.99),
+        ("addition", 0.999),
+        ("number-words", 0.999),
+        ("dates", 0.999),
+    ],
+)
+def test_the_preset_of_a_task_reaches_its_goal(tmp_path, task, goal):
+    """In minutes each."""
+    assert (
+        train_here(tmp_path / "run", RunSettings.of(task))["test_exact_match"] >= goal
+    )

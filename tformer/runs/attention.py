@@ -70,11 +70,12 @@ def attention_of(
     kept = weights.by_name()
     if not translates:
         return tuple(w[0] for w in kept.values()), read, read
-    side = "encoder" if kind == "encoder" else "decoder"
-    part = ".attention" if kind in ("encoder", "decoder") else ".cross_attention"
+    side, part, rows, columns = {
+        "encoder": ("encoder", ".attention", read, read),
+        "decoder": ("decoder", ".attention", wrote, wrote),
+    }.get(kind or "cross", ("decoder", ".cross_attention", wrote, read))
     wanted = [w for n, w in kept.items() if n.startswith(side) and n.endswith(part)]
-    rows = read if kind == "encoder" else wrote
-    return tuple(w[0] for w in wanted), rows, wrote if kind == "decoder" else read
+    return tuple(w[0] for w in wanted), rows, columns
 
 
 def _encoded(
@@ -126,8 +127,8 @@ def draw_attention(
     if out.suffix not in FORMATS:
         raise RunError(f"{out} must end in one of {', '.join(FORMATS)}")
     layers, rows, columns = attention_of(trained, text, kind=kind, target=target)
-    chosen = _choose("layer", layer, len(layers))
-    heads = _choose("head", head, len(layers[0]))
+    chosen = _chosen("layer", layer, len(layers))
+    heads = _chosen("head", head, len(layers[0]))
     width, height = 0.9 + 0.22 * len(columns), 1.0 + 0.22 * len(rows)
     figure = require("matplotlib.figure").Figure(
         figsize=(width * len(heads), height * len(chosen)), layout="constrained"
@@ -141,12 +142,11 @@ def draw_attention(
         save_figure(figure, out)
 
 
-def _choose(name: str, wanted: int | None, count: int) -> list[int]:
-    if wanted is None:
-        return list(range(count))
-    if not 1 <= wanted <= count:
+def _chosen(name: str, wanted: int | None, count: int) -> list[int]:
+    every = range(count)
+    if wanted is not None and wanted - 1 not in every:
         raise RunError(f"{name} ({wanted}) must be in [1, {count}]")
-    return [wanted - 1]
+    return [i for i in every if wanted in (None, i + 1)]
 
 
 def draw_curves(folder: RunFolder) -> None:

@@ -48,14 +48,14 @@ def save_state(
     """Write a checkpoint into a folder beside the older ones, then remove the oldest.
 
     All is written under another name, waited for until it is on the disk, and renamed:
-    whenever the process is killed, every folder called step-… is whole.
+    at any instant every folder called step-… is whole.
 
     Args:
         folder: of the checkpoints; with several processes, one that all of them see.
         step: after which it is made.
         model: as `distribute` returned it.
         optimizer: of its parameters.
-        facts: what else JSON shall keep.
+        facts: what else is kept.
         keep: how many checkpoints to keep, this one included.
         sharded: each process writes its own part, where no process could hold all.
 
@@ -133,9 +133,8 @@ def load_state(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -
         if (path / SHARDS).exists():
             load_shards(path / SHARDS, model, optimizer)
             return facts
-        tensors = {}
-        if process_rank() == 0:
-            tensors = require("safetensors.torch").load_file(path / TENSORS)
+        load = require("safetensors.torch").load_file
+        tensors = load(path / TENSORS) if process_rank() == 0 else {}
         load_full_state(model, tensors, optimizer)
         return facts
     except (OSError, ValueError, KeyError) as error:
@@ -145,9 +144,8 @@ def load_state(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -
 def read_facts(path: Path) -> Json:
     """Read what `save_state` was given as facts, and "step"; errors as `load_state`."""
     try:
-        facts = read_json(
-            path / FACTS, format=(FORMAT, OLD_FORMAT), types={"step": int}
-        )
+        known = (FORMAT, OLD_FORMAT)
+        facts = read_json(path / FACTS, format=known, types={"step": int})
         if facts["format"] == FORMAT:
             check_sealed(path / FACTS, facts)
         if facts["step"] != int(path.name[5:]):

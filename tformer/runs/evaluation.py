@@ -40,23 +40,17 @@ def validation_scores(
 def check_useful(model: nn.Module, data: RunData, device: torch.device) -> None:
     """Raise if nobody could go on from a model.
 
-    Weights can be finite and so large that what is computed from them is not: one
-    batch shows it.
-
     Raises:
-        FloatingPointError: a weight, or the loss of that batch, is not finite.
+        FloatingPointError: a weight is not finite, or the weights are so large that the
+            loss of a batch is not.
     """
+    then = f"and no checkpoint is made. {ADVICE}"
     if name := not_finite(model.named_parameters()):
-        raise FloatingPointError(
-            f"the parameter {name} is not finite, and no checkpoint is made of it. "
-            f"{ADVICE}"
-        )
-    loss = mean_loss(model, [data.validation[0].to(device)]).loss
+        raise FloatingPointError(f"the parameter {name} is not finite, {then}")
+    loss, _ = mean_loss(model, [data.validation[0].to(device)])
     if not math.isfinite(loss):
-        raise FloatingPointError(
-            f"the loss of the validation's first batch is {loss}, and no checkpoint is "
-            f"made. {ADVICE}"
-        )
+        said = f"the loss of the validation's first batch is {loss}"
+        raise FloatingPointError(f"{said}, {then}")
 
 
 def test_scores(

@@ -61,8 +61,8 @@ class Metrics:
 
     Args:
         path: of the file.
-        start: the step from which the run goes on: lines of later steps, which a kill
-            has made void, are taken out, since they will be written again.
+        start: the step from which the run goes on: lines of later steps are taken out,
+            since they will be written again.
         main: False in all processes but one, which then write nothing.
     """
 

@@ -29,19 +29,15 @@ MAY_CHANGE |= {"test_examples", "accumulate", "compile", "files"}
 def check_unchanged(folder: RunFolder, settings: RunSettings) -> None:
     """Raise if a run would go on with other settings than it was begun with.
 
-    Else its first steps would be of one training and its last of another, while its
-    result and its model's manifest name the second alone.
-
-    The newest checkpoint has the settings, or, where there is none any more, the model.
-    What an older version has written without settings is held to nothing; so is a run
-    that has neither yet. With "inverse-sqrt", which does not ask for `steps`, they may
-    change too.
+    Else its first steps would be of one training and its last of another. The newest
+    checkpoint has the settings, or, where there is none any more, the model; what an
+    older version has written without settings is held to nothing. With "inverse-sqrt",
+    which does not ask for `steps`, they may change too.
 
     Raises:
         OSError: the manifest is missing.
-        ValueError: another setting was changed; the message names it. Or the checkpoint
-            or the manifest is damaged. Or there is none, and the metrics show that
-            there was: all would be begun anew, over what is left.
+        ValueError: a setting was changed; the checkpoint or the manifest is damaged; or
+            it is gone, and all would be begun anew over what is left.
     """
     saved = saved_states(folder.checkpoints)
     made = saved[-1] if saved else folder.saved_model()
@@ -69,10 +65,10 @@ def check_unchanged(folder: RunFolder, settings: RunSettings) -> None:
 def _check_begun_now(folder: RunFolder, settings: RunSettings) -> None:
     """Raise if a checkpoint was made, and is gone: as where its disk is not mounted."""
     lines = read_metrics(folder.metrics) if folder.metrics.exists() else []
-    steps = [line["step"] for line in lines if "loss" in line]
-    if steps and steps[-1] > settings.save_every:
+    steps = max((line["step"] for line in lines if "loss" in line), default=0)
+    if steps > settings.save_every:
         raise RunError(
-            f"{folder.path} has made {steps[-1]} steps, and {folder.checkpoints} has "
+            f"{folder.path} has made {steps} steps, and {folder.checkpoints} has "
             f"nothing to go on from: put that back, or begin another run"
         )
 
@@ -96,11 +92,11 @@ class Trained(NamedTuple):
 def load_trained(name: str | Path) -> Trained:
     """Load a trained model.
 
+    Of an unfinished run the newest checkpoint is loaded, and a warning says so.
+
     Args:
         name: the folder of a run or of a model, a file that ends in ".safetensors", of
-            an older version, or the name of a model of the package. A folder comes
-            before a name. Of a run that is not finished the newest checkpoint is
-            loaded, and a warning says so.
+            an older version, or the name of a model of the package.
 
     Returns:
         The model on the CPU, without the parts that it was trained without.
