@@ -42,13 +42,9 @@ def batches_of_pairs(
         pairs: sources and targets.
         seed: of the order. The same seed gives the same batches.
         batch_size: pairs in a batch; the last of a pass may be smaller.
-        batch_tokens: in its place, how many tokens a batch may hold.
+        batch_tokens: in its place, how many tokens a batch may hold, the largest pair's
+            at least.
         start: leave out so many batches, to go on where a training stopped.
-
-    Raises:
-        ValueError: there is no pair, a size below 1, `start` below 0, or a character
-            unknown; not exactly one of `batch_size` and `batch_tokens` is given; or
-            one pair alone has more than `batch_tokens`.
     """
     sizes = {"batch_size": batch_size, "batch_tokens": batch_tokens}
     given = {name: size for name, size in sizes.items() if size is not None}

@@ -58,10 +58,6 @@ class BytePairVocabulary(Vocabulary):
             texts: to find them in; read once, one after the other.
             vocab_size: how many tokens in all, from 259, the bytes and the three, to
                 2^20. There are fewer where no pair of pieces comes twice any more.
-
-        Raises:
-            ImportError: tokenizers is not installed.
-            ValueError: `vocab_size` is out of its range.
         """
         check_positive(vocab_size=vocab_size)
         if vocab_size < SPECIALS + BYTES:

@@ -36,9 +36,6 @@ def mask_tokens(
 
     Returns:
         The ids with tokens hidden, and the targets: both in the shape of `ids`.
-
-    Raises:
-        ValueError: `probability` is out of its range, or all tokens are special.
     """
     if not 0 < probability < 1:
         raise ValueError(f"probability ({probability}) must be in (0, 1)")

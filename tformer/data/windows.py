@@ -33,10 +33,6 @@ def text_batches(
         context: C, how many tokens the model reads; a window has one more.
         seed: of the places, at least 0.
         start: leave out so many batches.
-
-    Raises:
-        ValueError: a size is below 1, `seed` or `start` below 0, or the stream is not
-            of one axis or has fewer than C + 1 tokens.
     """
     draws = _windows(stream, batch_size, context, context + 1, seed, start)
     return (TextBatch(ids) for ids, _ in draws)

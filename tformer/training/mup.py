@@ -37,17 +37,13 @@ def mup_config(
     Logits are sums over D terms that learning makes point the same way, so they grow
     like D and not like √D: they are divided by m. So do scores with the width of a
     head: √Dh_base / Dh in place of 1 / √Dh. Where only the number of heads grows, that
-    is the base's scale.
+    is the base's scale. A router, whose scores alone do not grow, is refused.
 
     Args:
         base: words of `custom.DEFAULTS`: the model whose learning rate was found.
         m: how many times as wide, at least 1.
         wider_heads: as many heads, of m times the width; else m times as many heads of
             the same width.
-
-    Raises:
-        ValueError: the table says nothing of a part: of a router, whose scores alone do
-            not grow.
     """
     check_positive(m=m)
     c = {**custom.DEFAULTS, **base}
