@@ -147,21 +147,21 @@ def test_shards(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({THEIR_Q: torch.int8}, f"{THEIR_Q} is of I8, not one of F16, BF16"),
         ({THEIR_Q: None}, f"lacks {Q}"),
         ({"lm_head.weight": None}, "lacks output.weight"),
-        (
-            {"model.layers.2.mlp.bias": (8,)},
-            "holds what its model does not have: blocks.2.feed_forward.bias",
-        ),
+        ({"model.layers.2.mlp.bias": (8,)}, "does not have: blocks.2.feed_forward.b"),
         ({THEIR_Q: (8, 4)}, f"{Q} is (8, 4), but its model has (8, 8)"),
         ({THEIR_Q: ()}, f"{Q} is (), but its model has (8, 8)"),
     ],
 )
 def test_wrong_weights_are_named(folder, change, message):
     state = load_file(folder / "model.safetensors")
-    for name, shape in change.items():
-        state[name] = None if shape is None else torch.ones(shape)
-    write(folder, "llama", {n: x for n, x in state.items() if x is not None})
+    for name, to in change.items():
+        x = state.pop(name, None)
+        if to is not None:
+            state[name] = torch.ones(to) if isinstance(to, tuple) else x.to(to)
+    write(folder, "llama", state)
     with pytest.raises(ValueError, match=re.escape(message)):
         read_model(folder)
 
@@ -182,21 +182,11 @@ def test_queries_keys_and_values_that_cannot_be_cut(tmp_path, shape, message):
         read_model(tmp_path)
 
 
-def test_weights_that_are_no_floats_are_named(folder):
-    state = load_file(folder / "model.safetensors")
-    write(folder, "llama", state | {THEIR_Q: state[THEIR_Q].to(torch.int8)})
-    with pytest.raises(ValueError, match=f"{THEIR_Q} is of I8, not one of F16, BF16"):
-        read_model(folder)
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ({"model_type": "bloom"}, "model_type ('bloom') must be one of gpt2, llama"),
-        (
-            {"model_type": ["llama"]},
-            "model_type (['llama']) must be one of gpt2, llama",
-        ),
+        ({"model_type": ["llama"]}, "model_type (['llama']) must be one of gpt2,"),
         ({"clip_qkv": 8}, "config has clip_qkv (8), which is unknown here"),
         ({"hidden_act": "relu"}, "hidden_act ('relu') must be one of ['silu']"),
         ({"rope_scaling": {"rope_type": "longrope"}}, "rope_type ('longrope') must be"),
@@ -225,11 +215,7 @@ def test_a_wrong_config_is_named(folder, words, message):
         ("config.json", b"[]", "does not hold an object"),
         ("model.safetensors", b"", "is not safetensors"),
         ("model.safetensors", b"\x80\x04pickle", "is not safetensors"),
-        (
-            "model.safetensors",
-            (10**12).to_bytes(8, "little") + b"{}",
-            "not safetensors",
-        ),
+        ("model.safetensors", (10**12).to_bytes(8, "little"), "not safetensors"),
         ("model.safetensors", ..., "is not safetensors"),  # its last byte is missing
         ("model.safetensors.index.json", b"{}", "lacks 'weight_map'"),
         ("model.safetensors.index.json", b'{"weight_map": [1]}', "weight_map"),

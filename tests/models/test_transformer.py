@@ -17,6 +17,7 @@ from tformer import (
 )
 from tformer.interop import from_torch
 from tformer.models.encoder_decoder import EncoderDecoder
+from tformer.models.folder import NothingDrawn
 from tformer.nn import combine_masks
 
 B, T, S, V, H, D = 2, 5, 7, 61, 3, 18
@@ -59,7 +60,7 @@ class TestKnownNumbers:
         ],
     )
     def test_sizes(self, preset, changes, body, whole):
-        with torch.device("meta"):
+        with torch.device("meta"), NothingDrawn():
             model = Transformer(getattr(TransformerConfig, preset)(**changes))
         stacks = (model.encoder, model.decoder)
         assert sum(map(number_of_parameters, stacks)) == body
@@ -67,7 +68,7 @@ class TestKnownNumbers:
 
     @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
     def test_size_of_torchs(self):
-        with torch.device("meta"):
+        with torch.device("meta"), NothingDrawn():
             theirs = nn.Transformer(512, 8, 6, 6, 2048)
         assert number_of_parameters(theirs) == 44_140_544
         assert number_of_parameters(from_torch(theirs)) == 44_140_544
