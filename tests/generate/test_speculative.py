@@ -1,6 +1,5 @@
 """Speculative decoding: the distribution of every text, enumerated; its cost."""
 
-import functools
 import itertools
 import math
 from unittest.mock import patch
@@ -9,13 +8,10 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from brute_force import decisive, tiny_gpt
+from brute_force import decisive, expected_forwards, run_every_path, tiny_gpt
 from known_heads import counting, of_the_last_token
 from small_models import MODERN
-from tformer import (
-    CausalLM,
-    greedy,
-)
+from tformer import CausalLM, greedy
 from tformer.generate import speculative
 from tformer.generate.drafts import HeadsDraft, Trunk
 from tformer.generate.given import check_given
@@ -42,8 +38,8 @@ def gpt(seed=1, **changes):
 
 def causal_lm(seed=1, vocab_size=V, **parts):
     torch.manual_seed(seed)
-    sizes = {"vocab_size": vocab_size, "d_model": 8, "num_heads": 2, "num_layers": 2}
-    config = {**MODERN, **sizes, "max_len": 30, **parts}
+    sizes = {"vocab_size": vocab_size, "d_model": 8, "num_heads": 2, "max_len": 30}
+    config = {**MODERN, **sizes, **parts}
     return decisive(custom.build(config)).double()
 
 
@@ -57,32 +53,6 @@ DRAFTS = {
     "heads": heads_for,
     "heads that see no token": lambda model: heads_for(model, see_tokens=False),
 }
-
-
-def run_every_path(run):
-    """Run with every sequence of choices; yield each result with its probability.
-
-    `run(choose)` has all its randomness from `choose(p)`. Each run repeats the choices
-    of a script, then takes the first possible index; the others wait their turn.
-    """
-    waiting = [()]
-    while waiting:
-        script, taken, product = waiting.pop(), [], 1.0
-
-        def choose(p, script=script, taken=taken):
-            nonlocal product
-            possible = p.nonzero().flatten().tolist()
-            if len(taken) < len(script):
-                index = script[len(taken)]
-            else:
-                index, *others = possible
-                waiting.extend((*taken, other) for other in others)
-            taken.append(index)
-            product *= p[index].item()
-            return index
-
-        result = run(choose)
-        yield result, product
 
 
 def every_run(model, draft, prompt=PROMPT, **options):
@@ -139,18 +109,18 @@ def test_the_distribution_of_all_texts_is_the_models_own(draft, options, ahead):
     assert 0.01 < kept < 0.999  # so that both courses are among those
 
 
-@pytest.mark.parametrize(
-    ("model", "options"),
-    [
-        (causal_lm(), {}),
-        (causal_lm(window=2), {"prompt": torch.tensor([[2, 0, 1, 1]])}),
-        (causal_lm(), {"prompt": PROMPT[:, :1]}),
-        (gpt(), {"eos_id": 1}),
-    ],
-    ids=["CausalLM", "window", "one token", "end token"],
-)
+OTHERS = {
+    "CausalLM": ({}, {}),
+    "window": ({"window": 2}, {"prompt": torch.tensor([[2, 0, 1, 1]])}),
+    "one token": ({}, {"prompt": PROMPT[:, :1]}),
+    "end token": ({}, {"eos_id": 1}),
+}
+
+
+@pytest.mark.parametrize(("parts", "options"), OTHERS.values(), ids=OTHERS)
 @pytest.mark.parametrize("draft", [DRAFTS["a model"], heads_for])
-def test_so_it_is_for_other_models_and_prompts(model, draft, options):
+def test_so_it_is_for_other_models_and_prompts(parts, draft, options):
+    model = causal_lm(num_layers=1, **parts)
     ours, kept = texts_of(model, draft(model), ahead=2, **options)
     assert farthest(ours, texts_of_the_model(model, **options)) < 1e-12
     assert 0.01 < kept < 0.99
@@ -202,19 +172,6 @@ def test_the_rule_keeps_what_both_want_and_fills_the_rest():
     assert_close(acceptance(p, q), torch.tensor([1.0, 0.5, 1.0]))
     assert_close(after_rejection(p, q), torch.tensor([1.0, 0.0, 0.0]))
     assert_close(after_rejection(p, p), p)
-
-
-@functools.cache
-def expected_forwards(n, ahead, alpha):
-    """By recursion over the first forward: it writes j + 1 tokens, j of them kept."""
-    if n <= 0:
-        return 0
-    K = min(ahead, n - 1)
-    chances = [alpha**j * (1 - alpha) for j in range(K)] + [alpha**K]
-    return 1 + sum(
-        chance * expected_forwards(n - j - 1, ahead, alpha)
-        for j, chance in enumerate(chances)
-    )
 
 
 class Constant(CausalLM):

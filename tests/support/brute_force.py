@@ -1,5 +1,7 @@
 """Every text that a model could write, scored by the whole model without a cache."""
 
+import functools
+
 import torch
 
 from tformer import CausalLM, Transformer, TransformerConfig
@@ -55,3 +57,42 @@ def falling(texts, alpha):
     """Score texts as Wu et al. do, the best first."""
     scored = [(total / ((5 + len(ids)) / 6) ** alpha, ids) for ids, total in texts]
     return sorted(scored, key=lambda text: -text[0])
+
+
+def run_every_path(run):
+    """Run with every sequence of choices; yield each result with its probability.
+
+    `run(choose)` has all its randomness from `choose(p)`. Each run repeats the choices
+    of a script, then takes the first possible index; the others wait their turn.
+    """
+    waiting = [()]
+    while waiting:
+        script, taken, product = waiting.pop(), [], 1.0
+
+        def choose(p, script=script, taken=taken):
+            nonlocal product
+            possible = p.nonzero().flatten().tolist()
+            if len(taken) < len(script):
+                index = script[len(taken)]
+            else:
+                index, *others = possible
+                waiting.extend((*taken, other) for other in others)
+            taken.append(index)
+            product *= p[index].item()
+            return index
+
+        result = run(choose)
+        yield result, product
+
+
+@functools.cache
+def expected_forwards(n, ahead, alpha):
+    """By recursion over the first forward: it writes j + 1 tokens, j of them kept."""
+    if n <= 0:
+        return 0
+    K = min(ahead, n - 1)
+    chances = [alpha**j * (1 - alpha) for j in range(K)] + [alpha**K]
+    return 1 + sum(
+        chance * expected_forwards(n - j - 1, ahead, alpha)
+        for j, chance in enumerate(chances)
+    )
