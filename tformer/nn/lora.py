@@ -181,7 +181,7 @@ def load_lora(model: nn.Module, state: Mapping[str, Tensor]) -> None:
         {name: tuple(x.shape) for name, x in of.items()}
         for of in (lora_state(model), state)
     )
-    for name in sorted(ours.keys() | theirs.keys()):
+    for name in ours | theirs:
         found, wanted = (x.get(name, "missing") for x in (theirs, ours))
         if found != wanted:
             raise ValueError(f"{name} is {found} in the state, {wanted} in the model")
