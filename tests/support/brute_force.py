@@ -4,8 +4,21 @@ import functools
 
 import torch
 
-from tformer import CausalLM, Transformer, TransformerConfig
+from tformer import (
+    CausalLM,
+    Transformer,
+    TransformerConfig,
+    beam_search,
+    greedy,
+    sample,
+)
 from tformer.models.families import custom
+
+WAYS = {
+    "greedy": greedy,
+    "sample": sample,
+    "beam": lambda *given, **o: beam_search(*given, num_beams=2, **o).ids[:, 0],
+}
 
 
 def decisive(model):
