@@ -165,8 +165,8 @@ class LatentAttention(nn.Module):
         """
         if not self.is_matrix(self.kv_up):
             raise ValueError(
-                "the absorbed form reads kv_up.weight and calls no hook and no forward "
-                f"of this {type(self.kv_up).__name__}: absorbed=False calls them"
+                "the absorbed form reads kv_up.weight and calls no forward "
+                f"of this {type(self.kv_up).__name__}: absorbed=False calls it"
             )
         by_head = self.kv_up.weight.view(self.num_heads, -1, self.kv_rank)
         to_key = by_head[:, : self.head_dim]  # (H, Dh, R)
@@ -182,13 +182,12 @@ class LatentAttention(nn.Module):
         """Say whether calling a layer is multiplying by its `weight`, and no more.
 
         So it is for `nn.Linear`, and where `weight` is a property: of an adapter, of
-        rounded weights. Hooks, a bias, or another `forward` do more.
+        rounded weights. A bias, or another `forward`, does more. Hooks are not seen:
+        for them choose `absorbed=False`.
         """
         kind = type(layer)
         known = kind is nn.Linear or isinstance(getattr(kind, "weight", 0), property)
-        hooks = layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks
-        more = any(hooks) or "forward" in vars(layer)
-        return known and not more and layer.bias is None
+        return known and "forward" not in vars(layer) and layer.bias is None
 
     def attended(
         self,
