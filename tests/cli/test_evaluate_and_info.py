@@ -51,7 +51,7 @@ def test_a_model_without_its_manifest_is_named(tformer, runs, tmp_path):
     weights.write_bytes((runs["reverse"] / "model/model.safetensors").read_bytes())
     said = tformer("info", weights)
     assert said.code == 1
-    assert "a.json: no such file" in said.err
+    assert "a.json: No such file" in said.err
 
 
 def test_evaluate_a_task_gives_the_numbers_of_the_run(tformer, runs):
