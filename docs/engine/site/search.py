@@ -29,17 +29,20 @@ _LISTED = re.compile(
     r"<p>(?:Raises|Attributes|Classes|Functions|Methods|Modules):</p>\s*<ul>.*",
     re.DOTALL,
 )
-# And what a function returns, types, marks of code; all but the first paragraph of the
-# NumPy twin, which says what the torch module says, and of what only the command uses.
-# Readers type names and ideas.
+# And what a function returns, types, marks of code and lists; all but the first
+# paragraph of the NumPy twin, which says what the torch module says, and of what
+# chapters tell or only the command uses. Readers type names and ideas.
 _RETURNED = re.compile(r"<p>(?:Returns|Yields):</p>\s*<ul>.*?</ul>", re.DOTALL)
-_TYPES = re.compile(r"\s*\(<code>(?:(?!<p>).){1,200}?\)(?=\s*–)|</?code>", re.DOTALL)
+_TYPES = re.compile(r"\s*\(<code>(?:(?!<p>).){1,200}?\)(?=\s*–)", re.DOTALL)
+_CODE = re.compile(r"</?code>")
 _OTHERS = ("reference", "runs", "cli", "check", "tasks", "interop", "training", "data")
+_OTHERS += ("models", "generate")
 _IN_SHORT = (
     *(f"api/tformer/{x}/" for x in _OTHERS),
     *("results/", "speed/", "adding/"),  # figures, and what is for contributors
 )
 _SOURCE = re.compile(r"Source code in(?=\s*(?:<|$))")
+_LISTS = re.compile(r"</?(?:ul|ol|li)>")
 _EMPTY = re.compile(r"<(\w+)>\s*</\1>")
 _SPACE = re.compile(r"\s+")
 _MATH = re.compile(r"\\\((.*?)\\\)|\\\[(.*?)\\\]", re.DOTALL)
@@ -83,7 +86,7 @@ def mended(entry: dict[str, Any], about: dict[str, dict[str, Any]]) -> dict[str,
         text = "".join(text.partition("</p>")[:2])
     if place.startswith("api/"):
         text = _RETURNED.sub("", _LISTED.sub("", text))
-        return {**entry, "title": title, "text": _TYPES.sub("", prose(text))}
+        return {**entry, "title": title, "text": prose(_TYPES.sub("", text))}
     meta = about.get(place, {})  # of sections there is none: they have an anchor
     said = (meta.get("question"), meta.get("description"))
     lead = "".join(f"<p>{escape(x, quote=False)}</p>" for x in said if x)
@@ -98,6 +101,7 @@ def prose(html: str) -> str:
     while True:
         html, count = _EMPTY.subn(" ", html)
         if not count:
+            html = _LISTS.sub(" ", _CODE.sub("", html))
             return _SPACE.sub(" ", html).strip()
 
 
