@@ -46,7 +46,7 @@ COVERAGE := --cov --cov-report=term:skip-covered
 test: export OMP_NUM_THREADS := 1
 test: ready  ## run every test: package, chapters, engine, site, links
 	$(PY) -m pytest -n 2 --dist loadfile docs README.md .github $(or $(ARGS),$(COVERAGE))
-	$(PY) -m pytest -n 2 tests $(ARGS)
+	$(PY) -m pytest -n 2 --dist worksteal tests $(ARGS)
 
 # Hugging Face's modules have an environment of their own. It knows nothing of pages:
 # the conftest.py of this folder, which does, is left out.
