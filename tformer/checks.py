@@ -108,14 +108,11 @@ def require(module: str) -> Any:
 
 
 def import_when_used(package: str) -> None:
-    """Let a package find its public names when they are first used.
+    """Let the package of this `__name__` find its names when they are first used.
 
     Which they are, and where they live, stands once, in the package's `__init__.pyi`:
     `from tformer.nn.heads import MultiHeadAttention as MultiHeadAttention`. A name may
     have a second one, as people type it: `import RotaryEmbedding as RoPE`.
-
-    Args:
-        package: its `__name__`.
     """
     this = sys.modules[package]
     stub = os.path.splitext(this.__file__ or "")[0] + ".pyi"  # pathlib takes 5 ms
