@@ -135,7 +135,7 @@ def import_when_used(package: str) -> None:
             setattr(self, name, found)
             return found
 
-        def __setattr__(self, name: str, value: Any) -> None:
+        def __setattr__(self, name: str, value: object) -> None:
             # Python puts a module here once it is imported, and would put rms_norm,
             # the module, where rms_norm, its function, is to be found.
             of_same_name = home.get(name) == (f"{package}.{name}", name)
@@ -146,7 +146,7 @@ def import_when_used(package: str) -> None:
         def __dir__(self) -> list[str]:
             return sorted({*super().__dir__(), *home})
 
-        def __reduce__(self) -> tuple[Any, ...]:  # for who pickles whole functions
+        def __reduce__(self) -> tuple[object, ...]:  # for who pickles whole functions
             return import_module, (package,)
 
     this.__class__ = Package

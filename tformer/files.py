@@ -108,7 +108,7 @@ def read_json(
     *,
     format: str | tuple[str, ...] = (),
     types: Mapping[str, type | UnionType] | None = None,
-) -> dict[str, Any]:
+) -> Json:
     """Read an object of this "format", or one of these, with values of these types.
 
     Raises:
@@ -142,7 +142,7 @@ def finite_or_null(values: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def sealed(values: Mapping[str, object]) -> dict[str, Any]:
+def sealed(values: Mapping[str, object]) -> Json:
     """Add to an object the SHA-256 of all that it holds.
 
     Returns:

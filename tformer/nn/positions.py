@@ -35,7 +35,7 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
 class SinusoidalPositionalEncoding(nn.Module):
     """Add the sinusoid of its position to each token: x + PE. Nothing is learned.
 
-    Any length: the table grows when a longer sequence comes.
+    A sequence may be of every length: the table grows when a longer sequence comes.
 
     Args:
         d_model: width D; even.
