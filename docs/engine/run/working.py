@@ -144,10 +144,12 @@ def package_imported_anew(project: Project) -> Iterator[None]:
     before = _modules(project)
     for name in before:
         del sys.modules[name]
-    yield
-    for name in _modules(project):
-        del sys.modules[name]
-    sys.modules.update(before)
+    try:
+        yield
+    finally:
+        for name in _modules(project):
+            del sys.modules[name]
+        sys.modules.update(before)
 
 
 def _modules(project: Project) -> dict[str, ModuleType]:
