@@ -120,9 +120,7 @@ def scaled_dot_product_attention(
     # A compiler fuses the masks, and a program for any T must not ask how large it is.
     if own and not by_flag and not is_compiling() and T > QUERIES_AT_A_TIME:
         attend: Callable[..., Tensor] = scaled_dot_product_attention
-        inputs = [query, key, value, *given, *([] if sinks is None else [sinks])]
-        plain = all(torch.func.debug_unwrap(x) is x for x in inputs)
-        if torch.is_grad_enabled() and plain:  # `torch.func` knows no checkpoint
+        if torch.is_grad_enabled() and torch.func.debug_unwrap(query) is query:
             # Computed again for the backward pass: no mask is kept for it.
             attend = partial(checkpoint, attend, use_reentrant=False)
         attend = partial(attend, dropout_p=dropout_p, **options)
