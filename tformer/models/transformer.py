@@ -63,7 +63,7 @@ class Transformer(nn.Module):
     @property
     def tgt_embedding(self) -> Any:
         """The target's embedding; with one vocabulary the source's, whatever it is."""
-        return self._modules.get("tgt_embedding", self.src_embedding)
+        return dict(self.named_children()).get("tgt_embedding", self.src_embedding)
 
     def _positions(self) -> SinusoidalPositionalEncoding | LearnedPositionalEmbedding:
         c = self.config

@@ -19,41 +19,15 @@ FAMILIES = {
     "tformer": "custom",
 }
 # Words of a config.json that change no number that a model computes.
-NOTES = frozenset(
-    [
-        "_name_or_path",
-        "architectures",
-        "auto_map",
-        "bos_token_id",
-        "chunk_size_feed_forward",
-        "decoder_start_token_id",
-        "dtype",
-        "eos_token_id",
-        "id2label",
-        "initializer_range",
-        "is_decoder",
-        "is_encoder_decoder",
-        "label2id",
-        "output_attentions",
-        "output_hidden_states",
-        "problem_type",
-        "return_dict",
-        "torch_dtype",
-        "transformers_version",
-        "unk_index",
-        "use_cache",
-        "pretraining_tp",
-        "cross_attention_hidden_size",
-        "add_cross_attention",
-        "summary_activation",
-        "summary_first_dropout",
-        "summary_proj_to_labels",
-        "summary_type",
-        "summary_use_proj",
-        "task_specific_params",
-        "tformer_version",
-    ]
-)
+NOTES = """
+_name_or_path architectures auto_map bos_token_id chunk_size_feed_forward
+decoder_start_token_id dtype eos_token_id id2label initializer_range is_decoder
+is_encoder_decoder label2id output_attentions output_hidden_states problem_type
+return_dict torch_dtype transformers_version unk_index use_cache pretraining_tp
+cross_attention_hidden_size add_cross_attention summary_activation
+summary_first_dropout summary_proj_to_labels summary_type summary_use_proj
+task_specific_params tformer_version
+"""
 
 # Words whose default in a family is a number, and which may be null all the same.
 MAY_BE_NONE = ("head_dim", "num_key_value_heads", "sliding_window")
@@ -72,8 +46,9 @@ def with_defaults(config: Config, defaults: Config) -> dict[str, Any]:
     """Complete a config by a family's defaults."""
     own = defaults["model_type"]
     one_of("model_type", config.get("model_type", own), [own])
+    known = {*defaults, *NOTES.split()}
     for name, value in config.items():
-        if name not in defaults and name not in NOTES:
+        if name not in known:
             raise ValueError(f"config has {name} ({value!r}), which is unknown here")
         check_kind(name, value, defaults.get(name))
     return {**defaults, **{n: x for n, x in config.items() if n in defaults}}
