@@ -2,8 +2,15 @@
 
 import pytest
 import torch
+from torch.testing import assert_close
 
-from tformer.nn import BlockCache, KeyValueCache, ModelCache, StateCache
+from tformer.nn import (
+    BlockCache,
+    KeyValueCache,
+    ModelCache,
+    MultiHeadAttention,
+    StateCache,
+)
 
 B, G, MAX_LEN, DH = 2, 3, 40, 5
 
@@ -118,10 +125,13 @@ def test_a_value_does_not_broadcast(held, shape):
     assert torch.equal(seen[1][:, :, held:], value)
 
 
-def test_bad_sizes(raises):
-    with raises(ValueError, "max_len (0) must be at least 1"):
-        KeyValueCache(0)
-    with raises(TypeError, "max_len must be an int, not float"):
-        KeyValueCache(2.0)
-    with raises(ValueError, "window (0) must be at least 1"):
-        KeyValueCache(2, window=0)
+def test_under_autocast_the_cache_holds_what_the_projections_return():
+    attention, x = MultiHeadAttention(8, 2), torch.randn(1, 4, 8)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        cache = KeyValueCache(4)
+        pieces = [
+            attention(part, is_causal=True, cache=cache) for part in x.split(2, 1)
+        ]
+        whole = attention(x, is_causal=True)
+    assert cache.keys.dtype == torch.bfloat16
+    assert_close(torch.cat(pieces, dim=1), whole, atol=0.02, rtol=0.02)

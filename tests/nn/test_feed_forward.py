@@ -75,24 +75,3 @@ def test_dropout_is_of_inner_numbers_and_for_training(kind):
     assert_close(output[kept], 2 * wanted[kept])
     network.eval()
     assert torch.equal(network(x), wanted)
-
-
-@BOTH
-def test_bad_input(raises, kind):
-    with raises(ValueError, "d_model (0) must be at least 1"):
-        kind(0, D_FF)
-    with raises(ValueError, "d_ff (0) must be at least 1"):
-        kind(D, 0)
-    with raises(ValueError, "dropout (1.0) must be in [0, 1)"):
-        kind(D, D_FF, dropout=1.0)
-    with raises(ValueError, "x has width 1 but d_model is 5: x is (2, 5, 1)"):
-        kind(D, D_FF)(torch.randn(2, 5, 1))
-
-
-def test_unknown_names(raises):
-    known = "relu, gelu, gelu_tanh, relu2"
-    with raises(ValueError, f"activation ('swish') must be one of {known}"):
-        FeedForward(D, D_FF, activation="swish")
-    known = "glu, reglu, geglu, geglu_tanh, swiglu"
-    with raises(ValueError, f"gate ('silu') must be one of {known}"):
-        GatedFeedForward(D, D_FF, gate="silu")

@@ -1,6 +1,5 @@
-"""Multi-head attention beyond its spec (`tformer.check`), and its bad input."""
+"""Multi-head attention with each part: by its definition, cached in every split."""
 
-from contextlib import nullcontext
 from functools import partial
 
 import pytest
@@ -8,64 +7,179 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from tformer import KeyValueCache, MultiHeadAttention, causal_mask, record_weights
-from tformer.nn import ALiBi, RelativeBias, attend_to_segments
+from pieces import in_pieces, splits
+from tformer import (
+    LayerNorm,
+    MultiHeadAttention,
+    RMSNorm,
+    RotaryEmbedding,
+    causal_mask,
+    record_weights,
+)
+from tformer.check.attention import attention
+from tformer.nn import (
+    ALiBi,
+    RelativeBias,
+    attend_to_segments,
+    cache_of,
+    merge_heads,
+    rotary_frequencies,
+    split_heads,
+)
+from tformer.reference import from_torch
 
-B, T, S, H, DH = 2, 5, 7, 3, 11
-D = H * DH
+B, T, D, H, Dh = 2, 6, 20, 6, 4
 
 
-@pytest.fixture
-def attention(float64, randomised):
-    return randomised(MultiHeadAttention(D, H))
+def turning():
+    return RotaryEmbedding(rotary_frequencies(Dh))
 
 
-def test_key_and_value_default(attention):
-    x, memory = torch.randn(B, T, D), torch.randn(B, S, D)
+def of_t5(heads=H, both=False):
+    size = 8 if both else 4
+    return RelativeBias(heads, num_buckets=size, max_distance=4, bidirectional=both)
+
+
+ALL = {
+    "plain": {},
+    "rotary": {"rotary": turning},
+    "ALiBi": {"relative": lambda: ALiBi(H)},
+    "T5's bias, and a window": {"relative": of_t5, "window": lambda: 2},
+    "T5's bias of both ways": {"relative": lambda: of_t5(both=True)},
+    "one bias for all heads": {"relative": lambda: of_t5(1)},
+    "qk_norm": {"qk_norm": lambda: RMSNorm},
+    "window": {"window": lambda: 3},
+    "sinks": {"sinks": lambda: True},
+    "scale": {"scale": lambda: 0.9},
+    "bias": {"bias": lambda: True},
+    "everything": {
+        "rotary": turning,
+        "relative": of_t5,
+        "qk_norm": lambda: LayerNorm,
+        "window": lambda: 2,
+        "sinks": lambda: True,
+        "softcap": lambda: 0.7,
+        "scale": lambda: 0.9,
+        "bias": lambda: True,
+    },
+}
+every_part = pytest.mark.parametrize("parts", ALL.values(), ids=ALL)
+
+
+def built(parts, randomised=None, **options):
+    made = {name: make() for name, make in parts.items()}
+    options = {"num_kv_heads": 2, "head_dim": Dh, "bias": False, **options, **made}
+    if norm := options.pop("qk_norm", None):
+        options |= {"q_norm": norm(Dh), "k_norm": norm(Dh)}
+    if options.pop("sinks", False):
+        options["sinks"] = nn.Parameter(torch.zeros(H))
+    module = MultiHeadAttention(D, H, **options).eval()
+    if isinstance(module.relative, RelativeBias):
+        nn.init.normal_(module.relative.table)
+    return randomised(module) if randomised else module
+
+
+@torch.no_grad()
+def slowly(module, x):
+    """By the loops of the spec of attention."""
+    q = split_heads(module.q_proj(x), H)
+    k, v = (
+        split_heads(proj(x), module.num_kv_heads)
+        for proj in (module.k_proj, module.v_proj)
+    )
+    if module.q_norm is not None:
+        q, k = module.q_norm(q), module.k_norm(k)
+    if module.rotary is not None:
+        q, k = module.rotary(q), module.rotary(k)
+    names = ("window", "scale", "softcap")
+    options = {"is_causal": True, **{name: getattr(module, name) for name in names}}
+    if module.relative is not None:
+        options["bias"] = module.relative(T, T).numpy()
+    if module.sinks is not None:
+        options["sinks"] = module.sinks.numpy()
+    heads = attention(*(y.numpy() for y in (q, k, v)), **options)
+    return module.out_proj(merge_heads(torch.from_numpy(heads)))
+
+
+@every_part
+@pytest.mark.usefixtures("float64")
+def test_the_definition_its_weights_and_its_twin(parts, randomised):
+    for kv_heads in (H, 3, 1):
+        module = built(parts, randomised, num_kv_heads=kv_heads)
+        x = torch.randn(B, T, D)
+        wanted = slowly(module, x)
+        output = module(x, is_causal=True)
+        assert_close(output, wanted, atol=1e-13, rtol=0)
+        of_twin = from_torch(module)(x.numpy(), is_causal=True)
+        assert_close(torch.from_numpy(of_twin), wanted)
+        with record_weights(module) as weights:
+            assert_close(module(x, is_causal=True), wanted)
+        kept = weights[module]
+        seen = causal_mask(T, window=module.window)
+        assert torch.equal(kept > 0, seen.expand(B, H, T, T))
+        # A sink takes a part, and has no column.
+        whole = (kept.sum(-1) - 1).abs() < 1e-12
+        assert (whole == (module.sinks is None)).all()
+        output.pow(3).sum().backward()
+        for name, p in module.named_parameters():
+            if name != "k_proj.bias" or parts.keys() - {"bias"}:  # softmax forgets it
+                assert (p.grad.abs() > 1e-12).any(), name
+
+
+@every_part
+@pytest.mark.usefixtures("float64")
+@torch.no_grad()
+def test_every_split(parts, randomised):
+    module = built(parts, randomised)
+    x = torch.randn(B, T, D)
+    whole = module(x, is_causal=True)
+    for pieces in splits(T):
+        cache = cache_of(module, T)
+        parts_of = in_pieces(
+            lambda begin, end, cache=cache: module(
+                x[:, begin:end], is_causal=True, cache=cache
+            ),
+            pieces,
+        )
+        assert_close(parts_of, whole, atol=1e-13, rtol=0)
+        assert cache.length == T
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision(dtype):
+    module, x = built(ALL["everything"]), torch.randn(B, T, D)
+    wanted = module(x, is_causal=True)
+    half = module.to(dtype)(x.to(dtype), is_causal=True)
+    assert half.dtype == dtype
+    assert_close(half.float(), wanted, atol=0.03, rtol=0.03)
+
+
+def test_norms_in_float32_beside_values_in_16_bits_as_under_autocast_on_cuda():
+    class Wide(nn.Module):
+        def forward(self, x):
+            return nn.functional.layer_norm(x.float(), (Dh,))
+
+    norms = {"q_norm": Wide(), "k_norm": Wide()}
+    attention, x = MultiHeadAttention(D, H, head_dim=Dh, **norms), torch.randn(B, T, D)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert attention(x).dtype == torch.bfloat16
+
+
+def test_key_and_value_default():
+    attention, x, memory = built({}), torch.randn(B, T, D), torch.randn(B, 7, D)
     assert torch.equal(attention(x), attention(x, x, x))
     assert torch.equal(attention(x, memory), attention(x, memory, memory))
-    mask = torch.rand(B, 1, T, T) < 0.8
-    both = attention(x, attn_mask=mask, is_causal=True)
-    assert_close(both, attention(x, attn_mask=mask & causal_mask(T)))
+    assert not torch.allclose(attention(x, memory), attention(x, memory, 2 * memory))
 
 
-def test_keys_and_values_may_be_made_before(attention):
-    """As a decoder does of what it reads: they are projected once."""
-    x, memory = torch.randn(B, T, D), torch.randn(B, S, D)
-    made = attention.project(memory, memory)
-    wanted = attention(x, memory)
-    for projection in (attention.k_proj, attention.v_proj):
-        nn.init.zeros_(projection.weight)
-    assert_close(attention(x, memory, keys_values=made), wanted)
-
-
-@pytest.mark.parametrize("options", [{}, {"is_causal": True}], ids=str)
-@pytest.mark.parametrize("parts", [{}, {"relative": ALiBi}, {"relative": RelativeBias}])
+@pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.usefixtures("float64")
-def test_sequences_side_by_side_are_as_each_alone(randomised, parts, options):
-    attention = randomised(
-        MultiHeadAttention(D, H, **{n: p(H) for n, p in parts.items()})
-    )
-    first, second = torch.randn(1, T, D), torch.randn(1, S, D)
-    row = torch.cat((first, second), dim=1)
-    around = partial(attend_to_segments, segments=[T, 0, S])
-    alone = [attention(x, **options) for x in (first, second)]
-    assert_close(attention(row, around=around, **options), torch.cat(alone, dim=1))
-
-
-@pytest.mark.parametrize("recording", [nullcontext, record_weights])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_a_query_without_keys_gets_the_output_bias(randomised, dtype, recording):
-    attention = randomised(MultiHeadAttention(D, H)).to(dtype)
-    x = torch.randn(B, T, D).to(dtype).requires_grad_()
-    real = torch.tensor([[False] * T, [True] * T])
-    with recording(attention):
-        output = attention(x, attn_mask=real[:, None, None])
-    assert torch.equal(output[0], attention.out_proj.bias.expand(T, D))
-    output.float().square().sum().backward()
-    assert (x.grad[0] == 0).all()
-    assert x.grad.isfinite().all()
-    assert all(p.grad.isfinite().all() for p in attention.parameters())
+def test_sequences_side_by_side_are_as_each_alone(is_causal):
+    attention, both = built({"relative": of_t5}), torch.randn(1, T + 7, D)
+    around = partial(attend_to_segments, segments=[T, 0, 7])
+    alone = [attention(x, is_causal=is_causal) for x in both.split((T, 7), dim=1)]
+    row = attention(both, around=around, is_causal=is_causal)
+    assert_close(row, torch.cat(alone, dim=1))
 
 
 def test_first_weights_are_glorots():
@@ -82,64 +196,3 @@ def test_first_weights_are_glorots():
     attention.reset_parameters()
     assert not torch.equal(before, attention.q_proj.weight)
     assert (attention.k_proj.bias == 0).all()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"d_model": 30, "num_heads": 4},
-            "d_model (30) must be divisible by num_heads (4)",
-        ),
-        ({"num_kv_heads": 2}, "num_heads (3) must be divisible by num_kv_heads (2)"),
-        ({"num_kv_heads": 6}, "num_heads (3) must be divisible by num_kv_heads (6)"),
-        ({"d_model": 0}, "d_model (0) must be at least 1"),
-        ({"num_heads": 0}, "num_heads (0) must be at least 1"),
-        ({"num_kv_heads": 0}, "num_kv_heads (0) must be at least 1"),
-        ({"head_dim": 0}, "head_dim (0) must be at least 1"),
-        ({"dropout": 1.0}, "dropout (1.0) must be in [0, 1)"),
-    ],
-)
-def test_sizes(raises, options, message):
-    with raises(ValueError, message):
-        MultiHeadAttention(**{"d_model": 12, "num_heads": 3, **options})
-
-
-@pytest.mark.parametrize(
-    ("shapes", "message"),
-    [
-        ([(T, D)], f"query must be (batch, length, d_model = {D}), not (5, 33)"),
-        ([(B, T, 30)], f"query must be (batch, length, d_model = {D}), not (2, 5, 30)"),
-        (
-            [(B, T, D), (B, S, 30)],
-            f"key must be (batch, length, d_model = {D}), not (2, 7, 30)",
-        ),
-        (
-            [(B, T, D), (B, S, D), (B, S, 1, D)],
-            f"value must be (batch, length, d_model = {D}), not (2, 7, 1, 33)",
-        ),
-    ],
-)
-def test_shapes(raises, shapes, message):
-    with raises(ValueError, message):
-        MultiHeadAttention(D, H)(*map(torch.randn, shapes))
-
-
-def test_what_does_not_go_together(raises):
-    attention, x = MultiHeadAttention(D, H), torch.randn(B, T, D)
-    rule = "value needs key, and a cache is for self-attention alone"
-    with raises(ValueError, rule):
-        attention(x, value=x)
-    with raises(ValueError, rule):
-        attention(x, x, cache=KeyValueCache(T))
-    around = partial(attend_to_segments, segments=[4])
-    message = "segments (4 tokens in all) must cover query and key, of 5 and 5"
-    with raises(ValueError, message):
-        attention(x, around=around)
-    message = "around makes no weights that can be recorded"
-    with raises(ValueError, message), record_weights(attention):
-        attention(x, around=around)
-    with raises(
-        TypeError, "attn_mask is torch.float32: attn_mask is bool, bias floating"
-    ):
-        attention(x, attn_mask=torch.zeros(T, T))

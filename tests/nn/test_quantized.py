@@ -124,25 +124,3 @@ class TestQuantizedCache:
             for ours, given, last in zip((keys, values), first, right, strict=True):
                 whole = torch.cat((given.flip(0), last), dim=2)
                 assert torch.equal(ours, dequantize(*quantize(whole)))
-
-    def test_gradients_are_refused(self, raises):
-        new = torch.ones(1, 1, 1, 2, requires_grad=True)
-        message = "a cache holds no gradients: use it under torch.no_grad()"
-        with raises(ValueError, message):
-            QuantizedCache(3).append(new, new)
-
-
-def test_errors(raises):
-    x = torch.ones(2, 6)
-    with raises(ValueError, "bits (9) must be in [2, 8]"):
-        quantize(x, 9)
-    with raises(ValueError, "bits (1) must be in [2, 8]"):
-        quantize(x, 1)
-    with raises(ValueError, "width (6) must be divisible by group_size (4)"):
-        quantize(x, 8, 4)
-    with raises(ValueError, "group_size (0) must be at least 1"):
-        quantize(x, 8, 0)
-    with raises(ValueError, "bits (3) must be 4 or 8"):
-        QuantizedLinear(nn.Linear(6, 2), bits=3)
-    with raises(ValueError, "in_features (5) must be divisible by two (2)"):
-        QuantizedLinear(nn.Linear(5, 2), bits=4)

@@ -39,19 +39,6 @@ def test_a_model_that_was_compiled_and_used_before(model, inputs):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_compiled_while_weights_are_kept_for_any_length(model, inputs):
-    torch._dynamo.reset()
-    encoder, x = model.encoder, inputs[0]
-    with record_weights(encoder) as weights:
-        compiled = torch.compile(encoder, fullgraph=True, backend="eager")
-        for each in (x, torch.cat((x, x), dim=1)):
-            compiled(each)
-            kept = weights["blocks.0.attention"]
-            encoder(each)
-            assert_close(kept, weights["blocks.0.attention"])
-
-
-@pytest.mark.filterwarnings("ignore")
 def test_names_are_those_of_the_model_before_a_part_was_compiled(model, inputs):
     torch._dynamo.reset()
     model.encoder = torch.compile(model.encoder, backend="eager")

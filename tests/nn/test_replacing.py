@@ -119,12 +119,3 @@ def test_hooks_see_what_runs_packed(encoder):
     assert len(seen) == 2
     assert_close(seen[0].pow(2).sum(), seen[1].pow(2).sum())
     handle.remove()
-
-
-def test_packed_is_padded(encoder):
-    grads = []
-    padded, packed = encoded(encoder)
-    assert_close(packed, padded)
-    for output in (padded, packed):
-        grads.append(torch.autograd.grad(output.pow(3).sum(), [*encoder.parameters()]))
-    assert_close(grads[0], grads[1])

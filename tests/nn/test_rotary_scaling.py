@@ -15,14 +15,6 @@ from tformer.nn import (
     yarn_factor,
 )
 
-L = 37
-THETA = rotary_frequencies(22)
-ALL = {
-    "linear": scale_linear,
-    "ntk": scale_ntk,
-    "llama3": lambda theta, s: scale_llama3(theta, s, trained_len=L),
-    "yarn": lambda theta, s: scale_yarn(theta, s, trained_len=L),
-}
 drawn = given(
     half=st.integers(2, 64),
     base=st.sampled_from([10_000.0, 150_000.0, 500_000.0]),
@@ -112,44 +104,3 @@ def test_known_numbers():
     assert yarn_factor(40) == pytest.approx(1.3688879)
     assert yarn_factor(40, 0.707) == pytest.approx(1.2608038)
     assert yarn_factor(1) == 1
-
-
-@pytest.mark.parametrize("name", ALL)
-class TestAll:
-    def test_scale_one_changes_nothing(self, name):
-        assert_close(ALL[name](THETA, 1), THETA, atol=0, rtol=1e-15)
-
-    def test_slower_and_by_s_at_most(self, name):
-        new = ALL[name](THETA, 3)
-        assert new.shape == THETA.shape
-        assert new.dtype == torch.float64
-        assert (new <= THETA * (1 + 1e-15)).all()
-        assert (new >= THETA / 3 * (1 - 1e-15)).all()
-        assert new[-1].item() == pytest.approx(THETA[-1].item() / 3)
-        assert (new.diff() < 0).all()
-
-    def test_scale(self, raises, name):
-        for scale in (0.5, math.inf):
-            with raises(ValueError, f"scale ({scale}) must be at least 1 and finite"):
-                ALL[name](THETA, scale)
-
-
-@pytest.mark.parametrize("function", [scale_llama3, scale_yarn])
-class TestBands:
-    def test_errors(self, raises, function):
-        with raises(ValueError, "trained_len (0) must be at least 1"):
-            function(THETA, 2, trained_len=0)
-        with raises(ValueError, "high (2) must be above low (2), and low above 0"):
-            function(THETA, 2, trained_len=L, low=2, high=2)
-        with raises(ValueError, "high (2) must be above low (0), and low above 0"):
-            function(THETA, 2, trained_len=L, low=0, high=2)
-
-
-def test_errors(raises):
-    message = "frequencies must be at least 2: one alone has no slowest"
-    with raises(ValueError, message):
-        scale_ntk(THETA[:1], 2)
-    with raises(ValueError, message):
-        scale_yarn(THETA[:1], 2, trained_len=L)
-    with raises(ValueError, "scale (0.5) must be at least 1 and finite"):
-        yarn_factor(0.5)
