@@ -91,8 +91,8 @@ from tformer.nn.rotary import rotate as rotate
 from tformer.nn.rotary import rotate_pairs as rotate_pairs
 from tformer.nn.rotary import RotaryEmbedding as RotaryEmbedding
 from tformer.nn.rotary import RotaryEmbedding as RoPE
-from tformer.nn.rotary import pairs_to_halves as pairs_to_halves
-from tformer.nn.rotary import halves_to_pairs as halves_to_pairs
+from tformer.nn.rotary_scaling import pairs_to_halves as pairs_to_halves
+from tformer.nn.rotary_scaling import halves_to_pairs as halves_to_pairs
 from tformer.nn.rotary_scaling import scale_linear as scale_linear
 from tformer.nn.rotary_scaling import scale_ntk as scale_ntk
 from tformer.nn.rotary_scaling import scale_llama3 as scale_llama3

@@ -6,9 +6,13 @@ B batch · H heads · T length · Dh head_dim · R rotary_dim, the part that is 
 import torch
 from torch import Tensor, nn
 
-from tformer.checks import check_at_least_0, check_divisible, check_positive
-
-LAYOUTS = ("pairs", "halves")
+from tformer.checks import check_above_0
+from tformer.nn.rotary_scaling import (
+    check_frequencies,
+    check_layout,
+    check_pairs,
+    check_rotated,
+)
 
 
 def rotary_frequencies(head_dim: int, *, base: float = 10_000.0) -> Tensor:
@@ -21,11 +25,7 @@ def rotary_frequencies(head_dim: int, *, base: float = 10_000.0) -> Tensor:
         head_dim: width Dh of a head; even, as two numbers make a pair.
         base: above 1. 10,000 in the paper, 500,000 in Llama 3, 1,000,000 in Qwen3.
     """
-    check_positive(head_dim=head_dim)
-    if head_dim % 2:
-        raise ValueError(f"head_dim ({head_dim}) must be even: two numbers make a pair")
-    if not base > 1:
-        raise ValueError(f"base ({base}) must be above 1")
+    check_pairs(head_dim, base)
     exponent = torch.arange(0, head_dim, 2, dtype=torch.float64, device="cpu")
     return base ** -(exponent / head_dim)  # (Dh/2,)
 
@@ -86,8 +86,8 @@ class RotaryEmbedding(nn.Module):
     `frequencies` or `factor` is set.
 
     Args:
-        frequencies: (R/2,), of `rotary_frequencies`, or one of the functions of
-            `tformer.nn.rotary_scaling` of them. Reading it back gives a copy.
+        frequencies: (R/2,), of `rotary_frequencies`, or what a `scale_…` of
+            `tformer.nn.rotary_scaling` makes of them. Reading it back gives a copy.
         factor: multiplies what is rotated, as YaRN's attention factor does.
         layout: "pairs" or "halves", as in `rotate`.
         head_dim: Dh, of which the first R numbers are rotated and the others stay
@@ -114,12 +114,7 @@ class RotaryEmbedding(nn.Module):
 
     @frequencies.setter
     def frequencies(self, frequencies: Tensor) -> None:
-        if frequencies.ndim != 1 or len(frequencies) == 0:
-            shape = tuple(frequencies.shape)
-            raise ValueError(f"frequencies must be (head_dim / 2,), not {shape}")
-        if 2 * len(frequencies) > self.head_dim:
-            rule = f"must be at most half of head_dim ({self.head_dim})"
-            raise ValueError(f"frequencies ({len(frequencies)}) {rule}")
+        check_frequencies(frequencies, self.head_dim)
         self._frequencies = frequencies.detach().clone().to("cpu", torch.float64)
         self._table = torch.empty(2, 0, len(frequencies), device="cpu")
 
@@ -130,8 +125,7 @@ class RotaryEmbedding(nn.Module):
 
     @factor.setter
     def factor(self, factor: float) -> None:
-        if not factor > 0:
-            raise ValueError(f"factor ({factor}) must be above 0")
+        check_above_0(factor=factor)
         self._factor = factor
         self._table = self._table[:, :0]
 
@@ -168,48 +162,14 @@ class RotaryEmbedding(nn.Module):
 
         Or at `positions`, (T,) or (B, T), which need not be whole numbers.
         """
-        if x.ndim != 4 or x.shape[-1] != self.head_dim:
-            wanted = f"(batch, heads, length, head_dim = {self.head_dim})"
-            raise ValueError(f"x must be {wanted}, not {tuple(x.shape)}")
-        B, _, T, Dh = x.shape
-        check_at_least_0(start=start)
+        check_rotated(x, self.head_dim, start, positions)
+        T, Dh = x.shape[2:]
         if positions is None:
             cosine, sine = self.table(start + T, x)[:, start : start + T]  # (T, R/2)
         else:
-            if start or positions.shape not in ((T,), (B, T)):
-                rule = f"must be ({T},) or ({B}, {T}), and start 0"
-                given = f"{tuple(positions.shape)} and {start}"
-                raise ValueError(f"positions {rule}, not {given}")
             dtype = torch.promote_types(x.dtype, torch.float32)
             both = self.angles(positions.cpu()).to(x.device, dtype)
             cosine, sine = both if positions.ndim == 1 else both[:, :, None]
         R = 2 * len(self._frequencies)
         rotated = rotate(x[..., :R], cosine, sine, layout=self.layout)
         return rotated if Dh == R else torch.cat((rotated, x[..., R:]), dim=-1)
-
-
-def pairs_to_halves(weight: Tensor, num_heads: int) -> Tensor:
-    """Reorder the rows of W_q or W_k of a model with "pairs" for one with "halves".
-
-    In a copy row 2i of each head becomes row i, and row 2i + 1 becomes row i + Dh/2.
-
-    Args:
-        weight: (H · Dh, ...): a matrix, its bias, or with one head a gain (Dh,).
-        num_heads: how many heads lie in it: for W_k the key/value heads.
-    """
-    check_divisible(rows=weight.shape[0], **{"2 · num_heads": 2 * num_heads})
-    by_pair = weight.reshape(num_heads, -1, 2, *weight.shape[1:])  # (H, Dh/2, 2, ...)
-    return by_pair.transpose(1, 2).flatten(0, 2)  # (H · Dh, ...)
-
-
-def halves_to_pairs(weight: Tensor, num_heads: int) -> Tensor:
-    """Undo `pairs_to_halves`: row i of each head becomes row 2i again."""
-    check_divisible(rows=weight.shape[0], **{"2 · num_heads": 2 * num_heads})
-    by_half = weight.reshape(num_heads, 2, -1, *weight.shape[1:])  # (H, 2, Dh/2, ...)
-    return by_half.transpose(1, 2).flatten(0, 2)  # (H · Dh, ...)
-
-
-def check_layout(layout: str) -> None:
-    """Raise unless `layout` is one of the two."""
-    if layout not in LAYOUTS:
-        raise ValueError(f"layout ({layout!r}) must be one of {', '.join(LAYOUTS)}")

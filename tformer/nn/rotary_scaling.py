@@ -1,44 +1,51 @@
-"""Rotary positions for longer texts: each function makes frequencies of frequencies.
+"""Rotary positions, what is alike in torch and NumPy: longer texts, layouts of weights.
 
-The model was trained on texts of L tokens and shall read s · L.
+An array is of either kind. A model was trained on texts of L tokens and shall read
+s · L: each `scale_…` makes frequencies (Dh/2,) of frequencies (Dh/2,).
 """
 
 import math
+from typing import TYPE_CHECKING, TypeVar
 
-import torch
-from torch import Tensor
+from tformer.checks import check_at_least_0, check_divisible, check_positive
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+    from torch import Tensor
+
+Array = TypeVar("Array", "Tensor", "ndarray")
+LAYOUTS = ("pairs", "halves")
 
 
-def scale_linear(frequencies: Tensor, scale: float) -> Tensor:
+def scale_linear(frequencies: Array, scale: float) -> Array:
     """Compute θᵢ / s: every pair turns s times as slowly, positions move together.
 
-    Chen et al. 2023 (arXiv:2306.15595): position interpolation. Of frequencies (Dh/2,)
-    it makes (Dh/2,), as all four do; s is at least 1.
+    Chen et al. 2023 (arXiv:2306.15595): position interpolation. s is at least 1.
     """
-    _check(scale)
+    check_scaling(scale)
     return frequencies / scale
 
 
-def scale_ntk(frequencies: Tensor, scale: float) -> Tensor:
+def scale_ntk(frequencies: Array, scale: float) -> Array:
     """Compute θᵢ / s^(i / (Dh/2 − 1)): the fastest pair stays, the slowest is θ / s.
 
     "NTK-aware" scaling, first in a post by bloc97; in Peng et al. 2023 (YaRN,
     arXiv:2309.00071), section 3.1, as the base b · s^(Dh / (Dh − 2)), which is the
     same. There must be two frequencies at least.
     """
-    _check(scale)
-    step = _numbers(frequencies) / (len(frequencies) - 1)
+    check_scaling(scale)
+    step = pair_numbers(frequencies) / (len(frequencies) - 1)
     return frequencies / scale**step  # step: 0 for the fastest pair, 1 for the slowest
 
 
 def scale_llama3(
-    frequencies: Tensor,
+    frequencies: Array,
     scale: float,
     *,
     trained_len: int,
     low: float = 1.0,
     high: float = 4.0,
-) -> Tensor:
+) -> Array:
     """Slow down the pairs with few turns in L tokens, and keep those with many.
 
     A pair turns L θᵢ / 2π times. With `low` turns or fewer it becomes θᵢ / s, with
@@ -52,21 +59,21 @@ def scale_llama3(
         low: turns, `low_freq_factor`.
         high: turns, above `low`, `high_freq_factor`.
     """
-    _check(scale, trained_len, low, high)
+    check_scaling(scale, trained_len, low, high)
     turns = trained_len * frequencies / (2 * math.pi)
-    keep = ((turns - low) / (high - low)).clamp(0, 1)
+    keep = ((turns - low) / (high - low)).clip(0, 1)
     return frequencies * (keep + (1 - keep) / scale)
 
 
 def scale_yarn(
-    frequencies: Tensor,
+    frequencies: Array,
     scale: float,
     *,
     trained_len: int,
     low: float = 1.0,
     high: float = 32.0,
     truncate: bool = True,
-) -> Tensor:
+) -> Array:
     """Keep the pairs with many turns in L tokens, slow down the others, by a ramp.
 
     Peng et al. 2023 (arXiv:2309.00071), section 3.2, as their code has it: the ramp is
@@ -81,13 +88,13 @@ def scale_yarn(
         high: turns in L up to which a pair stays as it is: `beta_fast`.
         truncate: begin and end the ramp at whole numbers of i; gpt-oss does not.
     """
-    _check(scale, trained_len, low, high)
-    pair = _numbers(frequencies)
+    check_scaling(scale, trained_len, low, high)
+    pair = pair_numbers(frequencies)
+    fastest, second = float(frequencies[0]), float(frequencies[1])
 
     def pair_with(turns: float) -> float:  # L θᵢ = 2π · turns, solved for i
-        log_of_step = math.log(frequencies[1].item() / frequencies[0].item())
         wanted = 2 * math.pi * turns / trained_len
-        return math.log(wanted / frequencies[0].item()) / log_of_step
+        return math.log(wanted / fastest) / math.log(second / fastest)
 
     first, last = pair_with(high), pair_with(low)
     if truncate:
@@ -95,7 +102,7 @@ def scale_yarn(
     first, last = max(first, 0), min(last, 2 * len(frequencies) - 1)
     if first == last:
         last += 0.001  # no division by zero
-    keep = 1 - ((pair - first) / (last - first)).clamp(0, 1)
+    keep = 1 - ((pair - first) / (last - first)).clip(0, 1)
     return frequencies * (keep + (1 - keep) / scale)
 
 
@@ -108,23 +115,85 @@ def yarn_factor(scale: float, mscale: float = 1.0) -> float:
     yarn_factor(s, mscale_all_dim), and multiplies the scores by the square of the
     latter.
     """
-    _check(scale)
+    check_scaling(scale)
     return 0.1 * mscale * math.log(scale) + 1
 
 
-def _numbers(frequencies: Tensor) -> Tensor:
-    """Count 0, 1, 2, … where the frequencies are: also where torch's device is meta."""
+def pairs_to_halves(weight: Array, num_heads: int) -> Array:
+    """Reorder the rows of W_q or W_k of a model with "pairs" for one with "halves".
+
+    In a copy row 2i of each head becomes row i, and row 2i + 1 becomes row i + Dh/2.
+
+    Args:
+        weight: (H · Dh, ...): a matrix, its bias, or with one head a gain (Dh,).
+        num_heads: how many heads lie in it: for W_k the key/value heads.
+    """
+    check_divisible(rows=weight.shape[0], **{"2 · num_heads": 2 * num_heads})
+    by_pair = weight.reshape(num_heads, -1, 2, *weight.shape[1:])  # (H, Dh/2, 2, ...)
+    return by_pair.swapaxes(1, 2).reshape(weight.shape)
+
+
+def halves_to_pairs(weight: Array, num_heads: int) -> Array:
+    """Undo `pairs_to_halves`: row i of each head becomes row 2i again."""
+    check_divisible(rows=weight.shape[0], **{"2 · num_heads": 2 * num_heads})
+    by_half = weight.reshape(num_heads, 2, -1, *weight.shape[1:])  # (H, 2, Dh/2, ...)
+    return by_half.swapaxes(1, 2).reshape(weight.shape)
+
+
+def pair_numbers(frequencies: Array) -> Array:
+    """Count the pairs, 0, 1, 2, …, in their dtype and where they are."""
     if len(frequencies) < 2:
         raise ValueError("frequencies must be at least 2: one alone has no slowest")
-    return torch.arange(len(frequencies), device=frequencies.device).to(frequencies)
+    return (0 * frequencies + 1).cumsum(0) - 1
 
 
-def _check(
-    scale: float, trained_len: int = 1, low: float = 1.0, high: float = 2.0
+def check_scaling(
+    scale: float, trained_len: int = 1, low: float = 1, high: float = 2
 ) -> None:
+    """Raise unless it stretches positions, and a ramp has two ends."""
     if not 1 <= scale < math.inf:
         raise ValueError(f"scale ({scale}) must be at least 1 and finite")
     if trained_len < 1:
         raise ValueError(f"trained_len ({trained_len}) must be at least 1")
     if not 0 < low < high:
         raise ValueError(f"high ({high}) must be above low ({low}), and low above 0")
+
+
+def check_pairs(head_dim: int, base: float) -> None:
+    """Raise unless there are frequencies of these: two numbers make a pair."""
+    check_positive(head_dim=head_dim)
+    if head_dim % 2:
+        raise ValueError(f"head_dim ({head_dim}) must be even: two numbers make a pair")
+    if not base > 1:
+        raise ValueError(f"base ({base}) must be above 1")
+
+
+def check_layout(layout: str) -> None:
+    """Raise unless it is one of the two."""
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout ({layout!r}) must be one of {', '.join(LAYOUTS)}")
+
+
+def check_frequencies(frequencies: Array, head_dim: int) -> None:
+    """Raise unless frequencies are (R/2,), and R at most Dh."""
+    if frequencies.ndim != 1 or len(frequencies) == 0:
+        shape = tuple(frequencies.shape)
+        raise ValueError(f"frequencies must be (head_dim / 2,), not {shape}")
+    if 2 * len(frequencies) > head_dim:
+        rule = f"must be at most half of head_dim ({head_dim})"
+        raise ValueError(f"frequencies ({len(frequencies)}) {rule}")
+
+
+def check_rotated(
+    x: Array, head_dim: int | None, start: int, positions: Array | None
+) -> None:
+    """Raise unless x is (B, H, T, Dh), and `positions`, if given, (T,) or (B, T)."""
+    if x.ndim != 4 or x.shape[-1] != head_dim:
+        wanted = f"(batch, heads, length, head_dim = {head_dim})"
+        raise ValueError(f"x must be {wanted}, not {tuple(x.shape)}")
+    check_at_least_0(start=start)
+    B, _, T, _ = x.shape
+    if positions is not None and (start or positions.shape not in ((T,), (B, T))):
+        rule = f"must be ({T},) or ({B}, {T}), and start 0"
+        given = f"{tuple(positions.shape)} and {start}"
+        raise ValueError(f"positions {rule}, not {given}")
