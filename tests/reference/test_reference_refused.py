@@ -217,12 +217,8 @@ def linear(rows):
         ("eps (0) must be above 0", lambda x: reference.RMSNorm(x(D), 0)),
         ("(5) must be even", lambda _: reference.sinusoidal_positional_encoding(3, 5)),
         (
-            "d_model (12) must be divisible by num_heads (5)",
-            lambda _: reference.MultiHeadAttention(*[linear(D)] * 4, 5),
-        ),
-        (
-            "num_heads (4) must be divisible by num_kv_heads (3)",
-            lambda _: reference.MultiHeadAttention(*[linear(D)] * 4, 4, 3),
+            "width (12) must be divisible by num_heads (5)",
+            lambda x: reference.MultiHeadAttention(*[linear(D)] * 4, 5)(x(B, T, D)),
         ),
         (
             "num_buckets (7) must be even: half are for",

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from tformer.checks import check_above_0
 from tformer.reference.masks import causal_mask, check_bool, check_fits
 
 
@@ -195,5 +196,4 @@ def check_attention(
     for name, x in (("attn_mask", attn_mask), ("bias", bias)):
         if x is not None:
             check_fits(name, x, (B, H, T, S))
-    if softcap is not None and not 0 < softcap < math.inf:
-        raise ValueError(f"softcap ({softcap}) must be above 0 and finite")
+    check_above_0(softcap=softcap)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tformer.checks import check_divisible
 from tformer.reference.feed_forward import sigmoid
 from tformer.reference.heads import merge_heads, split_heads
 from tformer.reference.linear import Linear
@@ -61,9 +60,6 @@ class GatedDeltaRule:
     step_bias: np.ndarray  # (H,)
     norm: RMSNorm  # of each head (Dh,)
     num_heads: int  # H, which divides D
-
-    def __post_init__(self) -> None:
-        check_divisible(d_model=len(self.q_proj.weight), num_heads=self.num_heads)
 
     def __call__(
         self,

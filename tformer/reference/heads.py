@@ -20,6 +20,7 @@ Map = Callable[[np.ndarray], np.ndarray]
 def split_heads(x: np.ndarray, num_heads: int) -> np.ndarray:
     """Cut the width into heads: (B, T, H · Dh) to (B, H, T, Dh)."""
     B, T, D = x.shape
+    check_divisible(width=D, num_heads=num_heads)
     return x.reshape(B, T, num_heads, D // num_heads).swapaxes(1, 2)  # (B, H, T, Dh)
 
 
@@ -54,11 +55,6 @@ class MultiHeadAttention:
 
     # `record_weights` puts another function in its place, which keeps the weights.
     attend = staticmethod(scaled_dot_product_attention)
-
-    def __post_init__(self) -> None:
-        check_divisible(d_model=len(self.q_proj.weight), num_heads=self.num_heads)
-        if self.num_kv_heads is not None:
-            check_divisible(num_heads=self.num_heads, num_kv_heads=self.num_kv_heads)
 
     def __call__(
         self,

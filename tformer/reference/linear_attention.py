@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tformer.checks import check_divisible
 from tformer.reference.heads import merge_heads, split_heads
 from tformer.reference.linear import Linear
 from tformer.reference.masks import check_causal
@@ -49,9 +48,6 @@ class LinearAttention:
     v_proj: Linear
     out_proj: Linear
     num_heads: int  # H, which divides D
-
-    def __post_init__(self) -> None:
-        check_divisible(d_model=len(self.q_proj.weight), num_heads=self.num_heads)
 
     def __call__(
         self,

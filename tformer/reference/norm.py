@@ -3,12 +3,11 @@
 D d_model, or the width of a head
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from tformer.checks import check_width
+from tformer.checks import check_above_0, check_width
 
 
 def layer_norm(
@@ -47,7 +46,7 @@ class LayerNorm:
     eps: float = 1e-5  # added to the variance
 
     def __post_init__(self) -> None:
-        check_eps(self.eps)
+        check_above_0(eps=self.eps)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Normalise x (..., D) over its last axis; another width is a ValueError."""
@@ -64,16 +63,10 @@ class RMSNorm:
     plus_one: bool = False  # multiply by 1 + w in place of w
 
     def __post_init__(self) -> None:
-        check_eps(self.eps)
+        check_above_0(eps=self.eps)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Normalise x (..., D) over its last axis; another width is a ValueError."""
         check_width(len(self.weight), x)
         gain = 1 + self.weight if self.plus_one else self.weight
         return rms_norm(x, gain, self.eps)
-
-
-def check_eps(eps: float) -> None:
-    """Raise unless `eps` is above 0."""
-    if not 0 < eps < math.inf:
-        raise ValueError(f"eps ({eps}) must be above 0 and finite")
