@@ -11,20 +11,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from tformer.checks import (
-    check_above_0,
-    check_at_least_0,
-    check_divisible,
-    check_positive,
-)
+from tformer.checks import check_above_0, check_divisible, check_positive
 from tformer.models.causal_lm import CausalLM
 from tformer.models.config import check_shared
-from tformer.models.families import (
-    Config,
-    check_kind,
-    one_of,
-    with_defaults,
-)
+from tformer.models.families import Config, check_kind, one_of, with_defaults
 from tformer.nn.block import Block
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.experts import Experts
@@ -98,30 +88,28 @@ DEFAULTS: Config = {
 }
 
 
+OF_MODEL = ("dropout", "logit_scale", "logit_cap", "max_len", "pad_id")
+NOT_OF_LATENT = ("kv_heads", "qk_norm", "gate", "window", "sinks", "softcap")
+
+
 def build(config: Config) -> CausalLM:
     """Build a language model of these sizes and parts, with random weights."""
     c = check_config(config)
-    D, V, N = c["d_model"], c["vocab_size"], c["num_layers"]
-    norm, every = partial(make_norm, c), c["global_every"]
-    distances = make_distances(c)
+    D, V, every = c["d_model"], c["vocab_size"], c["global_every"]
+    norm, distances = partial(make_norm, c), make_distances(c)
     blocks = []
-    for layer in range(1, N + 1):
+    for layer in range(1, c["num_layers"] + 1):
         window = None if every and layer % every == 0 else c["window"]
-        attention = make_attention(c, window, distances)
+        parts = make_attention(c, window, distances), make_feed_forward(c)
         options = {"placement": c["placement"], "dropout": c["dropout"]}
-        block = Block(attention, make_feed_forward(c), partial(norm, D), **options)
-        blocks.append(block)
+        blocks.append(Block(*parts, partial(norm, D), **options))
     model = CausalLM(
         TokenEmbedding(V, D, scale=False),
         blocks,
         None if c["placement"] == "post" else norm(D),
         positions=make_positions(c),
         output=None if c["tie_embeddings"] else nn.Linear(D, V, bias=False),
-        dropout=c["dropout"],
-        logit_scale=c["logit_scale"],
-        logit_cap=c["logit_cap"],
-        max_len=c["max_len"],
-        pad_id=c["pad_id"],
+        **{name: c[name] for name in OF_MODEL},
         config=c,
     )
     model.reset_parameters()
@@ -136,6 +124,8 @@ def check_config(config: Config) -> dict[str, Any]:
             one_of(name, c[name], part.kind)
         elif c[name] is not None:
             check_kind(name, c[name], part.kind())
+            if part.kind is int:
+                check_positive(int(name != "shared_experts"), **{name: c[name]})
     check_shared(c)
     for name in ("softcap", "logit_cap", "logit_scale", "score_scale"):
         check_above_0(**{name: c[name]})
@@ -146,10 +136,6 @@ def check_config(config: Config) -> dict[str, Any]:
             raise ValueError(f"{name} ({c[name]}) needs experts")
     if c["global_every"] and not c["window"]:
         raise ValueError(f"global_every ({c['global_every']}) needs a window")
-    for name in ("experts", "top_k", "kv_heads", "kv_rank", "window", "global_every"):
-        if c[name] is not None:
-            check_positive(**{name: c[name]})
-    check_at_least_0(shared_experts=c["shared_experts"] or 0)
     if c["experts"] and (c["top_k"] or 2) > c["experts"]:
         known = f"[1, num_experts = {c['experts']}]"
         raise ValueError(f"top_k ({c['top_k'] or 2}) must be in {known}")
@@ -161,7 +147,7 @@ def check_config(config: Config) -> dict[str, Any]:
         if c["positions"] != "rotary":
             given = c["positions"]
             raise ValueError(f"positions ({given!r}) must be 'rotary' for kv_rank")
-        for name in ("kv_heads", "qk_norm", "gate", "window", "sinks", "softcap"):
+        for name in NOT_OF_LATENT:
             if c[name]:
                 rank = c["kv_rank"]
                 raise ValueError(f"{name} ({c[name]}) is not for kv_rank ({rank})")
@@ -183,21 +169,21 @@ def make_positions(c: Config) -> nn.Module | None:
     if c["positions"] == "learned":
         return LearnedPositionalEmbedding(c["max_len"], c["d_model"])
     if c["positions"] == "sinusoidal":  # the table grows with a longer sequence
-        return SinusoidalPositionalEncoding(
-            c["d_model"], max_len=min(c["max_len"], 4096)
-        )
+        length = min(c["max_len"], 4096)
+        return SinusoidalPositionalEncoding(c["d_model"], max_len=length)
     return None
 
 
 def make_distances(c: Config) -> dict[str, nn.Module]:
     """Make what rotates queries and keys, or adds to scores, for all layers."""
-    if c["positions"] == "rotary":  # of latent attention half of a head, and even
-        width = max(2, width_of(c) // 4 * 2) if c["kv_rank"] else width_of(c)
-        frequencies = rotary_frequencies(width)
-        return {"rotary": RotaryEmbedding(frequencies, layout="halves")}
     kinds = {"alibi": ALiBi, "t5": RelativeBias}
-    kind = kinds.get(c["positions"])
-    return {"relative": kind(c["num_heads"])} if kind else {}
+    if kind := kinds.get(c["positions"]):
+        return {"relative": kind(c["num_heads"])}
+    if c["positions"] != "rotary":
+        return {}
+    # Of latent attention half of a head is rotated, and it is even.
+    width = max(2, width_of(c) // 4 * 2) if c["kv_rank"] else width_of(c)
+    return {"rotary": RotaryEmbedding(rotary_frequencies(width), layout="halves")}
 
 
 def make_norm(c: Config, width: int) -> nn.Module:
@@ -234,25 +220,18 @@ def make_attention(
 
 def make_feed_forward(c: Config) -> nn.Module:
     """Make the feed-forward network of a layer, or its experts."""
-    gated = c["feed_forward"] in GATES
-    D, F, bias = c["d_model"], inner_width(c), c["bias"]
+    D, F, kind = c["d_model"], inner_width(c), c["feed_forward"]
 
     def network(d_ff: int = F) -> nn.Module:
-        if gated:
-            return GatedFeedForward(D, d_ff, gate=c["feed_forward"], bias=bias)
-        return FeedForward(D, d_ff, activation=c["feed_forward"], bias=bias)
+        if kind in GATES:
+            return GatedFeedForward(D, d_ff, gate=kind, bias=c["bias"])
+        return FeedForward(D, d_ff, activation=kind, bias=c["bias"])
 
     if c["experts"] is None:
         return network()
-    shared = c["shared_experts"]
-    return Experts(
-        D,
-        c["experts"],
-        network,
-        shared=network(shared * F) if shared else None,
-        top_k=c["top_k"] or 2,
-        balance_rate=0.001,
-    )
+    shared = network(c["shared_experts"] * F) if c["shared_experts"] else None
+    options = {"top_k": c["top_k"] or 2, "balance_rate": 0.001}
+    return Experts(D, c["experts"], network, shared=shared, **options)
 
 
 def inner_width(c: Config) -> int:
