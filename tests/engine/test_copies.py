@@ -24,8 +24,8 @@ LONGEST = {  # lines; in brackets where they are to go
     "attention": 265,  # (180)
     "heads": 481,  # (320)
     "encoder": 1027,  # (800)
-    "gpt": 1354,  # (800)
-    "transformer": 1693,  # (950)
+    "gpt": 1342,  # (800)
+    "transformer": 1671,  # (950)
 }
 
 

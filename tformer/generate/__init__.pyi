@@ -1,8 +1,6 @@
 from tformer.generate.beam import length_divisor as length_divisor
 from tformer.generate.beam import Beams as Beams
 from tformer.generate.beam import beam_search as beam_search
-from tformer.generate.decode import LanguageModel as LanguageModel
-from tformer.generate.decode import EncoderDecoder as EncoderDecoder
 from tformer.generate.decode import continuing as continuing
 from tformer.generate.decode import rereading as rereading
 from tformer.generate.decode import translating as translating

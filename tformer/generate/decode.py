@@ -4,47 +4,24 @@ B batch · S length of a source · P of a prompt · T of what is written · V vo
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from tformer.models.causal_lm import CausalLM
+from tformer.models.transformer import Transformer
 from tformer.nn.cache import ModelCache
 
 Score = Callable[[Tensor], Tensor]  # reads the newest ids (B, T): the next's (B, V)
 Choose = Callable[[Tensor], Tensor]  # logits (B, V) to ids (B,)
 
 
-class LanguageModel(Protocol):
-    """A model that scores what follows a text: a CausalLM or one of your own."""
-
-    def __call__(self, ids: Tensor, *, cache: ModelCache, last_only: bool) -> Tensor:
-        """Score what follows new ids (B, T), or the last of them: (B, T or 1, V)."""
-
-    def new_cache(self, max_len: int) -> ModelCache:
-        """Make an empty cache for texts of so many tokens."""
-
-
-class EncoderDecoder(Protocol):
-    """A model that reads a source, and scores what follows a target: Transformer."""
-
-    def source_mask(self, src: Tensor, key_mask: Tensor | None) -> Tensor | None:
-        """Say which tokens of a source, ids (B, S), are real: bool (B, S)."""
-
-    def encode(self, src: Tensor, *, src_key_mask: Tensor | None) -> Tensor:
-        """Read a source, ids (B, S): (B, S, D)."""
-
-    @property
-    def decode(self) -> Callable[..., Tensor]:
-        """Score what follows a target, with `memory_key_mask` and `cache`."""
-
-
-def continuing(model: LanguageModel, cache: ModelCache) -> Score:
+def continuing(model: CausalLM, cache: ModelCache) -> Score:
     """Score what follows a text, of which only the newest ids are given each time."""
     return lambda newest: model(newest, cache=cache, last_only=True)[:, -1]
 
 
-def rereading(model: LanguageModel, cache: ModelCache, room: int, window: int) -> Score:
+def rereading(model: CausalLM, cache: ModelCache, room: int, window: int) -> Score:
     """As `continuing`; where the room ends, read the newest `window` tokens anew."""
     text: Tensor | None = None
 
@@ -59,18 +36,12 @@ def rereading(model: LanguageModel, cache: ModelCache, room: int, window: int) -
 
 
 def translating(
-    model: EncoderDecoder,
-    src: Tensor,
-    cache: ModelCache,
-    key_mask: Tensor | None = None,
+    model: Transformer, src: Tensor, cache: ModelCache, key_mask: Tensor | None = None
 ) -> Score:
     """Encode a source, ids (B, S), once; score what follows the target so far.
 
-    Args:
-        model: its cache keeps keys and values of the source too.
-        src: the source.
-        cache: of `model.new_cache`.
-        key_mask: bool (B, S), True = a real token; src != pad_id if None.
+    The cache is of `model.new_cache`, and keeps keys and values of the source too.
+    `key_mask` is bool (B, S), True = a real token; src != pad_id if None.
     """
     mask = model.source_mask(src, key_mask)
     memory = model.encode(src, src_key_mask=mask)  # (B, S, D)

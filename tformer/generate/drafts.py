@@ -24,13 +24,11 @@ class Reader:
     def __init__(self, model: CausalLM, given: Given, spare: int) -> None:
         self.model, self.vocab_size = model, given.vocab_size
         self.cache = given.cache  # of this model: its states take no other
-        self.largest: list[Tensor] = []  # of the scores that were read
         for block in self.cache.blocks:
             if isinstance(block.sequence, KeyValueCache):
                 block.sequence.spare = spare  # with a window it keeps so many more
         if given.prompts.shape[1] > 1:
-            last = self.read(given.prompts[:, :-1], last_only=True)
-            self.largest.append(last[:, -1].amax(dim=-1))
+            self.read(given.prompts[:, :-1], last_only=True)
 
     def read(self, newest: Tensor, *, last_only: bool = False) -> Tensor:
         """Score what follows new tokens, ids (1, T), or the last: (1, T or 1, V)."""
@@ -46,7 +44,6 @@ class Reader:
         In float32 at least, for probabilities.
         """
         logits = self.read(self.unread(text))[0]  # (T, V)
-        self.largest.append(logits.amax(dim=-1))
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
     def truncate(self, length: int) -> None:

@@ -100,15 +100,14 @@ class Given(NamedTuple):
 
     def write(self, choose: Choose) -> Tensor:
         """Write until all rows have ended: ids (B, T)."""
-        score, _, prompts, lengths, max_len, stops, fill_id, _ = self
         return write(
-            score,
-            prompts,
-            max_len,
+            self.score,
+            self.prompts,
+            self.max_len,
             choose=choose,
-            stops=stops,
-            fill_id=fill_id,
-            lengths=lengths,
+            stops=self.stops,
+            fill_id=self.fill_id,
+            lengths=self.lengths,
         )
 
 

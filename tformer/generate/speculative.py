@@ -145,7 +145,9 @@ def speculate(
             proposed = append(proposed, choose(q[-1]))
 
         # One forward: the newest token and K proposals make K + 1 distributions.
-        p = probabilities(model.scores(proposed)[-K - 1 :])
+        logits = model.scores(proposed)[-K - 1 :]
+        check_finite([logits.amax(dim=-1)])
+        p = probabilities(logits)
         forwards, kept = forwards + 1, 0
         while kept < K and keeps(p[kept], q[kept], int(proposed[0, L + kept]), choose):
             kept += 1
@@ -158,7 +160,6 @@ def speculate(
         if ends:
             text = text[:, : ends[0]]
             break
-    check_finite(model.largest)
     return Speculation(text[:, P:], forwards, checked, accepted)
 
 
