@@ -6,56 +6,35 @@ B batch · S length of the source · T length of the target · V vocabulary
 """
 
 import math
+import sys
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tformer.nn.positions import SinusoidalPositionalEncoding
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.peers.torchs import TorchTransformer
+
+from tformer.nn.positions import sinusoidal_positions
 from tformer.runs.settings import RunSettings
 
 
-class TorchTransformer(nn.Module):
-    """`torch.nn.Transformer` with the embeddings, positions and logits around it.
+def torch_transformer(
+    s: RunSettings, *, vocab_size: int, pad_id: int
+) -> TorchTransformer:
+    """Make `torch.nn.Transformer` of the settings' sizes, with torch's first weights.
 
-    The sizes are those of the settings, the first weights torch's own, and the logits
-    are made with the embedding matrix, as in our model.
+    Only its embedding, with which the logits are made too, begins as ours does.
     """
-
-    def __init__(self, s: RunSettings, *, vocab_size: int, pad_id: int) -> None:
-        super().__init__()
-        self.pad_id = pad_id
-        self.src_embedding = nn.Embedding(vocab_size, s.d_model)
-        nn.init.normal_(self.src_embedding.weight, std=s.d_model**-0.5)
-        self.positions = SinusoidalPositionalEncoding(s.d_model, max_len=s.max_len)
-        self.transformer = nn.Transformer(
-            s.d_model,
-            s.num_heads,
-            s.num_layers,
-            s.num_layers,
-            4 * s.d_model if s.d_ff is None else s.d_ff,
-            dropout=s.dropout,
-            norm_first=s.norm_first,
-            batch_first=True,
-        )
-
-    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
-        hidden = src == self.pad_id  # torch's masks hide where they are True
-        y = self.transformer(
-            self._embed(src),
-            self._embed(tgt),
-            tgt_mask=nn.Transformer.generate_square_subsequent_mask(
-                tgt.shape[1], dtype=torch.bool
-            ),
-            src_key_padding_mask=hidden,
-            memory_key_padding_mask=hidden,
-            tgt_is_causal=True,
-        )
-        return F.linear(y, self.src_embedding.weight)  # (B, T, V)
-
-    def _embed(self, ids: Tensor) -> Tensor:
-        x = self.src_embedding(ids)
-        return self.positions(x * math.sqrt(x.shape[-1]))
+    embedding = nn.Embedding(vocab_size, s.d_model)
+    nn.init.normal_(embedding.weight, std=s.d_model**-0.5)
+    sizes = (s.d_model, s.num_heads, s.num_layers, s.num_layers)
+    options = {"dropout": s.dropout, "norm_first": s.norm_first, "batch_first": True}
+    stacks = nn.Transformer(*sizes, s.d_ff or 4 * s.d_model, **options)
+    table = sinusoidal_positions(s.max_len, s.d_model).float()
+    return TorchTransformer(embedding, table, stacks, pad_id=pad_id)
 
 
 class GRUWithAttention(nn.Module):
@@ -105,7 +84,7 @@ class GRUWithAttention(nn.Module):
         return self.dropout(x * math.sqrt(x.shape[-1]))
 
 
-BASELINES = {"nn.Transformer": TorchTransformer, "gru": GRUWithAttention}
+BASELINES = {"nn.Transformer": torch_transformer, "gru": GRUWithAttention}
 
 
 def greedy(

@@ -17,7 +17,6 @@ import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -34,6 +33,8 @@ from tformer.runs.folder import RunFolder
 from tformer.runs.metrics import Metrics
 from tformer.runs.settings import RunSettings
 from tformer.runs.trained import load_trained
+from tformer.training.evaluation import MeanLoss, mean_loss
+from tformer.training.loop import StepReport
 
 CPU = torch.device("cpu")
 LAYERS, HEADS, WIDTH, CONTEXT, BATCH = 4, 4, 128, 64, 12
@@ -94,17 +95,6 @@ def estimates(score: Callable[[Tensor], Tensor], ids: Tensor) -> list[float]:
     return means
 
 
-@torch.no_grad()
-def loss_of_all(score: Callable[[Tensor], Tensor], ids: Tensor) -> tuple[float, int]:
-    """Measure as our runs do: every window of the text, side by side, once."""
-    total, tokens = 0.0, 0
-    for batch in windows_in_order(ids.numpy(), CONTEXT, len(ids)):
-        count = batch.targets.numel()
-        total += loss_of(score(*batch.inputs), batch.targets).item() * count
-        tokens += count
-    return total / tokens, tokens
-
-
 def train(file: str, out: str, seed: int, steps: int) -> None:
     settings = RunSettings.of(
         "text",
@@ -128,28 +118,27 @@ def train(file: str, out: str, seed: int, steps: int) -> None:
     optimizer = torch.optim.AdamW(groups, lr=PEAK, betas=(0.9, 0.99), eps=1e-8)
     generator = torch.Generator().manual_seed(seed)
     metrics = Metrics(folder.metrics, 0)
+
+    def measured() -> MeanLoss:
+        """Measure as our runs do: every window of the text, side by side, once."""
+        return mean_loss(model, windows_in_order(rest.numpy(), CONTEXT, len(rest)))
+
     for step in range(steps):
+        rate = learning_rate(step, steps)
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate(step, steps)
+            group["lr"] = rate
         x, y = draw(ids, generator)
         loss = loss_of(model(x), y)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        made: dict[str, Any] = {
-            "step": step + 1,
-            "loss": loss.item(),
-            "learning_rate": learning_rate(step, steps),
-            "grad_norm": norm.item(),
-            "tokens": y.numel(),
-        }
-        metrics.write({**made, **metrics.seconds()})
+        made = StepReport(step + 1, loss.item(), rate, norm.item(), y.numel())
+        metrics.write({**made._asdict(), **metrics.seconds()})
         if (step + 1) % settings.evaluate_every == 0 or step + 1 == steps:
-            loss_now, _ = loss_of_all(model, rest)
-            metrics.write({"step": step + 1, "validation_loss": loss_now})
+            metrics.write({"step": step + 1, "validation_loss": measured()[0]})
     seconds = metrics.seconds()  # of the training and its looks, as in our runs
-    test_loss, tokens = loss_of_all(model, rest)
+    test_loss, tokens = measured()
     draws = estimates(model, rest)
     result = {
         "task": "text",

@@ -48,8 +48,6 @@ def measure(
     timed = []
     for each in contenders:
         found[each.name] = {"role": each.role, "difference": None}
-        if each.facts:
-            found[each.name]["facts"] = each.facts
         output = None
         if each.seconds is None:
             try:

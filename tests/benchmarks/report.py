@@ -5,14 +5,13 @@ import importlib.metadata
 import json
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from benchmarks.measuring import measure, ratios
-from benchmarks.workload import Workload, key
+from benchmarks.workload import Workload
 from tformer.runs.evaluation import describe_machine
 
 ROOT = Path(__file__).parents[2]
@@ -52,50 +51,23 @@ def about(arguments: list[str], short: bool) -> dict[str, Any]:
     }
 
 
-def key_of(found: dict[str, Any]) -> str:
-    """Return the key of the workload that a row is of."""
-    return key(*(found[name] for name in ("family", "name", "size", "dtype")))
-
-
-def resumed(report: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Go on with a file, if it is of this machine, these versions and this commit.
-
-    Raises:
-        ValueError: it is of others: their rows may not stand beside ours.
-    """
-    if not path.exists():
-        return report
-    kept = json.loads(path.read_text("utf-8"))
-    for name in ("machine", "versions", "commit", "changed", "short"):
-        if kept[name] != report[name]:
-            raise ValueError(
-                f"{path} has {name} {kept[name]}, and this is {report[name]}: "
-                "write another file"
-            )
-    return kept
-
-
 def save(path: Path, report: dict[str, Any]) -> None:
     """Write the file, with few enough digits to be read."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(_rounded(report), indent=1, ensure_ascii=False)
+    few: Any = json.loads(json.dumps(report), parse_float=_rounded)
+    text = json.dumps(few, indent=1, ensure_ascii=False)
     path.write_text(text + "\n", "utf-8")
 
 
 def line(found: dict[str, Any]) -> str:
     """Say a row in a line of the terminal."""
     name = f"{found['name']}, {found['size']}, {found['dtype']}"
-    apart = [n for n, x in found["contenders"].items() if disagrees(x)]
+    apart = [n for n, x in found["contenders"].items() if "disagrees" in x]
     told = f"  DISAGREE: {', '.join(apart)}" if apart else ""
     if found.get("ratio") is None:
         return f"{name}: not compared{told}"
     ours = found["contenders"][found["ours"]]["median"]
     return f"{name}: {1e3 * ours:.3g} ms, {found['ratio']:.2f} of {found['best']}{told}"
-
-
-def disagrees(contender: dict[str, Any]) -> bool:
-    """Say whether an output was checked, and was another."""
-    return bool(contender.get("disagrees"))
 
 
 def _without_out(arguments: list[str]) -> list[str]:
@@ -120,11 +92,5 @@ def _git(*words: str) -> str:
     return done.stdout.strip()
 
 
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _rounded(x) for name, x in value.items()}
-    if isinstance(value, list):
-        return [_rounded(x) for x in value]
-    if isinstance(value, float) and sys.float_info.min < abs(value) < float("inf"):
-        return float(f"{value:.4g}")
-    return None if value == float("inf") else value
+def _rounded(number: str) -> float:
+    return float(f"{float(number):.4g}")

@@ -21,7 +21,6 @@ class Contender:
             returns if None.
         checked: False where its weights are its own, so that nothing can agree.
         seconds: replaces `run` where the time is taken elsewhere, as of an import.
-        facts: what else the file shall hold of it.
     """
 
     name: str
@@ -30,7 +29,6 @@ class Contender:
     output: Callable[[], Any] | None = None
     checked: bool = True
     seconds: Callable[[], float] | None = None
-    facts: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -59,12 +57,9 @@ class Workload:
 
     @property
     def key(self) -> str:
-        """One name for --only, the file and the bounds of the tests."""
-        return key(self.family, self.name, self.size, self.dtype)
-
-
-def key(*words: str) -> str:
-    return "/".join(words).replace(" ", "-")
+        """One name for --only."""
+        words = (self.family, self.name, self.size, self.dtype)
+        return "/".join(words).replace(" ", "-")
 
 
 def ours(run: Callable[[], Any], name: str = "tformer", **options: Any) -> Contender:
@@ -75,12 +70,7 @@ def plain(name: str, run: Callable[[], Any], **options: Any) -> Contender:
     return Contender(name, run, PLAIN, **options)
 
 
-def without_gradients(run: Callable[[], Any]) -> Callable[[], Any]:
-    def call() -> Any:
-        with torch.no_grad():
-            return run()
-
-    return call
+without_gradients = torch.no_grad()  # around what it is called with
 
 
 def dtype_of(name: str) -> torch.dtype:

@@ -1,5 +1,6 @@
 """Other people's modules with the weights of ours, and forms in a few plain lines.
 
+torchs           `nn.Transformer`, made to read and write ids
 plain            attention and the Transformer as tutorials write them
 nano             GPT as nanoGPT writes it, with a plain cache for decoding
 huggingface      BERT's encoder, MarianMT and GPT-2 of `transformers`

@@ -139,11 +139,6 @@ def next_token(config: dict[str, Any], context: int) -> Sequence[Contender]:
         mine(ids[:, :-1], cache=cache)
         nano(ids[:, :-1], caches)
 
-    facts = {  # keys and values · layers · width · length · bytes of a number
-        "cache_bytes": cache.nbytes,
-        "formula_bytes": 2 * c["n_layer"] * c["n_embd"] * context * 4,
-    }
-
     def step() -> Tensor:
         cache.truncate(context - 1)  # the same token again, in its place
         return mine(ids[:, -1:], cache=cache, last_only=True)
@@ -155,7 +150,7 @@ def next_token(config: dict[str, Any], context: int) -> Sequence[Contender]:
         return q
 
     return [
-        ours(without_gradients(step), facts=facts),
+        ours(without_gradients(step)),
         plain(
             "nanoGPT's style, a cache in place",
             without_gradients(lambda: nano(ids[:, -1:], caches, context - 1)),

@@ -5,64 +5,38 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
-from benchmarks.workload import OURS, Contender, Workload
+from benchmarks.workload import OURS, PEER, Contender, Workload
 
 TIMED = "import time; s = time.process_time(); {}; print(time.process_time() - s)"
-LATER = {"matplotlib", "tokenizers", "babel"}
-ALL = "from tformer import *"  # each public name, and with it torch
-TWINS = "from tformer.reference import *"  # each twin, and with them NumPy
-
-
-def environment() -> dict[str, str]:
-    """Let Python keep what it compiled, as the others' is: pip compiles a package.
-
-    Where the variable is set that forbids it, our modules would be compiled each time.
-    """
-    never = "PYTHONDONTWRITEBYTECODE"
-    return {name: x for name, x in os.environ.items() if name != never}
+PAIRS = {  # each public name, and with it what is imported beside it
+    "tformer": ("every name of tformer, beside torch", "torch"),
+    "tformer.reference": ("the NumPy twin, beside NumPy", "numpy"),
+}
+# Where it is set our modules would be compiled each time; pip compiles a package.
+NEVER_KEPT = "PYTHONDONTWRITEBYTECODE"
 
 
 def seconds_of(statement: str) -> float:
     command = [sys.executable, "-c", TIMED.format(statement)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, env=environment()
-    )
-    return float(done.stdout)
+    kept = {name: x for name, x in os.environ.items() if name != NEVER_KEPT}
+    return float(subprocess.check_output(command, text=True, env=kept))
 
 
-def contender(
-    name: str, statement: str, role: str = "peer", **options: Any
-) -> Contender:
-    measured = partial(seconds_of, statement)
-    return Contender(name, measured, role, checked=False, seconds=measured, **options)
-
-
-def loaded_early() -> list[str]:
-    """Name those of the libraries for later that an import of all names loads."""
-    code = f"import sys; {ALL}; print(*sorted({LATER} & set(sys.modules)))"
-    command = [sys.executable, "-c", code]
-    return subprocess.check_output(command, text=True, env=environment()).split()
-
-
-def whole() -> Sequence[Contender]:
-    return [
-        contender("every name of tformer", ALL, OURS, facts={"loaded": loaded_early()}),
-        contender("import torch", "import torch"),
-    ]
-
-
-def twin() -> Sequence[Contender]:
-    seconds_of(TWINS)  # compiled from here on
-    return [
-        contender("every name of tformer.reference", TWINS, OURS),
-        contender("import numpy", "import numpy"),
-    ]
+def make(mine: str, other: str) -> Sequence[Contender]:
+    found = []
+    for name, statement, role in (
+        (f"every name of {mine}", f"from {mine} import *", OURS),
+        (f"import {other}", f"import {other}", PEER),
+    ):
+        run = partial(seconds_of, statement)
+        run()  # compiled from here on
+        found.append(Contender(name, run, role, checked=False, seconds=run))
+    return found
 
 
 def workloads() -> list[Workload]:
     return [
-        Workload("import", "every name of tformer, beside torch", "", whole),
-        Workload("import", "the NumPy twin, beside NumPy", "", twin, short=True),
+        Workload("import", name, "", partial(make, mine, other), short=other == "numpy")
+        for mine, (name, other) in PAIRS.items()
     ]

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from benchmarks.peers import peer
 from benchmarks.peers.nano import NanoGPT
 from benchmarks.peers.plain import PlainTransformer, sinusoids
+from benchmarks.peers.torchs import TorchTransformer
 from benchmarks.workload import OURS, PEER, PLAIN, Contender, Workload, dtype_of
 from tformer import Transformer, TransformerConfig, label_smoothed_cross_entropy
 from tformer.interop import to_torch
@@ -61,29 +62,6 @@ def step_of(
     return Contender(name, run, role, output=output)
 
 
-class TorchTransformer(nn.Module):
-    """`nn.Transformer` with the embedding, positions and logits that it lacks."""
-
-    def __init__(self, ours: Transformer) -> None:
-        super().__init__()
-        c = self.config = ours.config
-        self.stacks = to_torch(EncoderDecoder(ours.encoder, ours.decoder))
-        self.tokens = nn.Embedding(c.vocab_size, c.d_model)
-        self.tokens.load_state_dict(ours.src_embedding.state_dict())
-        self.register_buffer("table", sinusoids(c.max_len, c.d_model), persistent=False)
-
-    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
-        x, y = (
-            self.tokens(ids) * self.config.d_model**0.5 + self.table[: ids.shape[1]]
-            for ids in (src, tgt)
-        )
-        hidden, T = src == self.config.pad_id, tgt.shape[1]
-        future = nn.Transformer.generate_square_subsequent_mask(T, dtype=torch.bool)
-        masks = {"src_key_padding_mask": hidden, "memory_key_padding_mask": hidden}
-        y = self.stacks(x, y, tgt_mask=future, tgt_is_causal=True, **masks)
-        return F.linear(y, self.tokens.weight)
-
-
 def encoder_decoder(
     config: TransformerConfig, B: int, length: int, dtype: str
 ) -> Sequence[Contender]:
@@ -94,19 +72,22 @@ def encoder_decoder(
     src, tgt, targets = src[:, 1:], text[:, :-1], text[:, 1:]
     lengths = torch.linspace(length / 2, length, B).long()
     src = src.masked_fill(torch.arange(length) >= lengths[:, None], config.pad_id)
-    torchs, tutorial = TorchTransformer(mine), PlainTransformer(config)
+    table, weight = sinusoids(config.max_len, config.d_model), mine.src_embedding.weight
+    tokens = nn.Embedding.from_pretrained(weight.detach().clone(), freeze=False)
+    stacks = to_torch(EncoderDecoder(mine.encoder, mine.decoder))
+    torchs = TorchTransformer(tokens, table, stacks, pad_id=config.pad_id)
+    tutorial = PlainTransformer(config)
     tutorial.load_state_dict(mine.state_dict())
     make = partial(step_of, targets=targets, dtype=dtype)
     found = [
         make(name, role, model, partial(model, src, tgt), embedding.weight)
         for name, role, model, embedding in (
             ("tformer", OURS, mine, mine.src_embedding),
-            ("nn.Transformer", PEER, torchs, torchs.tokens),
+            ("nn.Transformer", PEER, torchs, tokens),
             ("as in tutorials", PLAIN, tutorial, tutorial.src_embedding),
         )
     ]
     if huggingface := peer("huggingface"):
-        table = sinusoids(config.max_len, config.d_model)
         marian = huggingface.marian(mine, table)
         seen = (src != config.pad_id).long()
 
