@@ -1,13 +1,14 @@
-"""The loss against `F.cross_entropy`, its own formula, and finite differences."""
+"""The loss against `F.cross_entropy`, which has its derivatives of every order."""
 
 import math
 
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.func import grad, hessian, jvp, vmap
 from torch.testing import assert_close
 
-from tformer.training import fused_loss
+from tformer.training import loss as module
 from tformer.training.loss import label_smoothed_cross_entropy, smoothed_targets
 
 PAD = 2
@@ -24,7 +25,7 @@ def example(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0):
 @pytest.fixture(params=[1, 7, 2**18])
 def slice_numbers(request, monkeypatch):
     """Run with slices of one row, of a few that do not come out even, and of all."""
-    monkeypatch.setitem(fused_loss.SLICE_NUMBERS, "cpu", request.param * 11)
+    monkeypatch.setitem(module.SLICE_NUMBERS, "cpu", request.param * 11)
 
 
 @pytest.mark.usefixtures("slice_numbers")
@@ -80,19 +81,64 @@ def test_no_copy_of_the_logits_is_kept_for_the_backward_pass():
     assert [t.data_ptr() for t in large] == [logits.data_ptr()]
 
 
+@pytest.fixture(params=[0.0, 0.1])
+def losses(request, monkeypatch):
+    """Ours in slices of two rows, and torch's."""
+    monkeypatch.setitem(module.SLICE_NUMBERS, "cpu", 2 * 7)
+    targets = torch.tensor([1, 2, 0, 6, 3])
+
+    def ours(logits):
+        loss = label_smoothed_cross_entropy(logits, targets, smoothing=request.param)
+        return loss.square()  # so that not even the first derivative is linear
+
+    def theirs(logits):
+        return F.cross_entropy(logits, targets, label_smoothing=request.param).square()
+
+    return ours, theirs
+
+
+def hessian_of_backward(f):
+    return lambda x: torch.autograd.functional.hessian(f, x)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        hessian_of_backward,
+        grad,
+        hessian,
+        lambda f: lambda x: jvp(f, (x,), (x.flip(0),))[1],
+        lambda f: lambda x: vmap(grad(f))(torch.stack([x, x.flip(1)])),
+        lambda f: torch.compile(f, fullgraph=True, backend="aot_eager"),
+    ],
+    ids=["twice", "grad", "hessian", "jvp", "vmap of grad", "compile"],
+)
+def test_derivatives_are_torchs_and_no_way_to_them_is_barred(losses, transform):
+    logits = torch.randn(5, 7, dtype=torch.float64)
+    ours, theirs = (transform(f)(logits) for f in losses)
+    assert_close(ours, theirs)
+    assert ours.abs().max() > 0.01
+
+
+def test_no_target_is_left_out_where_it_is_compiled():
+    """F.cross_entropy takes -100 for none: its loss was 0, and it counted."""
+    compiled = torch.compile(label_smoothed_cross_entropy, backend="eager")
+    with pytest.raises(IndexError, match="Target -100 is out of bounds"):
+        compiled(torch.randn(3, 7), torch.tensor([1, -100, 2]))
+
+
 def test_smoothed_targets_of_the_annotated_transformer():
-    q = smoothed_targets(
-        torch.tensor([2, 1, 0, 3, 3]), 5, smoothing=0.4, pad_id=0, spread="others"
-    )
-    third = 0.4 / 3
+    targets, third = torch.tensor([2, 1, 0, 3]), 0.4 / 3
+    q = smoothed_targets(targets, 5, smoothing=0.4, pad_id=0, spread="others")
     expected = [
         [0, third, 0.6, third, third],
         [0, 0.6, third, third, third],
         [0, 0, 0, 0, 0],
         [0, third, third, 0.6, third],
-        [0, third, third, 0.6, third],
     ]
     assert_close(q, torch.tensor(expected))
+    q = smoothed_targets(targets[2:3], 5, smoothing=0.4, spread="others")
+    assert_close(q, torch.tensor([[0.6, 0.1, 0.1, 0.1, 0.1]]))
 
 
 def test_smoothed_targets_over_all_tokens():
@@ -100,11 +146,6 @@ def test_smoothed_targets_over_all_tokens():
     assert q.shape == (2, 2, 4)
     assert_close(q[0, 0], torch.tensor([0.05, 0.85, 0.05, 0.05]))
     assert_close(q.sum(-1), torch.tensor([[1.0, 1.0], [0.0, 1.0]]))
-
-
-def test_smoothed_targets_without_padding_spread_over_all_others():
-    q = smoothed_targets(torch.tensor([0]), 5, smoothing=0.4, spread="others")
-    assert_close(q, torch.tensor([[0.6, 0.1, 0.1, 0.1, 0.1]]))
 
 
 LOGITS, TARGETS = torch.zeros(2, 3, 5), torch.zeros(2, 3, dtype=torch.long)

@@ -15,7 +15,6 @@ from tformer.training.evaluation import bits_per_byte as bits_per_byte
 from tformer.training.evaluation import exact_match as exact_match
 from tformer.training.evaluation import matches as matches
 from tformer.training.evaluation import bleu as bleu
-from tformer.training.fused_loss import smoothed_cross_entropy as smoothed_cross_entropy
 from tformer.training.loop import StepReport as StepReport
 from tformer.training.loop import batch_loss as batch_loss
 from tformer.training.loop import pad_id_of as pad_id_of
@@ -25,6 +24,7 @@ from tformer.training.loss import smoothed_targets as smoothed_targets
 from tformer.training.loss import (
     label_smoothed_cross_entropy as label_smoothed_cross_entropy,
 )
+from tformer.training.loss import smoothed_cross_entropy as smoothed_cross_entropy
 from tformer.training.muon import orthogonalise as orthogonalise
 from tformer.training.muon import Muon as Muon
 from tformer.training.muon import MuonAdamW as MuonAdamW

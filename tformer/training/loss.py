@@ -1,14 +1,20 @@
 """Cross-entropy with label smoothing, over real tokens only.
 
+It is computed in slices: no copy of the logits, and the gradient written in place.
+
 V vocabulary · N tokens of the whole batch
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd.function import FunctionCtx
 
 from tformer.checks import check_probability
-from tformer.training.fused_loss import smoothed_cross_entropy
+
+# How many logits are worked on at a time: on a CPU 1 MB of float32, which stays in the
+# cache; elsewhere 128 MB, as there each slice costs the launch of its kernels.
+SLICE_NUMBERS = {"cpu": 2**18, "other": 2**25}
 
 
 def smoothed_targets(
@@ -109,3 +115,83 @@ def _check_targets(targets: Tensor, vocab_size: int) -> None:
     if low < 0 or high >= vocab_size:
         rule = f"targets must be in [0, vocab_size = {vocab_size})"
         raise ValueError(f"{rule}, but they reach from {low} to {high}")
+
+
+def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+    """Compute the loss of each row: of (N, V) and int64 (N,) it is (N,), in nats."""
+    whole = torch.compiler.is_compiling() or any(
+        torch.func.debug_unwrap(x) is not x for x in (logits, targets)
+    )
+    if whole:  # the compiler fuses it, and torch.func knows its derivatives
+        return _of_rows(logits, targets, smoothing)
+    of_rows = _SmoothedCrossEntropy.apply
+    return of_rows(logits, targets, smoothing)  # type: ignore[no-untyped-call]
+
+
+def _of_rows(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+    return F.cross_entropy(
+        _at_least_float32(logits),
+        targets,
+        ignore_index=-(2**63),  # no target is left out
+        reduction="none",
+        label_smoothing=smoothing,
+    )
+
+
+class _Context(FunctionCtx):
+    smoothing: float
+    saved_tensors: tuple[Tensor, ...]
+
+
+class _SmoothedCrossEntropy(torch.autograd.Function):
+    """The losses, written out: s - (1 - ε) logits[target] - ε mean(logits).
+
+    s = log Σ exp(logits) alone is kept, beside the logits, which are there anyway. The
+    gradient p - q follows from it.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: _Context, logits: Tensor, targets: Tensor, smoothing: float
+    ) -> Tensor:
+        losses, log_sums = [], []
+        for rows in _slices(logits):
+            x = _at_least_float32(logits[rows])  # (n, V)
+            log_sum = x.logsumexp(dim=-1)  # (n,)
+            loss = log_sum - (1 - smoothing) * x.gather(1, targets[rows, None])[:, 0]
+            if smoothing:  # 0 · -inf would be NaN, where a token was ruled out
+                loss = loss - smoothing * x.mean(dim=-1)
+            losses.append(loss)
+            log_sums.append(log_sum)
+        ctx.smoothing = smoothing
+        ctx.save_for_backward(logits, targets, torch.cat(log_sums))
+        return torch.cat(losses)  # (N,)
+
+    @staticmethod
+    def backward(ctx: _Context, of_losses: Tensor) -> tuple[Tensor, None, None]:
+        logits, targets, log_sums = ctx.saved_tensors
+        if torch.is_grad_enabled():  # this gradient will itself be differentiated
+            losses = _of_rows(logits, targets, ctx.smoothing)
+            found = torch.autograd.grad(losses, logits, of_losses, create_graph=True)
+            return found[0], None, None
+        of_logits = torch.empty_like(logits)  # (N, V)
+        for rows in _slices(logits):
+            x = _at_least_float32(logits[rows])
+            difference = (x - log_sums[rows, None]).exp_()  # p, soon p - q
+            if ctx.smoothing:
+                difference -= ctx.smoothing / logits.shape[-1]
+            on_target = torch.full_like(log_sums[rows, None], ctx.smoothing - 1)
+            difference.scatter_add_(1, targets[rows, None], on_target)
+            of_logits[rows] = difference.mul_(of_losses[rows, None])
+        return of_logits, None, None
+
+
+def _slices(logits: Tensor) -> list[slice]:
+    N, V = logits.shape
+    numbers = SLICE_NUMBERS["cpu" if logits.device.type == "cpu" else "other"]
+    rows = max(1, numbers // V)
+    return [slice(start, start + rows) for start in range(0, N, rows)]
+
+
+def _at_least_float32(x: Tensor) -> Tensor:
+    return x if x.dtype == torch.float64 else x.float()
