@@ -4,8 +4,6 @@ T queries · S keys
 """
 
 import os
-import re
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,27 +93,13 @@ def attention_map(
 def save_figure(figure: "Figure", path: Path) -> None:
     """Write a drawing beside the one that is there, and put it in its place.
 
-    Of characters that the font lacks, which are drawn as boxes, one warning tells all.
-
     Raises:
         OSError: it cannot be written; what was there is as it was.
     """
     new = beside(path)
     new.unlink(missing_ok=True)  # a link that lies there is not followed
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            figure.savefig(new, format=path.suffix[1:], dpi=150)
+        figure.savefig(new, format=path.suffix[1:], dpi=150)
         os.replace(new, path)
     finally:
         new.unlink(missing_ok=True)
-    lacking = []
-    for warning in caught:
-        if glyph := re.match(r"Glyph (\d+) ", str(warning.message)):
-            lacking.append(chr(int(glyph[1])))
-        else:
-            warnings.warn(warning.message, stacklevel=2)
-    if lacking:
-        names = " ".join(dict.fromkeys(lacking))
-        advice = "matplotlib's setting font.family names others"
-        warnings.warn(f"{path.name}: the font lacks {names}; {advice}", stacklevel=2)

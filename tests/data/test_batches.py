@@ -50,11 +50,6 @@ def test_texts_of_one_length_go_together():
         assert (b.tgt[:, -1] != VOCABULARY.pad_id).any()
 
 
-def test_what_is_left_over_makes_a_smaller_batch():
-    sizes = sorted(len(b.src) for b in take(234, batch_size=3))
-    assert sizes == [1] + [3] * 233
-
-
 @pytest.mark.parametrize(
     "options",
     [{"batch_size": 5}, {"batch_size": 3}, {"batch_tokens": 90}],
@@ -105,8 +100,6 @@ def test_a_pair_larger_than_the_budget_is_named(raises):
         ([], {}, "at least one pair"),
         (PAIRS, {"batch_size": 0}, r"batch_size \(0\)"),
         (PAIRS, {"batch_tokens": 9}, "either batch_size or batch_tokens"),
-        (PAIRS, {"batch_size": None}, "either batch_size or batch_tokens"),
-        (PAIRS, {"batch_size": None, "batch_tokens": 0}, r"batch_tokens \(0\)"),
         (PAIRS, {"start": -1}, r"start \(-1\)"),
         ([("1", "é")], {}, "'é'"),
     ],

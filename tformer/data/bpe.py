@@ -6,12 +6,13 @@ al. 2016, arXiv:1508.07909; on bytes Radford et al. 2019, GPT-2). As every text 
 bytes, every text can be written, and none needs an "unknown" token.
 """
 
+import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from tformer.checks import check_positive, require
-from tformer.data.vocabulary import Vocabulary
+from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -136,16 +137,15 @@ def _checked(text: str) -> "Tokenizer":
     ours = json.loads(_untrained().to_str())
     try:
         tokenizer = require("tokenizers").Tokenizer.from_str(text)
-        settings = json.loads(tokenizer.to_str())
     except BaseException as error:  # what Rust calls a panic is no Exception
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
             raise ValueError(f"this is no JSON of tokenizers: {error}") from error
         raise
-    own, model = ours.pop("model"), settings.pop("model")
-    pieces = model["vocab"]
-    own |= {name: model.get(name) for name in ("vocab", "merges")}
-    for name, wanted in {**ours, **own}.items():
-        if {**settings, **model}.get(name) != wanted:
+    settings = json.loads(tokenizer.to_str())
+    pieces, merges = (settings["model"].get(name) for name in ("vocab", "merges"))
+    ours["model"] |= {"vocab": pieces, "merges": merges}
+    for name, wanted in ours.items():
+        if settings[name] != wanted:
             raise ValueError(
                 f"this tokenizer was not made by BytePairVocabulary.train: its {name} "
                 "is another, and it might not give back every text as it was"
@@ -153,10 +153,35 @@ def _checked(text: str) -> "Tokenizer":
     if sorted(pieces.values()) != list(range(len(pieces))):
         raise ValueError(f"the ids of {len(pieces)} pieces must be 0, 1, 2 and so on")
     alphabet = set(_alphabet())
-    if lacking := alphabet - pieces.keys():
-        raise ValueError(f"a vocabulary without {min(lacking)!r} lacks a byte")
-    if strange := set().union(*pieces) - alphabet:
-        raise ValueError(f"a piece holds {min(strange)!r}, which stands for no byte")
-    if "" in pieces:
-        raise ValueError("a piece is empty")
+    if "" in pieces or set().union(*pieces) != alphabet or alphabet - pieces.keys():
+        raise ValueError("each byte must be a piece, and each piece bytes alone")
     return tokenizer
+
+
+def vocabulary_to_json(vocabulary: Vocabulary) -> dict[str, object]:
+    """Turn a vocabulary into what JSON can hold.
+
+    Raises:
+        TypeError: it is none of ours; what inherits from them would come back as ours.
+    """
+    if type(vocabulary) is CharacterVocabulary:
+        return {"characters": vocabulary.characters}
+    if type(vocabulary) is BytePairVocabulary:
+        return {"byte_pairs": vocabulary.to_json()}
+    raise TypeError(f"a {type(vocabulary).__name__} cannot be saved as JSON")
+
+
+def vocabulary_from_json(values: Mapping[str, object]) -> Vocabulary:
+    """Turn what `vocabulary_to_json` gave into a vocabulary again, nothing else."""
+    match list(values.items()):
+        case [("characters", str(characters))]:
+            return CharacterVocabulary(characters)
+        case [("byte_pairs", dict(tokenizer))]:
+            return BytePairVocabulary(json.dumps(tokenizer))
+    raise ValueError(f"no JSON of a vocabulary: it holds {sorted(map(str, values))}")
+
+
+def vocabulary_digest(vocabulary: Vocabulary) -> str:
+    """Return the sha256 of a vocabulary: equal for equal ones, on every machine."""
+    text = json.dumps(vocabulary_to_json(vocabulary), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -60,19 +60,12 @@ def read_pieces(path: str | Path, *, piece_bytes: int = PIECE_BYTES) -> Iterator
 
 
 _BOM = codecs.BOM_UTF8
-_OTHERS = {  # the first of them also begin as the second do
-    "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
-    "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
-}
 
 
 def decode_text(data: bytes, path: str | Path, line: int = 1) -> str:
     """Decode whole lines, the first of this number, as `read_pieces` does."""
     if line == 1:
         data = data.removeprefix(_BOM)
-        for name, marks in _OTHERS.items():
-            if data.startswith(marks):
-                raise ValueError(f"{path} is {name}; it must be UTF-8")
     # In UTF-8 these two bytes are never parts of another character.
     data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tformer.data.saved_vocabulary import vocabulary_digest
+from tformer.data.bpe import vocabulary_digest
 from tformer.data.text_files import read_pieces
 from tformer.data.vocabulary import Vocabulary
 from tformer.files import (

@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 
 from tformer.data.batches import batches_of_pairs
-from tformer.data.bpe import BytePairVocabulary
-from tformer.data.pairs import SPLITS, check_pairs, read_pairs, split_pairs
-from tformer.data.saved_vocabulary import (
+from tformer.data.bpe import (
+    BytePairVocabulary,
     vocabulary_digest,
     vocabulary_from_json,
     vocabulary_to_json,
 )
+from tformer.data.pairs import SPLITS, check_pairs, read_pairs, split_pairs
 from tformer.data.text_files import read_pieces, split_by_position
 from tformer.data.token_stream import open_token_stream, write_token_stream
 from tformer.data.vocabulary import CharacterVocabulary, Vocabulary

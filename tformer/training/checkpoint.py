@@ -15,7 +15,7 @@ import torch
 
 import tformer
 from tformer.checks import require
-from tformer.data.saved_vocabulary import vocabulary_from_json, vocabulary_to_json
+from tformer.data.bpe import vocabulary_from_json, vocabulary_to_json
 from tformer.data.vocabulary import Vocabulary
 from tformer.files import (
     SEAL,

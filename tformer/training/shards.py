@@ -162,11 +162,7 @@ def _state(
     if optimizer is None:
         return state
     if not optimizer.state:  # torch fills it by a step of nothing, and counts that
-        gradients = [p.grad for p in parameters.values()]
-        optimizer.zero_grad()  # with gradients it would make no such step
         get_optimizer_state_dict(model, optimizer)
-        for p, gradient in zip(parameters.values(), gradients, strict=True):
-            p.grad = gradient
         for remembered in optimizer.state.values():
             for x in remembered.values():
                 x.zero_()
