@@ -4,7 +4,6 @@ import sys
 import time
 
 import pytest
-import torch
 from safetensors.torch import load_file, save_file
 
 from checkpoint_files import edited, make_model, seal
@@ -25,38 +24,15 @@ def flip_a_bit(folder):
     path.write_bytes(content)
 
 
-def no_safetensors(folder):
-    (folder / "model.safetensors").write_bytes(b"PK\x03\x04 a pickle, perhaps")
+def in_ints(folder):
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    save_file({name: x.int() for name, x in tensors.items()}, path)
     seal(folder)
-
-
-def weights(change):
-    """Make a function that puts other weights there, with their hash."""
-
-    def damage(folder):
-        path = folder / "model.safetensors"
-        tensors = load_file(path)
-        change(tensors)
-        save_file(tensors, path)
-        seal(folder)
-
-    return damage
-
-
-def of_another(**changes):
-    other = dict(make_model(**changes).named_parameters())
-    return weights(lambda tensors: (tensors.clear(), tensors.update(other)))
-
-
-def as_dtype(dtype):
-    return weights(lambda x: x.update({n: t.to(dtype) for n, t in x.items()}))
 
 
 def written(text):
     return lambda folder: (folder / "config.json").write_text(text)
-
-
-NO_FLOATS = (torch.float8_e4m3fn, torch.complex64, torch.int32, torch.bool)
 
 
 @pytest.mark.parametrize(
@@ -64,23 +40,15 @@ NO_FLOATS = (torch.float8_e4m3fn, torch.complex64, torch.int32, torch.bool)
     [
         (truncate, r"model\.safetensors is truncated: \d+ of \d+ bytes"),
         (flip_a_bit, r"model\.safetensors is not the file that config\.json describes"),
-        (no_safetensors, r"model\.safetensors is not safetensors"),
-        (of_another(d_ff=6), r"linear1\.weight is \(6, 14\), .* has \(22, 14\)"),
-        (of_another(num_decoder_layers=3), r"does not have: decoder\.blocks\.2\."),
-        (weights(lambda x: x.pop("src_embedding.weight")), "lacks src_embedding"),
-        *((as_dtype(x), r"is of \w+, not one of F16, BF16, F32") for x in NO_FLOATS),
-        (written('{"model_type": "tran'), r"config\.json is not JSON, or truncated"),
+        (in_ints, r"is of I32, not one of F16, BF16, F32"),
         (written("[" * 200_000), r"config\.json is not JSON, .* maximum recursion"),
         (written('{"model_type": "gpt2"}'), "is no checkpoint's: it has no 'tformer'"),
         (written('{"tformer": 3}'), "is no checkpoint's: it has no 'tformer'"),
         (edited("tformer", sha256=...), r"config\.json: tformer lacks 'sha256'"),
         (edited("tformer", bytes="many"), r"'bytes', or has it of a wrong type"),
         (edited("tformer", vocabulary={"characters": "aa"}), r": .*'a'"),
-        (edited(model_type="mamba"), r"model_type \('mamba'\) must be one of"),
         (edited(num_heads=...), r"config lacks 'num_heads'"),
         (edited(depth=3), r"config has an unknown 'depth'"),
-        (edited(num_heads=5), r"divisible by num_heads \(5\)"),
-        (edited(num_heads="2"), r"num_heads must be an int"),
         (edited(num_encoder_layers=10**7), r"layers \(10000000\) cannot be: there are"),
     ],
 )
@@ -117,10 +85,7 @@ def test_each_letter_of_the_config_is_held_to_its_hash(tmp_path, old, new):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_layers": 10**7}, r"num_layers \(10000000\) cannot be: there are \d\d"),
         ({"experts": 10**7}, r"experts \(10000000\) cannot be: there are \d\d"),
-        ({"num_layers": 21}, r"lacks blocks\.10\."),
-        ({"vocab_size": 10**6}, r"is \(61, 15\), but its model has \(1000000, 15\)"),
         ({"max_len": 10**7}, r"model has \(10000000, 15\)"),
         ({"vocab_size": 10**12}, r"vocab_size \(1000000000000\) cannot be: at most"),
         ({"d_ff": 10**30}, "cannot be: at most"),
@@ -136,12 +101,6 @@ def test_sizes_are_held_to_the_file_before_memory_is_taken(
     with pytest.raises(ValueError, match=message):
         load_checkpoint(tmp_path)
     assert time.perf_counter() - began < 5
-
-
-def test_looking_at_sizes_does_not_wait_for_the_compiler(fresh):
-    """On the device "meta" torch would load it to draw random numbers: a second."""
-    code = 'import sys, tformer; tformer.load_pretrained("dates")'
-    assert fresh(f'{code}; print("torch._dynamo" in sys.modules)') == "False"
 
 
 def test_what_is_missing_is_named(tmp_path, monkeypatch):

@@ -8,7 +8,6 @@ import torch
 from tformer import Transformer, TransformerConfig
 from tformer.data.batch import PairBatch, TextBatch
 from tformer.data.vocabulary import CharacterVocabulary
-from tformer.generate.translate import translate, translate_to_ids
 from tformer.models.families import custom
 from tformer.training.evaluation import (
     MeanLoss,
@@ -73,16 +72,6 @@ def test_nothing_to_measure_is_an_error(model):
 def test_bits_per_byte_and_a_loss_beyond_all_numbers():
     assert bits_per_byte(8 * math.log(2), len("abcd")) == pytest.approx(2.0)
     assert MeanLoss(800.0, 3).perplexity == math.inf
-
-
-def test_exact_match_wants_every_character(model):
-    sources = ["abc", "de", "fgf", "g"]
-    written = translate_to_ids(model, VOCABULARY, sources, max_len=5)
-    answers = [VOCABULARY.decode(ids) for ids in written]
-    assert answers == translate(model, VOCABULARY, sources, max_len=5)
-    pairs = list(zip(sources, answers, strict=True))
-    expected = matches(VOCABULARY, written, answers) / 4
-    assert exact_match(model, VOCABULARY, pairs, max_len=5) == expected
 
 
 @pytest.mark.parametrize(

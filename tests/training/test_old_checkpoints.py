@@ -10,13 +10,9 @@ import re
 import pytest
 import torch
 from safetensors.torch import save_file
-from torch.testing import assert_close
 
-from checkpoint_files import make_model
 from tformer import load_checkpoint, save_checkpoint
 from tformer.files import sealed
-from tformer.models.building import names_of_today
-from tformer.training import shards
 
 V, D, F, L = 13, 8, 12, 9  # tokens, widths, longest text
 COMMON = {"vocab_size": V, "d_model": D, "num_heads": 2, "d_ff": F, "max_len": L} | {
@@ -193,57 +189,3 @@ def test_the_later_form_has_a_hash_of_itself_and_both_of_the_weights(tmp_path):
         path.write_bytes(path.read_bytes()[:-4] + b"abcd")
         with pytest.raises(ValueError, match="is not the file that"):
             load_checkpoint(path)
-
-
-def test_only_names_of_today_are_given():
-    older = {"stacks.encoder.a": 1, "stack.b": 2, "src.stacks.c": 3, "stacks.d": 4}
-    today = {"encoder.a": 1, "stack.b": 2, "src.stacks.c": 3, "d": 4}
-    assert names_of_today(older, today) == today
-    assert names_of_today(today, today) == today
-    assert names_of_today(older, older) == older
-    # Where both are there, one of them is too many, and none gets lost.
-    both = {"stacks.d": 1, "d": 2}
-    assert names_of_today(both, ["d"]) == both
-
-
-OLDER_PARTS = {
-    "blocks": "layers",
-    "attention": "self_attn",
-    "attention_norm": "self_attn_residual.norm",
-    "cross_attention": "cross_attn",
-    "cross_attention_norm": "cross_attn_residual.norm",
-    "feed_forward_norm": "feed_forward_residual.norm",
-}
-
-
-def older_names(state):
-    """Name the state of a training as the first form did."""
-    old = {}
-    for name, x in state.items():
-        parts = [OLDER_PARTS.get(part, part) for part in name.split(".")]
-        old[re.sub(r"\b(?=encoder|decoder)", "stacks.", ".".join(parts))] = x
-    return old
-
-
-@pytest.mark.parametrize("sharded", [False, True])
-def test_the_state_of_a_training_is_loaded(tmp_path, monkeypatch, sharded):
-    def trained(seed):
-        model = make_model(seed)
-        optimizer = torch.optim.AdamW(model.parameters())
-        model(torch.tensor([[3, 4]]), torch.tensor([[1, 5]])).sum().backward()
-        optimizer.step()
-        return model, optimizer
-
-    before, after = trained(0), trained(1)
-    now = shards._state
-    with monkeypatch.context() as patch:
-        patch.setattr(shards, "_state", lambda *a, **k: older_names(now(*a, **k)))
-        saved = shards.full_state(*before)
-        shards.save_shards(tmp_path / "shards", *before)
-    name = "optimizer.state.stacks.decoder.layers.0.cross_attn_residual.norm.bias"
-    assert f"{name}.exp_avg" in saved
-    if sharded:
-        shards.load_shards(tmp_path / "shards", *after)
-    else:
-        shards.load_full_state(after[0], saved, after[1])
-    assert_close(shards.full_state(*after), shards.full_state(*before), rtol=0, atol=0)

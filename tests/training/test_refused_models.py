@@ -32,10 +32,6 @@ def parametrize(model):
     nn.utils.parametrizations.weight_norm(model.blocks[0].attention.q_proj)
 
 
-def compile_a_part(model):
-    model.blocks[0] = torch.compile(model.blocks[0])
-
-
 def other_class(model):
     model.__class__ = Subclass
 
@@ -58,21 +54,13 @@ def attribute(path, value):
     ("change", "message"),
     [
         (parametrize, "could not be loaded again: .*parametrizations"),
-        (compile_a_part, r"could not be loaded again: .*blocks\.0\._orig_mod"),
         (other_class, "it is another class than tformer's CausalLM"),
-        (lambda model: delattr(model.blocks, "1"), r"Missing key.*blocks\.1"),
         (weight(torch.zeros(V + 1, D)), r"size mismatch for embedding\.weight"),
-        (weight(torch.zeros(V, D, dtype=torch.complex64)), "complex64 .* be saved"),
         (weight(torch.zeros(V, D, device="meta")), "on meta, which cannot be saved"),
         (weight(torch.zeros(V, D).as_subclass(Marked)), "weight is a Marked of"),
         (hook, "would be another once loaded: off by"),
         (one_block_twice, "weights that its config keeps apart are one here"),
-        (
-            attribute(f"{HEADS}.dropout", 0.3),
-            "dropout of MultiHeadAttention is 0.3",
-        ),
         (attribute("pad_id", 3), "pad_id of CausalLM is 3, and its config"),
-        (attribute(f"{HEADS}.scale", 0.5), "scale of MultiHeadAttention is 0.5"),
         (attribute(f"{HEADS}.window", 9), "window of MultiHeadAttention is 9"),
         (attribute("config", {}), "was built without a config"),
     ],
@@ -125,7 +113,6 @@ class LowerCase(CharacterVocabulary):
         {"vocabulary": LowerCase("abc")},
         {"vocabulary": CharacterVocabulary("a\ud800")},
         {"facts": {"odd": object()}},
-        {"facts": {"name": "\udce9"}},
         {"facts": {"sha256": "mine"}},
     ],
 )
