@@ -185,7 +185,6 @@ class DefinitionExtension(SnippetExtension):  # type: ignore[misc]
         self.md = md
         md.registerExtension(self)
         self.snippet = DefinitionPreprocessor(self.getConfigs(), md)
-        self.snippet.auto_append = self.getConfig("auto_append")
         md.preprocessors.register(self.snippet, "snippet", 32)
 
 

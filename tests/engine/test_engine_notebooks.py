@@ -236,7 +236,6 @@ def test_boxes_inside_boxes_open_up(write: Write) -> None:
             "![alt](assets/a.png){ width=3 }",
             "![alt](https://example.org/tiny/assets/a.png)",
         ),
-        ("*[SVG]: scalable", None),
         ("{ .lead }", ""),
         ("a dictionary {a: 1}", "a dictionary {a: 1}"),
     ],

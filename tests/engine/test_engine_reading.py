@@ -42,7 +42,6 @@ def test_lines_keep_their_origin_through_snippets(write: Write) -> None:
     assert found["Last."] == Origin(page.path, 16)
     indented = next(line for line in page.lines if "def __call__" in line)
     assert indented.startswith("    def")  # as deep as the tab, not as the class
-    assert "*[SVG]: scalable vector graphics" in page.lines  # auto_append
 
 
 def test_only_pages_of_the_site_have_snippets(project: Project) -> None:

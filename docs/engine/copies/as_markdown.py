@@ -106,8 +106,8 @@ _MATH = re.compile(r"\\\((.+?)\\\)")
 _DISPLAY = re.compile(r"\\[\[\]]")  # either end of it
 _LINK = re.compile(r"(\]\(|^\s*\[[^\]^]+\]:\s+)(<?)([^)\s>]+)")
 _COMMENT = re.compile(r"<!--.*?-->")
-# An abbreviation, and what is around a picture that is live on the site.
-_NOWHERE = re.compile(r"\*\[.+?\]:|\s*</?figure\b")
+# What is around a picture that is live on the site.
+_NOWHERE = re.compile(r"\s*</?figure\b")
 _FOOTNOTE = re.compile(r"\[\^([\w-]+)\](:?)")
 _ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]+:\s?")
 # `{ #id .class key="value" }` after a heading, a link, a span or a blank; TeX has

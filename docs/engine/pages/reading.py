@@ -124,7 +124,7 @@ def expand(project: Project, lines: list[Line]) -> list[Line]:
         for line in lines:
             if "8<-" in line:
                 try:
-                    _preprocess({**options, "auto_append": []}, [line])
+                    _preprocess(options, [line])
                 except SnippetMissingError:
                     last = line.origin
                     break

@@ -9,4 +9,5 @@ from engine.project import Project
 
 def project_of(config: MkDocsConfig) -> Project:
     """Return the project that MkDocs builds."""
-    return Project(Path(config.config_file_path).resolve().parent)
+    root = Path(config.config_file_path).resolve().parent
+    return config.extra.setdefault("project", Project(root))  # one for each build

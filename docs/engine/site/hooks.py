@@ -35,11 +35,16 @@ NOTEBOOKS_BRANCH = "notebooks"
 _COLAB = "https://colab.research.google.com/github"
 _TO_COLAB = re.compile(r"\(colab:([\w-]+)\)")  # in a page: [Run it](colab:attention)
 _COMMENT = re.compile(r"<!--[-\s]*pytest.*?-->\n?", re.DOTALL)
+_ABBREVIATION = re.compile(r"^\*\[(.+)\]: (.+)$", re.MULTILINE)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Read the chapters; let links lead nowhere where one page alone is built."""
+    """Read chapters and abbreviations; one page alone may link to what is not there."""
     config.extra.update(chapters=chapters(project_of(config)), markdown=MARKDOWN)
+    abbreviations = Path(config.docs_dir, "includes", "abbreviations.md")
+    if abbreviations.is_file():  # given once: docstrings are 2,000 texts of their own
+        terms = dict(_ABBREVIATION.findall(abbreviations.read_text("utf-8")))
+        config.mdx_configs["abbr"] = {"glossary": terms}
     if one_page(config):
         for options in (config.validation.nav, config.validation.links):
             options.update(dict.fromkeys(options, logging.DEBUG))
