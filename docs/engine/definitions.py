@@ -10,7 +10,6 @@ line. The site and the tests use it alike.
 | `Class.method` | a method, or another definition inside one |
 | `Class.class` | a class up to its `forward`: what it is, and what it is made of |
 | `imports` | the imports of the file |
-| `docstring` | what the file says of itself |
 | `one,two` | both, with the blank lines of the file between neighbours |
 """
 
@@ -39,36 +38,33 @@ class NoDefinition(SnippetMissingError):  # type: ignore[misc]
 
 def find_spans(source: str, names: str) -> list[Span]:
     """Return the lines of each definition in `names`, which commas separate."""
-    tree, lines = _parsed(source)
+    tree, lines = parsed(source)
     return [_find(tree, lines, name) for name in names.split(",")]
 
 
 def find_nodes(source: str, name: str) -> list[ast.stmt]:
     """Return the statements that define `name`: a class, and a method in it."""
-    return _path_to(_parsed(source)[0], name)
+    return _path_to(parsed(source)[0], name)
 
 
 @functools.lru_cache(maxsize=64)
-def _parsed(source: str) -> tuple[ast.Module, list[str]]:
+def parsed(source: str) -> tuple[ast.Module, list[str]]:
+    """Return the syntax tree of a file, and its lines."""
     return ast.parse(source), source.split("\n")
 
 
 def _find(tree: ast.Module, lines: list[str], name: str) -> Span:
-    documented = ast.get_docstring(tree) is not None
     if name == "imports":
-        nodes = list(itertools.takewhile(_imports, tree.body[documented:]))
+        below = tree.body[ast.get_docstring(tree) is not None :]
+        nodes = list(itertools.takewhile(_imports, below))
         if not nodes:
             raise NoDefinition("the file imports nothing")
-        return _span(nodes[0], lines)[0], nodes[-1].end_lineno or 0
-    if name == "docstring":
-        if not documented:
-            raise NoDefinition("the file has no docstring")
-        return _span(tree.body[0], lines)
+        return span_of(nodes[0], lines)[0], nodes[-1].end_lineno or 0
     if name.endswith(".class"):
         node = _path_to(tree, name.removesuffix(".class"))[-1]
         if isinstance(node, ast.ClassDef):
-            return _span(node, lines)[0], _end_of_head(node)
-    return _span(_path_to(tree, name)[-1], lines)
+            return span_of(node, lines)[0], _end_of_head(node)
+    return span_of(_path_to(tree, name)[-1], lines)
 
 
 def _path_to(tree: ast.Module, name: str) -> list[ast.stmt]:
@@ -85,16 +81,13 @@ def _path_to(tree: ast.Module, name: str) -> list[ast.stmt]:
 
 
 def _near(tree: ast.Module, name: str) -> str:
-    """Name what may have been meant, or else all that is there."""
+    """Name what may have been meant."""
     known = [each for node in tree.body for each in _bound(node)]
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
             known += [f"{node.name}.{x}" for inner in node.body for x in _bound(inner)]
-    known = list(dict.fromkeys(known))
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    if near:
-        return f"near it: {', '.join(near)}"
-    return f"what is: {', '.join(known) or 'nothing'}"
+    near = difflib.get_close_matches(name, dict.fromkeys(known), n=3, cutoff=0.3)
+    return f"near it: {', '.join(near) or 'nothing'}"
 
 
 def _decorators(node: ast.stmt) -> list[ast.expr]:
@@ -114,9 +107,14 @@ def _end_of_head(node: ast.ClassDef) -> int:
     return last or node.end_lineno or 0
 
 
-def _span(node: ast.stmt, lines: list[str]) -> Span:
+def first_line(node: ast.stmt) -> int:
+    """Return the line at which a statement begins, decorators included."""
+    return min([node.lineno, *(each.lineno for each in _decorators(node))])
+
+
+def span_of(node: ast.stmt, lines: list[str]) -> Span:
     """Return the lines of a statement, its decorators and the comments right above."""
-    first = min([node.lineno, *(each.lineno for each in _decorators(node))])
+    first = first_line(node)
     while first > 1 and lines[first - 2].lstrip().startswith("#"):
         first -= 1
     return first, node.end_lineno or 0

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.pages.blocks import PageError
-from engine.pages.listing import project_problems
 from engine.pages.reading import Page
 from engine.project import Project
 from engine.run.cache import Cache, write
@@ -24,12 +23,10 @@ def generate(project: Project, chosen: Chosen = None) -> list[str]:
     Where all pages are asked for, files that no page makes any more are removed.
     """
     pages, problems = read_pages(project, chosen or project.pages)
-    problems += project_problems(project, pages)
     cache = Cache(project)
     for page, outcome in _run_stale(cache, pages):
-        if page.has_python:
-            name = project.relative(page.path)
-            print(f"made {name}: {outcome.seconds:.1f} s", flush=True)
+        name = project.relative(page.path)
+        print(f"made {name}: {outcome.seconds:.1f} s", flush=True)
         problems += outcome.problems
         if not outcome.problems:
             cache.store(page, outcome.inputs, outcome.products)
@@ -91,7 +88,9 @@ def read_pages(project: Project, paths: list[Path]) -> tuple[list[Page], list[st
     pages, problems = [], []
     for path in paths:
         try:
-            pages.append(Page(project, path))
+            page = Page(project, path)
+            _ = page.lines
+            pages.append(page)
         except PageError as error:
             problems.append(project.tidy(str(error)))
     return pages, problems
@@ -104,4 +103,4 @@ def _run_stale(cache: Cache, pages: list[Page]) -> "Iterable[tuple[Page, Outcome
         return []
     from engine.run.working import run_pages
 
-    return run_pages(cache.project, stale)
+    return run_pages(stale)

@@ -16,7 +16,6 @@ import pytest
 from pytest_codeblocks.plugin import MarkdownFile  # type: ignore[import-untyped]
 
 from engine.copies.alone import problem_of
-from engine.copies.notebooks import Ran
 from engine.copies.standalone import standalone_files
 from engine.pages.blocks import Block, PageError
 from engine.pages.checking import page_problems
@@ -27,7 +26,7 @@ from engine.run.compiling import BlockFailed
 from engine.run.figures import place_figures, touching_problems
 from engine.run.outputs import output_problem
 from engine.run.running import Runner
-from engine.run.working import imported, made_of, package_imported_anew
+from engine.run.working import all_of, made_of, package_imported_anew
 
 
 @pytest.hookimpl(wrapper=True)
@@ -113,9 +112,7 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
         with self.leaving:
             # The clock of a page that is watched by pytest is not the reader's.
             if not self.to_pass and not self.page.measures_time:
-                results, modules = self.runner.results(), imported(self.page.project)
-                placed = place_figures(self.page, results)
-                made, inputs = made_of(Ran(self.page, results, placed, modules))
+                made, inputs = made_of(all_of(self.runner))
                 Cache(self.page.project).store(self.page, inputs, made)
 
     def _test(self, name: str, check: "Check", line: int = 1) -> pytest.Item:

@@ -109,12 +109,6 @@ class Project:
         return self.site_url + url
 
     @functools.cached_property
-    def needs_torch(self) -> bool:
-        """Whether the package may import torch."""
-        sources = (path for path in self.package_files() if path.suffix == ".py")
-        return any("import torch" in path.read_text("utf-8") for path in sources)
-
-    @functools.cached_property
     def public_names(self) -> dict[str, str]:
         """Where each name that can be imported from the package is defined.
 

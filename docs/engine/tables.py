@@ -52,18 +52,6 @@ class Kept:
         except KeptError:
             return default
 
-    def each(self, field: str) -> "list[Kept]":
-        """Return the parts of a field that is a list, or none if there is no field."""
-        found = enumerate(self.get(field, []))
-        return [Kept(part, f"{self.where}: {field}[{i}]") for i, part in found]
-
-    def number(self, field: str) -> float:
-        """Return a field that is a number, or raise a KeptError."""
-        value = self[field]
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise KeptError(f"{self.where}: {field} ({value!r}) must be a number")
-        return value
-
 
 def read_kept(file: Path) -> dict[str, Any]:
     """Read a kept file, or raise a KeptError."""

@@ -1,6 +1,5 @@
 """Only pages that changed are run again, each in a process of its own."""
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -13,8 +12,6 @@ import pytest
 
 from engine.__main__ import main
 from engine.project import ENGINE, Project
-from engine.run.working import preloaded, work
-from small_project import Write
 
 Engine = Callable[..., "Done"]
 
@@ -112,15 +109,6 @@ def test_pages_are_run_when_what_they_use_changes(
         assert figure.exists()
 
 
-def test_what_pages_share_is_there(write: Write) -> None:
-    page = write("```python\nimport tiny\n```\n")
-    (page.project.root / "tiny" / "more.py").write_text("import torch", "utf-8")
-    names = preloaded(Project(page.project.root), [page])
-    assert names[0] == work.__module__  # where a new process begins
-    assert names[1:] == ["matplotlib.pyplot", "torch"]
-    assert all(importlib.util.find_spec(name) for name in names)
-
-
 def test_a_run_that_dies_is_a_failure_of_its_page(
     project: Project, engine: Engine
 ) -> None:
@@ -137,15 +125,6 @@ def test_other_files_are_no_pages(
     with pytest.raises(SystemExit, match="2"):
         engine("generate", "docs/includes/abbreviations.md")
     assert "docs/includes/abbreviations.md is no page" in capsys.readouterr().err
-
-
-def test_project_rules_fail_the_command(project: Project, engine: Engine) -> None:
-    edit(
-        project.root / "tiny" / "checks.py", '"""Return', '# --8<-- [start:x]\n    """'
-    )
-    done = engine("generate", "docs/index.md")
-    assert done.returncode == 1
-    assert "tiny/checks.py:5: the package holds no snippet markers" in done.stderr
 
 
 def test_downloads_are_written_without_running_a_page(

@@ -60,7 +60,7 @@ def change(project: Project, file: str, old: str, new: str) -> list[str]:
 
 
 def test_lists_follow_the_navigation(book: Project) -> None:
-    assert [chapter.name for chapter in chapters(book)] == ["scale.md", "shift.md"]
+    assert [chapter.name for chapter in chapters(book)] == ["scale", "shift"]
     assert home_table(book)[2:] == [
         "| [The scale](chapters/scale.md) | Why scale? | [`scale`][tiny.scale] |",
         "| [The shift](chapters/shift.md) | Why shift? | [`shift`][tiny.shift] |",
@@ -80,7 +80,6 @@ SCALE, SHIFT = "docs/chapters/scale.md", "docs/chapters/shift.md"
     [
         ("README.md", "| shifts", "| shift", "README.md:3: `make lists` writes this"),
         ("README.md", "\n\nThe", "\n| x | y | z |\n\nThe", "README.md:3: `make li"),
-        ("README.md", "| shifts |", "shifts |", "README.md:3: `make lists` writes"),
         (
             *(SCALE, "(shift.md)", "(scale.md)"),
             f"{SCALE}:12: the chapter needs one line `Next: [The shift](shift.md)`",

@@ -4,22 +4,23 @@ import re
 
 import pytest
 
-from engine.pages.checking import text_problems
+from engine.pages.checking import header_problems, page_problems, text_problems
+from engine.pages.reading import Page
 from engine.project import Project
-from small_project import Write, problems_of
+from small_project import Write
 
 CHAPTER = "chapters/scale.md"
 OUTPUT = "```{.text .output}\n    14\n    ```"
 UNSEEDED = "import random\n\nprint(random.random())\nprint(scale(values, 2.0))"
 ALT = "![A line that rises from 0.25 to 0.5]"
 FIGURE = "../figures/scale-line.svg"
+PICTURE = f'{ALT}({FIGURE} "It rises.")'
 MISTAKES: dict[str, tuple[str, str, str]] = {  # what is changed, to what, and what says
     "a number from nowhere": (
         "Why divide?",
         "Why divide by 77.5?",
         "'77.5' is printed by no block and has no source, in “Why divide by 77.5?”",
     ),
-    "kind misspelt": ("question: How?", "kind: chaptre", ":2: `kind: chaptre` is un"),
     "a goal with a colon": (
         "[scale numbers]",
         "[say: this]",
@@ -50,6 +51,13 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is changed, to what, and w
         "must begin with scal",
     ),
     "a figure without words": (ALT, "![]", "scale-line.svg has no alternative text"),
+    "a figure without caption": (' "It rises."', "", "scale-line.svg has no caption"),
+    "a figure shown twice": (PICTURE, f"{PICTURE}\n\n{PICTURE}", "in two places"),
+    "labels that touch": (
+        "fig, ax = plt.subplots()",
+        "fig, ax = plt.subplots()\nax.text(0, 0, 'this')\nax.text(0, 0, 'that')",
+        "in the figure scale-line.svg, the labels “this” and “that” overlap",
+    ),
     "a language misspelt": (
         "``` {.python .annotate",
         "``` {.pytho .annotate",
@@ -60,11 +68,6 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is changed, to what, and w
         "```{.text .output}\n    14",
         "```\n    14",
         "names no language",
-    ),
-    "a wide line": (
-        "values = [1.0,",
-        f"values = [1.{'0' * 94},",
-        ": 120 columns",
     ),
     "a dead link": (
         "../index.md#tiny",
@@ -80,26 +83,18 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is changed, to what, and w
 }
 
 
-def test_the_chapter_itself_is_in_order(project: Project) -> None:
-    assert problems_of(project, project.docs / CHAPTER) == []
-
-
 def test_a_chapter_in_no_list_is_found(project: Project) -> None:
     with (project.root / "mkdocs.yml").open("a") as file:
         file.write("nav: [index.md, chapters/other.md]\n")
-    assert problems_of(Project(project.root), project.docs / CHAPTER) == [
-        "mkdocs.yml: add chapters/scale.md after chapters/other.md"
-    ]
+    page = Page(Project(project.root), project.docs / CHAPTER)
+    added = "mkdocs.yml: add chapters/scale.md after chapters/other.md"
+    assert header_problems(page) == [added]
 
 
-def test_the_kind_is_that_of_the_folder(project: Project, write: Write) -> None:
-    assert write("# Words", "chapters/a.md").is_chapter
-    assert not write("# Words", "a.md").is_chapter
-    assert write("---\nkind: chapter\n---\n# Words", "a.md").is_chapter
-    assert not write("---\nkind: page\n---\n# Words", "chapters/a.md").is_chapter
-    assert problems_of(project, project.docs / "chapters" / "a.md") == []
-    write("# Words", "chapters/a.md")
-    found = "\n".join(problems_of(project, project.docs / "chapters" / "a.md"))
+def test_all_of_the_folder_are_chapters_but_for_a_page(write: Write) -> None:
+    assert not page_problems(write("# Words", "a.md"))
+    assert not page_problems(write("---\nkind: page\n---\n# Words", "chapters/a.md"))
+    found = "\n".join(page_problems(write("# Words", "chapters/a.md")))
     assert len(re.findall(r"a.md:1: (add|the section)", found)) == 5 + 13
 
 
@@ -108,36 +103,29 @@ def test_the_kind_is_that_of_the_folder(project: Project, write: Write) -> None:
     [
         "[a](index.md) [b](chapters/scale.md#code) [c](#here) [d](https://x.org/y.md)",
         "[e](notebooks/scale.ipynb) [f](downloads/scale_numpy.py) [g](api/any.md)",
-        "`[h](gone.md)` and ``[i](gone.md)``",
+        "`[h](gone.md)` and ``[i](gone.md)`` ![k](figures/page.svg)",
         "```text\n[j](gone.md)\n```",
-        "![k](figures/page.svg)",
+        f"```python\n{'#' * 100}\n```\n\n```{{.text .output}}\n{'#' * 150}\n```",
+        f"```sh\n{'#' * 119}\n```",
     ],
 )
-def test_links_that_lead_somewhere(write: Write, text: str) -> None:
+def test_what_is_right_is_not_complained_of(write: Write, text: str) -> None:
     assert text_problems(write(text + "\n")) == []
 
 
 @pytest.mark.parametrize(
-    "target", ["gone.md", "notebooks/gone.ipynb", "downloads/gone.py", "../LICENSE"]
-)
-def test_links_that_lead_nowhere(write: Write, target: str) -> None:
-    (problem,) = text_problems(write(f"\n\nWords and [a link]({target}).\n"))
-    assert problem.endswith(f"page.md:1: {target} is not there")
-
-
-@pytest.mark.parametrize(
-    ("fence", "width", "fails"),
+    ("text", "says"),
     [
-        ("python", 100, False),
-        ("python", 101, True),
-        ("sh", 119, False),
-        ("sh", 120, True),
-        ("{.text .output}", 150, False),  # as wide as what was printed
+        ("[a link](gone.md)", "gone.md is not there"),
+        ("[a link](notebooks/gone.ipynb)", "notebooks/gone.ipynb is not there"),
+        ("[a link](downloads/gone.py)", "downloads/gone.py is not there"),
+        ("[a link](../LICENSE)", "../LICENSE is not there"),
+        (f"```python\n{'#' * 101}\n```", "101 columns, and 100 at most"),
+        (f"```sh\n{'#' * 120}\n```", "120 columns, and 119 at most"),
     ],
 )
-def test_code_is_not_too_wide(
-    write: Write, fence: str, width: int, fails: bool
+def test_links_that_lead_nowhere_and_wide_code(
+    write: Write, text: str, says: str
 ) -> None:
-    text = f"```{fence}\n{'#' * width}\n```\n"
-    before = "```python\nx = 1\n```\n" if "output" in fence else ""
-    assert bool(text_problems(write(before + text))) is fails
+    (problem,) = text_problems(write(text + "\n"))
+    assert says in problem

@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pytest
-
 from engine.making import generate
 from engine.pages.reading import Page
 from engine.project import ENGINE, Project
@@ -44,7 +42,7 @@ def call(project: Project, *arguments: str) -> tuple[int, str]:
 
 
 def test_what_is_wrong_fails_in_the_test_of_its_page(project: Project) -> None:
-    """Mistakes of contributors, pages that fail, and such as end their process."""
+    """Mistakes of contributors, and pages that fail."""
     chapter, wanted = project.docs / "chapters" / "scale.md", {}
     text = chapter.read_text("utf-8")
     chapter.unlink()
@@ -58,12 +56,10 @@ def test_what_is_wrong_fails_in_the_test_of_its_page(project: Project) -> None:
     chapter.with_name("right.md").write_text(text.replace("scale-l", "right-l"))
     for source in FAILING:
         page = source.read_text("utf-8")
-        (project.docs / source.name).write_text(page, "utf-8")
-        wanted[f"docs.{source.name}"] = re.search(r"<!-- fails: (.*) -->\s*\Z", page)[1]
-    for number, (end, told) in enumerate(ENDS.items()):
-        page = f"```python\nimport os, sys\n{end}\n```\n\n```python\n1 / 0\n```\n"
-        (project.docs / f"end{number}.md").write_text(page, "utf-8")
-        wanted[f"docs.end{number}.md"] = rf"docs/end{number}\.md:3: [\w.]+: {told}"
+        folder = "docs/chapters" if "kind: chapter" in page else "docs"
+        (project.root / folder / source.name).write_text(page, "utf-8")
+        case = f"{folder.replace('/', '.')}.{source.name}"
+        wanted[case] = re.search(r"<!-- fails: (.*) -->\s*\Z", page)[1]
     report = project.root / "report.xml"
     code, said = call(project, *WORKERS, "docs", "-v", f"--junitxml={report}")
     assert code == 1
@@ -80,41 +76,29 @@ def test_what_is_wrong_fails_in_the_test_of_its_page(project: Project) -> None:
     assert len(set(workers)) == 1
 
 
-def test_a_page_in_order_passes_and_its_blocks_are_counted(project: Project) -> None:
-    code, said = call(project, "docs", "-n", "0")
-    assert code == 0, said
-    assert (
-        "pages: 2, Python blocks: 11 found = 10 run + 1 left out with a reason" in said
-    )
-
-
 def test_the_site_takes_what_is_in_order_and_measures_no_time(
     project: Project, write: Write
 ) -> None:
     scale = project.docs / "chapters" / "scale.md"
     clock = write("```python\nfrom time import perf_counter\n```\n", "clock.md").path
-    stale = "```python\nprint(2)\n```\n\n```{.text .output}\n1\n```\n"
-    wrong = write(stale, "wrong.md").path
 
     def kept() -> list[Path]:
-        cache, pages = Cache(project), (scale, clock, wrong)
+        cache, pages = Cache(project), (scale, clock)
         return [path for path in pages if cache.is_fresh(Page(project, path))]
 
-    call(project, f"{scale}::line 133", "-n", "0")
+    code, said = call(project, f"{scale}::line 133", "-n", "0")
+    assert code == 0, said
+    assert "1 passed" in said
     assert kept() == []
-    call(project, "docs", "-n", "0")
+    code, said = call(project, "docs", "-n", "0")
+    assert code == 0, said
+    assert "Python blocks: 12 found = 11 run + 1 left out with a reason" in said
     assert kept() == [scale]
     made = {path: path.read_bytes() for path in project.docs.rglob("scale*.*")}
     assert {path.suffix for path in made} == {".md", ".svg", ".ipynb", ".py"}
     shutil.rmtree(project.root / ".cache")
     assert generate(project, [scale]) == []
     assert made == {path: path.read_bytes() for path in made}
-
-
-def test_one_block_can_be_run_alone(project: Project) -> None:
-    code, said = call(project, "docs/chapters/scale.md::line 133", "-v")
-    assert code == 0, said
-    assert "1 passed" in said
 
 
 def test_failures_are_told_and_counted(project: Project, write: Write) -> None:
@@ -131,7 +115,8 @@ def test_failures_are_told_and_counted(project: Project, write: Write) -> None:
         """,
         "failing.md",
     )
-    write("```python\nprint(2)\n```\n\n```{.text .output}\n1\n```\n", "stale.md")
+    stale = "```python\nprint(2)\n```\n\n```{.text .output}\n1\n```\n"
+    page = write(stale, "stale.md")
     write("```python\n", "broken.md")
     for number, end in enumerate(ENDS):
         write(f"```python\nimport os, sys\n{end}\n```\n", f"end{number}.md")
@@ -143,6 +128,7 @@ def test_failures_are_told_and_counted(project: Project, write: Write) -> None:
     assert "not run, since the block at docs/failing.md:1 failed" in said
     assert "2 Python blocks found, but 1 run + 0 left out" in said
     assert "docs/stale.md:5: the output is stale" in said
+    assert not Cache(project).is_fresh(page)
     assert "docs/broken.md:1: no line closes the fence" in said
     for number, told in enumerate(ENDS.values()):
         assert re.search(rf"docs/end{number}.md:3: [\w.]+: {told}", said), said
@@ -176,20 +162,3 @@ def test_coverage_sees_embedded_source(project: Project, write: Write) -> None:
     )
     assert "return value ** (1 / ROOT)" not in lines
     assert files["tiny/checks.py"]["executed_lines"] == []
-
-
-@pytest.mark.parametrize("option", ["", "--codeblocks"])
-def test_without_the_option_markdown_is_left_alone(
-    pytester: pytest.Pytester, project: Project, option: str
-) -> None:
-    result = pytester.runpytest_inprocess(
-        "-p",
-        "engine.plugin",
-        f"--rootdir={project.root}",
-        "--collect-only",
-        "-q",
-        str(project.docs / "index.md"),
-        *([option] if option else []),
-    )
-    names = [line for line in result.outlines if "::" in line]
-    assert bool(names) is bool(option)

@@ -20,29 +20,71 @@ def printed(page: Page) -> list[str]:
     return [result.stdout for result in run(page)]
 
 
-def test_blocks_share_a_real_main_module(write: Write) -> None:
-    page = write("""
-        ```python
-        import sys
+LEFT = """
+    ```python
+    import os, random, sys
+    import matplotlib.pyplot as plt
+    import numpy as np
+    import torch
 
-        print(__name__, sys.modules["__main__"].__dict__ is globals(), sys.argv[1:])
+    print(__name__, sys.modules["__main__"].__dict__ is globals(), sys.argv[1:])
+    print(os.listdir(), torch.get_num_threads(), plt.get_backend(), plt.get_fignums())
+    print(np.array([1 / 3]), torch.tensor([1 / 3, 1e-9]))
+    print(plt.rcParams["figure.figsize"])
+    open("kept.txt", "w").close()
+    np.set_printoptions(precision=2)
+    torch.set_printoptions(precision=2, sci_mode=False)
+    plt.rcParams["figure.figsize"] = (1, 1)
+    ```
+
+    === "In a tab"
+
+        ```python
+        import pickle
+
+        class Here:
+            pass
+
+        print(type(pickle.loads(pickle.dumps(Here()))) is Here, os.listdir())
+        print(np.array([1 / 3]), torch.tensor([1 / 3, 1e-9]))
+        print(plt.rcParams["figure.figsize"])
+        plt.figure()
         ```
 
-        === "In a tab"
+    ```python
+    print(random.random(), np.random.rand(), torch.rand(1).item())
+    ```
+"""
 
-            ```python
-            import pickle
 
-            class Here:
-                pass
+def test_a_page_is_a_program_and_nothing_of_it_is_left(write: Write) -> None:
+    """Its own `__main__`, folder, settings and random numbers; each run begins anew."""
+    page = write(LEFT)
 
-            print(type(pickle.loads(pickle.dumps(Here()))) is Here)
-            ```
-    """)
-    main, arguments, folder = sys.modules["__main__"], sys.argv, Path.cwd()
-    assert printed(page) == ["__main__ True []\n", "True\n"]
-    assert (sys.modules["__main__"], sys.argv, Path.cwd()) == (main, arguments, folder)
-    assert str(page.project.root) not in sys.path
+    def process() -> tuple[object, ...]:
+        threads = torch.get_num_threads()
+        return sys.modules["__main__"], sys.argv, Path.cwd(), sys.path[:], threads
+
+    before, files = process(), sorted(os.listdir())
+    numbers = set()
+    for _ in range(2):
+        random.seed(0)
+        np.random.seed(0)
+        torch.manual_seed(0)
+        first, second, drawn = printed(page)
+        said = first.splitlines()
+        assert said[:2] == ["__main__ True []", "[] 1 agg []"]
+        assert "0.33333333" in said[2]
+        assert said[3] == "[4.8, 2.9]"
+        assert second.splitlines() == [
+            "True ['kept.txt']",
+            "[0.33] tensor([0.33, 0.00])",
+            "[1.0, 1.0]",
+        ]
+        numbers |= set(drawn.split())
+    assert len(numbers) == 6
+    assert process() == before
+    assert sorted(os.listdir()) == files
 
 
 def test_annotations_of_classes_can_be_looked_up(write: Write) -> None:
@@ -171,67 +213,6 @@ def test_one_block_alone_runs_those_above_it_once(write: Write) -> None:
         for _ in range(2):
             assert runner.result(page.blocks[2]).stdout == "['first', 'last']\n"
         assert runner.left_out == {1: "would add to the list"}
-
-
-def test_a_page_has_an_empty_folder_of_its_own(write: Write) -> None:
-    page = write("""
-        ```python
-        import os
-        print(os.listdir())
-        open("kept.txt", "w").close()
-        ```
-        ```python
-        print(os.listdir())
-        ```
-    """)
-    here = sorted(os.listdir())
-    assert printed(page) == ["[]\n", "['kept.txt']\n"]
-    assert printed(page) == ["[]\n", "['kept.txt']\n"]
-    assert sorted(os.listdir()) == here
-
-
-def test_torch_has_one_thread_and_no_page_without_a_seed_has_one(write: Write) -> None:
-    page = write("""
-        ```python
-        import random
-        import numpy as np
-        import torch
-        print(torch.get_num_threads())
-        print(random.random(), np.random.rand(), torch.rand(1).item())
-        ```
-    """)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(2)
-    outputs = set()
-    for _ in range(2):
-        random.seed(0)
-        np.random.seed(0)
-        torch.manual_seed(0)
-        count, *numbers = printed(page)[0].split()
-        assert count == "1"
-        outputs |= set(numbers)
-    assert len(outputs) == 6
-    assert torch.get_num_threads() == 2
-    torch.set_num_threads(threads)
-
-
-def test_print_options_end_with_the_page(write: Write) -> None:
-    page = write("""
-        ```python
-        import numpy as np
-        import torch
-
-        print(np.array([1 / 3]), torch.tensor([1 / 3, 1e-9]))
-        np.set_printoptions(precision=2)
-        torch.set_printoptions(precision=2, sci_mode=False)
-        print(np.array([1 / 3]), torch.tensor([1 / 3, 1e-9]))
-        ```
-    """)
-    first, second = printed(page), printed(page)
-    assert first == second
-    default, chosen = first[0].splitlines()
-    assert "0.33333333" in default
-    assert chosen == "[0.33] tensor([0.33, 0.00])"
 
 
 def test_what_a_subprocess_prints_is_printed(write: Write) -> None:

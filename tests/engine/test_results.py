@@ -31,24 +31,14 @@ def test_the_page_is_what_the_command_writes():
     assert (DOCS / results.PAGE).read_text("utf-8") == results.page(DOCS)
 
 
-def test_every_preset_was_run_with_three_seeds_at_least():
-    assert GROUPS
-    for group in GROUPS:
-        seeds = {run["settings"]["seed"] for run in group}
-        assert len(seeds) == len(group), group[0]["settings"]
-        if group.first.task in GOALS and group.first.model == OWN:
-            assert len(seeds) >= 3, group[0]["settings"]
-
-
-@pytest.mark.parametrize(("task", "least"), GOALS.items())
-def test_the_goals_are_reached(task, least):
-    ours = [k for k in KEPT if k.task == task and k.model == OWN]
-    whole = [k for k in ours if not k.changes]
-    shares = [k["result"]["test_exact_match"] for k in whole]
-    assert sum(shares) / len(shares) >= least
-    assert all(k["result"]["test_pairs"] >= 2000 for k in whole)
-    if task == "dates":
-        assert all(k["result"]["cpu_seconds"] <= 600 for k in whole)
+def test_the_goals_are_reached_with_three_seeds_at_least():
+    presets = {g.first.task: g for g in GROUPS if g.own and not g.first.changes}
+    for task, least in GOALS.items():
+        whole = presets[task]
+        assert len({run.seed for run in whole}) == len(whole) >= 3
+        assert whole.mean("result.test_exact_match") >= least
+        assert all(run["result.test_pairs"] >= 2000 for run in whole)
+    assert all(run["result.cpu_seconds"] <= 600 for run in presets["dates"])
 
 
 def test_shakespeare_is_no_worse_than_nanogpt_says():
@@ -113,23 +103,13 @@ def test_a_number_of_a_run_is_on_the_page(tmp_path):
     assert "| 0.012 | 98,765 |" in page
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "said"),
-    [
-        ("test_loss", "low", r"result.test_loss \('low'\) must be a number"),
-        ("test_pairs", None, "there is no result.test_pairs"),
-        ("machine", {"name": "Z80"}, "result: machine: there is no threads"),
-    ],
-)
-def test_a_field_that_is_wrong_is_named_with_its_file(tmp_path, field, value, said):
+def test_a_field_that_is_not_there_is_named_with_its_file(tmp_path):
     (tmp_path / "results").mkdir()
-    for name in ("dates-0", "dates-mask-1000-200-0", "dates-1000-200-0"):
-        kept = json.loads((DOCS / f"results/{name}.json").read_text())
-        kept["result"][field] = value
-        if value is None:
-            del kept["result"][field]
-        (tmp_path / f"results/{name}.json").write_text(json.dumps(kept))
-    with pytest.raises(KeptError, match=rf"results/dates.*\.json: {said}"):
+    kept = json.loads((DOCS / "results/dates-0.json").read_text())
+    del kept["result"]["test_pairs"]
+    (tmp_path / "results/dates-0.json").write_text(json.dumps(kept))
+    said = r"results/dates-0\.json: there is no result.test_pairs"
+    with pytest.raises(KeptError, match=said):
         results.write(tmp_path)
 
 
@@ -161,13 +141,6 @@ def test_the_speed_is_that_of_the_steps_alone():
     assert told["tokens_per_cpu_second"] == pytest.approx((20 + 40) / (1 + 2))
     assert told["tokens"] == 1069
     assert told["loss"] == pytest.approx(2.5)
-
-
-def test_a_picture_is_drawn_from_the_numbers_beside_it():
-    text = (DOCS / results.PAGE).read_text("utf-8")
-    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
-    for name in GOALS:
-        assert f"curves[{name!r}]" in code
 
 
 def test_the_translation_is_better_than_a_published_one():

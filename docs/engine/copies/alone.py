@@ -70,12 +70,7 @@ def _run_file(file: Path) -> None:
     spec.loader.exec_module(module)
     source = file.read_text("utf-8")
     known = {*vars(module), *vars(builtins)}
-    unknown = {
-        f"{name} (line {line})"
-        for name, line in _reads(compile(source, str(file), "exec"))
-        if name not in known
-    }
-    if unknown:
+    if unknown := {*_reads(compile(source, str(file), "exec"))} - known:
         names = ", ".join(sorted(unknown))
         raise SystemExit(f"{file.name}: names that are not defined: {names}")
     if DEMONSTRATION in source:
@@ -86,15 +81,13 @@ def _run_file(file: Path) -> None:
             raise SystemExit(f"{file.name}: its demonstration prints nothing")
 
 
-def _reads(code: types.CodeType) -> Iterator[tuple[str, int]]:
+def _reads(code: types.CodeType) -> Iterator[str]:
     """Yield the global names that code reads, that of its functions included."""
-    line = code.co_firstlineno
     own = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_NAME"}
     for instruction in dis.get_instructions(code):
-        line = instruction.positions.lineno or line if instruction.positions else line
         loads = instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
         if loads and instruction.argval not in own and "__" not in instruction.argval:
-            yield instruction.argval, line
+            yield instruction.argval
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _reads(constant)

@@ -39,9 +39,8 @@ def as_markdown(page: Page, lists: Mapping[str, list[str]]) -> str:
 
 def _about(page: Page) -> list[str]:
     """Return what the site shows under the title of a chapter."""
-    address = page.project.page_url(page.path)
     goals = [f"- {goal}" for goal in page.meta.get("goals") or []]
-    said = [f"*This is <{address}> as Markdown.*"]
+    said = [f"*This is <{page.url}> as Markdown.*"]
     return [*said, "After this you can", "\n".join(goals)] if goals else said
 
 

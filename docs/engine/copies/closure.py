@@ -11,9 +11,10 @@ import builtins
 import functools
 import symtable
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine.definitions import parsed, span_of
 from engine.pages.blocks import Origin, PageError
 from engine.pages.reading import Page
 
@@ -25,7 +26,7 @@ class Import:
     source: str  # the module it is from
     name: str  # there; empty for `import source`
     here: str  # the name it gets
-    line: int = 0
+    line: int = field(compare=False)
 
     @property
     def package(self) -> str:
@@ -81,25 +82,17 @@ class Module:
     """The source of one module, statement by statement."""
 
     def __init__(self, source: str) -> None:
-        self.lines = source.split("\n")
-        tree = ast.parse(source)
+        tree, self.lines = parsed(source)
         self.docstring = ast.get_docstring(tree) or ""
         body = tree.body[1:] if self.docstring else tree.body
         self.imported = {x.here: x for node in body for x in imports_of(node)}
         self.statements = [node for node in body if not _left_out(node)]
-        self.texts = ["\n".join(self._lines(node)) for node in self.statements]
+        spans = (span_of(node, self.lines) for node in self.statements)
+        self.texts = ["\n".join(self.lines[a - 1 : b]) for a, b in spans]
         self.binds: dict[str, list[int]] = {}
         for number, text in enumerate(self.texts):
             for name in names_in(text)[1]:
                 self.binds.setdefault(name, []).append(number)
-
-    def _lines(self, node: ast.stmt) -> list[str]:
-        """Return a statement with the comments that touch it from above."""
-        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-        first = min([node.lineno, *(each.lineno for each in decorators)])
-        while first > 1 and self.lines[first - 2].startswith("#"):
-            first -= 1
-        return self.lines[first - 1 : node.end_lineno]
 
     def changing(self, name: str) -> Iterator[int]:
         """Yield statements that bind nothing, as `TABLE["x"] = f`, and read a name."""
@@ -154,7 +147,7 @@ class Closure:
             problem = f"{where} imports {found.source}, which a copy cannot"
             raise PageError(self.page.top, problem)
         self.claim(found.here, found.meaning)
-        self.imports.add(Import(found.source, found.name, found.here))
+        self.imports.add(found)
 
     def _take(self, path: Path, number: int) -> None:
         """Take a statement, and what it needs."""
@@ -172,9 +165,8 @@ class Closure:
         for name in binds:
             for other in module.changing(name):
                 self._take(path, other)
-        for found in module.imported.values():
-            if found.source == "__future__":
-                self.imports.add(Import(found.source, found.name, found.here))
+        future = (x for x in module.imported.values() if x.source == "__future__")
+        self.imports.update(future)
 
     def _follow(self, path: Path, name: str) -> bool:
         """Take what a name of a module stands for; say whether it defines the name."""

@@ -4,7 +4,6 @@ import ast
 import base64
 import io
 import lzma
-import re
 import textwrap
 import zipfile
 from collections.abc import Iterable
@@ -23,7 +22,6 @@ from engine.run.running import Result
 Cell = dict[str, Any]
 v4: Any = nbformat.v4  # which has no types
 
-_ANNOTATION = re.compile(r"#(\s*\(\d+\))!")
 _KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
@@ -39,8 +37,7 @@ class Ran(NamedTuple):
 def notebook(ran: Ran) -> str:
     """Return the notebook of a page as JSON."""
     page = ran.page
-    where = page.project.page_url(page.path)
-    about = f"*A copy of <{where}>, with its outputs. Every cell runs here as well.*"
+    about = f"*A copy of <{page.url}>, with its outputs. Every cell runs here as well.*"
     cells = [v4.new_markdown_cell(about)]
     if ran.modules:
         blocks = [block.fence.code for block in page.blocks]
@@ -84,7 +81,7 @@ def _flush(text: str) -> str:
 
 def _block_cell(block: Block, ran: Ran) -> Cell:
     result = ran.results[block.number]
-    code = _ANNOTATION.sub(r"#\1", block.fence.code)
+    code = block.fence.code
     outputs = [v4.new_output("stream", text=result.stdout)] if result.stdout else []
     for placed in ran.placed:
         if placed.block == block.number:

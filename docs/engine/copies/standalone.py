@@ -120,7 +120,7 @@ def _layout(closure: Closure, demo: str) -> str:
         closure.claim(name, f"a name of the demonstration, {name}")
     head = [
         f"# {page.title}: the code of the chapter in one file.",
-        f"# {page.project.page_url(page.path)} · MIT licence",
+        f"# {page.url} · MIT licence",
     ]
     parts = ["\n".join([*head, "", *_import_lines(closure.imports)])]
     for path in closure.order():
@@ -139,21 +139,23 @@ def _layout(closure: Closure, demo: str) -> str:
 def _import_lines(imports: set[Import]) -> list[str]:
     """Write imports in three groups: of the future, of Python, and of others."""
     lines: list[str] = []
-    groups = [
-        {each for each in imports if each.source == "__future__"},
-        {each for each in imports if each.package in sys.stdlib_module_names},
-        {each for each in imports if each.package not in sys.stdlib_module_names},
-    ]
-    groups[1] -= groups[0]
-    for group in groups:
-        part = [each.statement for each in sorted(group) if not each.name]
-        named = (each for each in sorted(group) if each.name)
-        for source, several in itertools.groupby(named, lambda each: each.source):
+    ordered = sorted(imports, key=lambda x: (_group(x), x.name != "", x))
+    for _, part in itertools.groupby(ordered, _group):
+        lines += [""] if lines else []
+        for source, several in itertools.groupby(part, lambda x: x.name and x.source):
+            if not source:
+                lines += [each.statement for each in several]
+                continue
             names = [each.renamed for each in several]
             line = f"from {source} import {', '.join(names)}"
             if len(line) > 88:
-                line = "\n    ".join([f"from {source} import (", *names])
-                line = line.replace("\n    ", ",\n    ").replace("(,", "(") + ",\n)"
-            part.append(line)
-        lines += [*part, ""] if part else []
-    return lines[:-1]
+                inside = "".join(f"    {name},\n" for name in names)
+                line = f"from {source} import (\n{inside})"
+            lines.append(line)
+    return lines
+
+
+def _group(found: Import) -> int:
+    if found.source == "__future__":
+        return 0
+    return 1 if found.package in sys.stdlib_module_names else 2

@@ -11,9 +11,9 @@ from pathlib import Path
 from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
 
 from engine.pages.blocks import PYTHON, SESSIONS, Fence, Origin, squeeze
-from engine.pages.listing import todo_problems, unlisted_problem
+from engine.pages.listing import unlisted_problem
 from engine.pages.numbers import number_problems
-from engine.pages.reading import KINDS, Page, Rendered, render
+from engine.pages.reading import Page, Rendered, render
 from engine.run.figures import image_problems
 
 
@@ -90,29 +90,24 @@ _NOT_OURS = re.compile(r"[a-z][a-z0-9+.-]*:|[#/]")
 
 
 def header_problems(page: Page) -> list[str]:
-    """Return what is wrong in the front matter, or not there yet.
+    """Return what is wrong in the front matter of a chapter, or not there yet.
 
     A chapter is not in the navigation yet, or a TODO is left in it.
     """
-    problems = []
-    kind = page.meta.get("kind")
-    if kind is not None and kind not in KINDS:
-        where, known = page.meta_line("kind"), " or ".join(KINDS)
-        problems.append(f"{where}: `kind: {kind}` is unknown: it is {known}")
     if not page.is_chapter:
-        return problems
-    for key, what in _PROMISED.items():
-        if key not in page.meta or (not page.meta[key] and key != "builds_on"):
-            add = f"add `{key}:` to the front matter of the chapter"
-            problems.append(f"{page.top}: {add}: {what}")
+        return []
+    problems = [
+        f"{page.top}: add `{key}:` to the front matter of the chapter: {what}"
+        for key, what in _PROMISED.items()
+        if key not in page.meta or (not page.meta[key] and key != "builds_on")
+    ]
     goals = page.meta.get("goals") or []
     for goal in goals if isinstance(goals, list) else [goals]:
         if not isinstance(goal, str) or not isinstance(goals, list):
             where = page.meta_line("goals")
             rule = "must be a list of texts; a text with a colon is quoted"
             problems.append(f"{where}: `goals:` {rule}: {goal!r}")
-    unlisted = unlisted_problem(page.project, page.path, page.meta)
-    problems += [unlisted] if unlisted else []
+    problems += filter(None, [unlisted_problem(page)])
     roots = {"modules": page.project.root, "builds_on": page.path.parent}
     problems += [
         f"{page.meta_line(key)}: the front matter names {name}, which is not there"
@@ -120,7 +115,11 @@ def header_problems(page: Page) -> list[str]:
         for name in page.meta.get(key) or []
         if not (root / name).is_file()
     ]
-    return problems + todo_problems(page.path, page.text)
+    return problems + [
+        f"{page.path}:{n}: TODO is left: {line.strip()}"
+        for n, line in enumerate(page.text.split("\n"), 1)
+        if re.search(r"\bTODO\b", line)
+    ]
 
 
 def text_problems(page: Page) -> list[str]:

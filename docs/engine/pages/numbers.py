@@ -67,16 +67,6 @@ class Quantity:
         )
 
 
-@dataclass(frozen=True)
-class Sentence:
-    """A sentence of a page that has quantities."""
-
-    text: str
-    origin: Origin
-    quantities: tuple[Quantity, ...]
-    cites: bool
-
-
 def number_problems(page: Page) -> list[str]:
     """Return the numbers of a page that nothing holds, and reasons without a number."""
     values = set()
@@ -86,31 +76,28 @@ def number_problems(page: Page) -> list[str]:
     file = page.project.root / REASONS
     given: Any = yaml.safe_load(file.read_text("utf-8")) if file.is_file() else {}
     reasons = {(x, y) for x, each in given.get(page.name, {}).items() for y in each}
-    problems = []
-    for sentence in sentences(page):
-        for each in sentence.quantities:
-            held = sentence.cites or any(map(each.equals, values))
-            reason = (sentence.text, each.text)
-            if not held and reason not in reasons:
+    problems, used = [], set()
+    for origin, written in _sentences(page):
+        text = " ".join(_plain(written).split())
+        for each in find_quantities(written):
+            if _CITED.search(written) or any(map(each.equals, values)):
+                continue
+            used.add((text, each.text))
+            if (text, each.text) not in reasons:
                 problem = f"{each.text!r} is printed by no block and has no source"
-                told = f"in “{sentence.text}”; a reason may stand in {REASONS}"
-                problems.append(f"{sentence.origin}: {problem}, {told}")
-            reasons -= set() if held else {reason}
+                told = f"in “{text}”; a reason may stand in {REASONS}"
+                problems.append(f"{origin}: {problem}, {told}")
     return problems + [
         f"{REASONS}: {page.name} needs no reason for {number!r} in “{text}”"
-        for text, number in sorted(reasons)
+        for text, number in sorted(reasons - used)
     ]
 
 
-def sentences(page: Page) -> Iterator[Sentence]:
-    """Yield the sentences of a page that have quantities, in order."""
+def _sentences(page: Page) -> Iterator[tuple[Origin, str]]:
+    """Yield the sentences of a page as they are written, in order."""
     for origin, text in _paragraphs(page):
         for written in _SENTENCE_END.split(_PICTURE.sub(" ", text)):
-            quantities = tuple(find_quantities(written))
-            if quantities:
-                told = " ".join(_plain(written).split())
-                cites = bool(_CITED.search(written))
-                yield Sentence(told, origin, quantities, cites)
+            yield origin, written
 
 
 def find_quantities(text: str) -> Iterator[Quantity]:

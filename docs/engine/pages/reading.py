@@ -3,7 +3,7 @@
 import functools
 import re
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,23 +15,13 @@ from pymdownx.snippets import SnippetMissingError  # type: ignore[import-untyped
 from engine.definitions import DefinitionExtension, DefinitionPreprocessor
 from engine.pages import blocks
 from engine.pages.blocks import TAB, Block, Fence, Line, Origin, PageError, number
-from engine.project import Project
+from engine.project import PACKAGE, Project
 
 CHAPTERS = "chapters"  # the folder in docs/
-KINDS = ("chapter", "page")
-
-
-def kind_of(meta: Mapping[str, Any], in_chapters: bool) -> str:
-    """Return what a page is, by its folder, unless its front matter says otherwise."""
-    said = meta.get("kind")
-    return str(said) if said in KINDS else "chapter" if in_chapters else "page"
 
 
 class Page:
-    """A Markdown file, read once: `meta` is its front matter, `lines` the rest of it.
-
-    In the lines snippets are expanded; in `body` they are not.
-    """
+    """A Markdown file, read once: `meta` is its front matter, `body` the rest of it."""
 
     def __init__(self, project: Project, path: Path) -> None:
         self.project = project
@@ -43,7 +33,11 @@ class Page:
         above = self.text[: len(self.text) - len(body)].count("\n")
         self.body = number(self.path, body, first=above + 1)
         self.on_site = self.path.is_relative_to(project.docs)
-        self.lines = expand(project, self.body) if self.on_site else self.body
+
+    @functools.cached_property
+    def lines(self) -> list[Line]:
+        """The page below its front matter, with snippets in their places."""
+        return expand(self.project, self.body) if self.on_site else self.body
 
     @functools.cached_property
     def fences(self) -> list[Fence]:
@@ -60,13 +54,11 @@ class Page:
         """Whether its code looks at a clock."""
         return any("perf_counter" in block.fence.code for block in self.blocks)
 
-    @functools.cached_property
-    def has_python(self) -> bool:
-        """Whether the page may hold Python blocks, told without a complaint."""
-        try:
-            return bool(self.blocks)
-        except PageError:
-            return True
+    @property
+    def uses_torch(self) -> bool:
+        """Whether its code may import torch, itself or through the package."""
+        mentioned = any(name in self.text for name in ("torch", PACKAGE))
+        return mentioned and "```" in self.text
 
     @property
     def name(self) -> str:
@@ -76,23 +68,24 @@ class Page:
     @property
     def title(self) -> str:
         """The heading of the page, without its attributes."""
-        headings = (line for _, line in self.prose if line.startswith("# "))
+        headings = (line for line in self.body if line.startswith("# "))
         return re.sub(r"\s*\{[^}]*\}\s*$", "", next(headings, self.name)).strip("# ")
 
     @property
-    def kind(self) -> str:
-        """What the page is, by its folder, unless its front matter says otherwise."""
-        return kind_of(self.meta, self.path.parent == self.project.docs / CHAPTERS)
+    def file(self) -> str:
+        """The path in docs/, as MkDocs and the navigation call it."""
+        return self.path.relative_to(self.project.docs).as_posix()
+
+    @property
+    def url(self) -> str:
+        """The address on the site."""
+        return self.project.page_url(self.path)
 
     @property
     def is_chapter(self) -> bool:
-        """Whether the page promises to have the parts of a chapter."""
-        return self.kind == "chapter"
-
-    @property
-    def has_notebook(self) -> bool:
-        """Whether a notebook is made of the page; `notebook: true` asks for one."""
-        return self.is_chapter or bool(self.meta.get("notebook"))
+        """Whether it has the parts of a chapter: in its folder all but `kind: page`."""
+        in_chapters = self.path.parent == self.project.docs / CHAPTERS
+        return in_chapters and self.meta.get("kind") != "page"
 
     @property
     def top(self) -> Origin:

@@ -34,7 +34,7 @@ def presets(groups: Groups) -> list[Group]:
 
 def fewest(groups: Groups) -> tuple[int, float]:
     """Return the size of the smallest test, and what it cannot rule out, in percent."""
-    least = min(int(run.number("result.test_pairs")) for g in groups for run in g)
+    least = min(run["result.test_pairs"] for g in groups for run in g)
     return least, 100 * (1 - wilson(1.0, least)[0])
 
 
@@ -128,10 +128,10 @@ def points(groups: Groups, column: str, *splits: str) -> list[dict[str, Any]]:
 
 def curve(group: Group) -> dict[str, list[float]]:
     """Give the numbers of a curve: the exact match of each look, over the seeds."""
-    looks = [run.looks("step", "validation_exact_match") for run in group]
-    at = [[rate for _, rate in each] for each in zip(*looks, strict=True)]
+    looks = [*zip(*(run["looks"] for run in group), strict=True)]
+    at = [[look["validation_exact_match"] for look in each] for each in looks]
     return {
-        "steps": [step for step, _ in looks[0]],
+        "steps": [each[0]["step"] for each in looks],
         "means": [round(sum(x) / len(x), 4) for x in at],
         "lows": [min(x) for x in at],
         "highs": [max(x) for x in at],
@@ -161,7 +161,7 @@ def wrong_answers(run: Run) -> str:
     parts = [
         f"{name}:\n\n{table(columns, wrong[:SHOWN], left=columns)}"
         for name, split in SPLITS.items()
-        if (wrong := run.each(f"evaluations.{split}.mistakes"))
+        if (wrong := run.get(f"evaluations.{split}.mistakes"))
     ]
     return "\n\n".join(parts)
 
@@ -213,7 +213,7 @@ def signature(run: Run) -> str:
 def sentences(run: Run) -> list[tuple[str, str, str]]:
     """Choose sentences where it does not write what a person wrote."""
     tests = [x for name, x in run.evaluations.items() if name.startswith("test")]
-    wrong = next(filter(None, (each.each("mistakes") for each in tests)), [])
+    wrong: list[Any] = next((x["mistakes"] for x in tests if x["mistakes"]), [])
     return [
         (_plain(m["source"]), _plain(m["target"]), _marked(m["target"], m["written"]))
         for m in wrong[:SENTENCES]

@@ -39,7 +39,7 @@ LOSS, SPEED = "result.test_loss", "training.tokens_per_cpu_second"
 
 def _value(field: str, form: str = ",") -> Cell:
     """Write a number that all runs of a group share."""
-    return lambda g: f"{g.first.number(field):{form}}"
+    return lambda g: f"{g.first[field]:{form}}"
 
 
 def mean(field: str, form: str, factor: float = 1, unit: str = "") -> Cell:

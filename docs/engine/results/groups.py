@@ -43,11 +43,11 @@ class Group(list[Run]):
 
     def values(self, field: str) -> list[float]:
         """Return a number of those runs that have it."""
-        return [run.number(field) for run in self if run.get(field) is not None]
+        return [run[field] for run in self if run.get(field) is not None]
 
     def mean(self, field: str) -> float:
         """Compute the mean of a number over the runs, which must all have it."""
-        return statistics.mean(run.number(field) for run in self)
+        return statistics.mean(run[field] for run in self)
 
     def rates(self, split: str) -> tuple[list[float], int]:
         """Return the exact match of each seed in a split, and of how many it is.
@@ -57,7 +57,7 @@ class Group(list[Run]):
         if not split:
             return self.values(RATE), self.first["result.test_pairs"]
         found = [run.evaluations[split] for run in self if split in run.evaluations]
-        rates = [each.number("result.exact_match") for each in found]
+        rates = [each["result.exact_match"] for each in found]
         return rates, found[0]["result.pairs"] if found else 0
 
 

@@ -34,8 +34,8 @@ class Run(Kept):
         super().__init__(data, where)
         self.task = str(self["settings.task"])
         self.model = str(self.get("result.baseline", OWN))  # ours, or a baseline
-        self.steps = int(self.number("settings.steps"))
-        self.seed = int(self.number("settings.seed"))
+        self.steps = int(self["settings.steps"])
+        self.seed = int(self["settings.seed"])
         self.off = " ".join(self["settings.without"])  # parts it was trained without
         # Whether its model was built with parts, as the command line names them.
         self.of_parts = bool(self.get("settings.model") == PARTED)
@@ -45,10 +45,6 @@ class Run(Kept):
         """What it was asked later, by name."""
         found = self.get("evaluations", {})
         return {name: Kept(x, f"{self.where}: {name}") for name, x in found.items()}
-
-    def looks(self, *fields: str) -> list[list[float]]:
-        """Return these numbers of each look at the validation."""
-        return [[look.number(f) for f in fields] for look in self.each("looks")]
 
     @cached_property
     def changes(self) -> dict[str, Any]:

@@ -119,9 +119,8 @@ def built_with(group: Group) -> dict[str, Any]:
 
 def differences(group: Group, base: Group) -> list[float]:
     """Compute the loss of each seed minus that of the same seed of the base."""
-    losses = {run.seed: run.number(LOSS) for run in base}
-    both = [run for run in group if run.seed in losses]
-    return [run.number(LOSS) - losses[run.seed] for run in both]
+    losses = {run.seed: run[LOSS] for run in base}
+    return [run[LOSS] - losses[run.seed] for run in group if run.seed in losses]
 
 
 def verdict(apart: Sequence[float]) -> str:

@@ -8,26 +8,18 @@ import linecache
 import sys
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
 from _pytest.assertion.rewrite import rewrite_asserts
 
+from engine.definitions import first_line
 from engine.pages.blocks import Block, Line, Origin, indent_of
 from engine.pages.reading import Page
 from engine.project import ENGINE
 
 _ANNOTATIONS = __future__.annotations.compiler_flag
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """A block, ready to run."""
-
-    statements: list[CodeType]
-    value: CodeType | None  # of its last line, where that is an expression
 
 
 class Compiler:
@@ -46,8 +38,11 @@ class Compiler:
         self._listing = [""] * length
         self._future = 0  # `from __future__ import annotations` holds from there on
 
-    def compile(self, lines: list[Line]) -> Compiled:
-        """Compile a block; a `SyntaxError` names the true file and line."""
+    def compile(self, lines: list[Line]) -> tuple[list[CodeType], CodeType | None]:
+        """Compile the statements of a block, and its last line if it is an expression.
+
+        A `SyntaxError` names the true file and line.
+        """
         statements = _parse(lines)
         for line in lines:
             if line.origin.file == self.page:
@@ -67,7 +62,7 @@ class Compiler:
         listing = [line + "\n" for line in self._listing]
         size = sum(map(len, listing))
         linecache.cache[str(self.page)] = (size, None, listing, str(self.page))
-        return Compiled(codes, value)
+        return codes, value
 
     def _code(self, tree: ast.Module | ast.Expression, file: Path) -> CodeType:
         mode = "exec" if isinstance(tree, ast.Module) else "eval"
@@ -82,7 +77,7 @@ class Compiler:
 
     def _settle(self, statement: ast.stmt, lines: list[Line]) -> Path:
         """Give a statement its true positions, and return the file they are in."""
-        first = _first_line(statement)
+        first = first_line(statement)
         assert statement.end_lineno is not None
         part = lines[first - 1 : statement.end_lineno]
         origins = [line.origin for line in part]
@@ -111,7 +106,7 @@ class Compiler:
         if sys.version_info >= (3, 13):  # where a class says at which line it begins
             for node in ast.walk(statement):
                 if isinstance(node, ast.ClassDef):
-                    _say_first_line(node, start + _first_line(node) - first)
+                    _say_first_line(node, start + first_line(node) - first)
         return start
 
 
@@ -126,12 +121,6 @@ def _parse(lines: list[Line]) -> list[ast.stmt]:
         error.end_lineno = None
         raise
     return list(tree.body)
-
-
-def _first_line(node: ast.stmt) -> int:
-    """Return the line at which a statement begins, decorators included."""
-    decorators = getattr(node, "decorator_list", [])
-    return int(min(part.lineno for part in [node, *decorators]))
 
 
 def _move(

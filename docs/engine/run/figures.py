@@ -1,6 +1,5 @@
-"""Figures: how they look, and how they become SVG that follows the page's scheme."""
+"""Figures: how they become SVG, where they belong on the page, what is wrong there."""
 
-import html
 import io
 import math
 import posixpath
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.pages.blocks import Block, Origin, PageError
 from engine.pages.reading import Page
-from engine.run.style import SIZE, schemed
+from engine.run.style import SIZE
 
 if TYPE_CHECKING:
     from engine.pages.reading import Rendered
@@ -24,32 +23,22 @@ PHONE, READABLE = 358, 12.0
 PIXELS = 4 / 3  # of CSS in a point
 
 
-def take_figures() -> tuple[list[str], list[str]]:
-    """Close the figures that are open; return them as SVG, and what touches in them."""
+def take_figures() -> list[tuple[str, str]]:
+    """Close the figures that are open; return each as SVG, and what touches in it."""
     if "matplotlib.pyplot" not in sys.modules:
-        return [], []
+        return []
     from matplotlib import pyplot as plt
 
     from engine.run.touching import touching_labels
 
-    drawn, problems = [], []
+    drawn = []
     for number in plt.get_fignums():
         figure, file = plt.figure(number), io.StringIO()
-        problems.append("; ".join(touching_labels(figure)))
+        touching = "; ".join(touching_labels(figure))
         figure.savefig(file, format="svg")
-        drawn.append(_bare(file.getvalue()))
+        drawn.append((bare(file.getvalue()), touching))
     plt.close("all")
-    return drawn, problems
-
-
-def themed(svg: str, alt: str) -> str:
-    """Finish a figure for the site: named, with its font, coloured for light and dark.
-
-    An `<img>` of Material follows the scheme that the reader chose, so a media query
-    in the image does.
-    """
-    title = f"><title>{html.escape(alt, quote=False)}</title>"
-    return schemed(svg).replace(">", title, 1)
+    return drawn
 
 
 # Metadata says when it was drawn; what is shorter than a hundredth of a point, no
@@ -63,16 +52,12 @@ _ALONE = re.compile(
 _BREAK = re.compile(r"\s*\n\s*")
 
 
-def _bare(svg: str) -> str:
+def bare(svg: str) -> str:
     """Drop what nobody sees, and turn black into the colour of the text."""
     svg = _METADATA.sub("", svg[svg.index("<svg") :])
     svg = re.sub(r"#000000\b", "currentColor", svg)
     root = '<svg class="figure" role="img" fill="currentColor" '
-    return shortened(svg.replace("<svg ", root, 1))
-
-
-def shortened(svg: str) -> str:
-    """Return the same picture in fewer signs: an element stands on one line."""
+    svg = svg.replace("<svg ", root, 1)
     svg = _PLACED.sub(lambda x: _BREAK.sub(" ", _LONG.sub(r"\1", x[0])), svg)
     return _BREAK.sub("\n", _ALONE.sub(r"\1", svg))
 
@@ -154,24 +139,19 @@ def find_places(page: Page) -> list[Place]:
 
 def image_problems(page: Page, rendered: "Rendered") -> list[str]:
     """Return what is wrong with the images of a page, whatever its blocks draw."""
-    places = find_places(page)
-    problems = [
-        f"{place.origin}: the figure {place.name} has no alternative text"
-        for place in places
-        if not place.alt
-    ]
-    problems += [
-        f"{place.origin}: the figure {place.name} must begin with {page.name}-"
-        for place in places
-        if place.name != f"{page.name}.svg"
-        and not place.name.startswith(f"{page.name}-")
-    ]
+    places, problems = find_places(page), []
+    named = Counter(place.name for place in places)
     how = '![what it shows](file.svg "What to see in it.")'
-    problems += [
-        f"{place.origin}: the figure {place.name} has no caption: {how}"
-        for place in places
-        if not place.caption
-    ]
+    for place in places:
+        own = f"{place.name.removesuffix('.svg')}-".startswith(f"{page.name}-")
+        wrong = {
+            "has no alternative text": not place.alt,
+            f"must begin with {page.name}-": not own,
+            f"has no caption: {how}": not place.caption,
+            "stands in two places": named[place.name] > 1,
+        }
+        told = f"{place.origin}: the figure {place.name}"
+        problems += [f"{told} {what}" for what, is_so in wrong.items() if is_so]
     shown: Counter[str] = Counter()
     for image in rendered.images:
         source = image.get("src", "")
@@ -180,7 +160,7 @@ def image_problems(page: Page, rendered: "Rendered") -> list[str]:
             shown[name] += 1
         elif not image.get("alt", "").strip():
             problems.append(f"{page.top}: the image {source} has no alternative text")
-    for name in (shown - Counter(place.name for place in places)).elements():
+    for name in (shown - named).elements():
         how = f"write it as ![what it shows](../{FIGURES}/{name})"
         problems.append(f"{page.top}: {name} is linked in a way unknown here: {how}")
     return problems
@@ -203,9 +183,7 @@ def place_figures(page: Page, results: list["Result"]) -> list[Placed]:
     placed = []
     for _, each in sorted(events, key=lambda event: event[0]):
         if isinstance(each, Block):
-            left = results[each.number]
-            both = zip(left.figures, left.touching, strict=True)
-            waiting += [(each, svg, touching) for svg, touching in both]
+            waiting += [(each, *drawn) for drawn in results[each.number].figures]
         elif waiting:
             block, svg, touching = waiting.pop(0)
             placed.append(Placed(each, block.number, svg, touching))
@@ -217,19 +195,6 @@ def place_figures(page: Page, results: list["Result"]) -> list[Placed]:
         problem = f"the block leaves a figure without a place: {how}"
         raise PageError(block.fence.opening.origin, problem)
     return placed
-
-
-def repeated_names(pages: list[Page]) -> list[str]:
-    """Return a problem for each figure name that two places share."""
-    first: dict[str, Origin] = {}
-    problems = []
-    for page in pages:
-        for place in find_places(page):
-            if place.name in first:
-                where = first[place.name]
-                problems.append(f"{place.origin}: {place.name} is also used at {where}")
-            first.setdefault(place.name, place.origin)
-    return problems
 
 
 def _figure_name(page: Page, target: str) -> str | None:

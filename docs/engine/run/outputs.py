@@ -4,11 +4,10 @@ import difflib
 import re
 from collections.abc import Callable
 
-from engine.pages.blocks import Block, Line, squeeze
+from engine.pages.blocks import Block, squeeze
 from engine.pages.reading import Page
 from engine.run.running import Result
 
-_ANNOTATION = re.compile(r"\s*$|\d+\. |\s{2,}\S")  # and what belongs to its text
 # A float with the blanks before it, whose number changes with the sign and the width
 # of what stands below it in a column. Versions (3.11.2) and names (v1.0) are text.
 _FLOAT = re.compile(
@@ -30,14 +29,10 @@ def same_output(shown: str, printed: str) -> bool:
     return all(_close(a.strip(), b.strip()) for a, b in pairs)
 
 
-def difference(
-    shown: str,
-    printed: str,
-    names: tuple[str, str] = ("the page shows", "the block prints"),
-) -> str:
-    """Return a diff from the page to what was printed."""
+def _difference(shown: str, printed: str, a: str, b: str) -> str:
+    """Return a diff from what is called `a` to what is called `b`."""
     before, after = (squeeze(text).split("\n") for text in (shown, printed))
-    return "\n".join(difflib.unified_diff(before, after, *names, lineterm=""))
+    return "\n".join(difflib.unified_diff(before, after, a, b, lineterm=""))
 
 
 def _close(shown: str, printed: str) -> bool:
@@ -68,18 +63,15 @@ def output_problem(
     origin = (output or block.fence).opening.origin
     second = again(block)
     if second is not None and not same_output(second, printed):
-        change = difference(printed, second, ("one run", "another run"))
+        change = _difference(printed, second, "one run", "another run")
         return f"{origin}: what the block prints {UNSEEDED}\n{change}"
-    what = (
-        f"the output is stale\n{difference(output.code, printed)}"
-        if output
-        else (
-            "the block prints, and the page shows nothing of it in an .output fence\n"
-            + squeeze(printed)
-        )
-    )
+    what = "the block prints, and the page shows nothing of it in an .output fence"
+    change = squeeze(printed)
+    if output:
+        what = "the output is stale"
+        change = _difference(output.code, printed, "the page shows", "the block prints")
     advice = "`make outputs` writes what the blocks print into the pages."
-    return f"{origin}: {what}\n{advice}"
+    return f"{origin}: {what}\n{change}\n{advice}"
 
 
 def with_outputs(page: Page, printed: dict[int, str]) -> tuple[str, int]:
@@ -92,14 +84,12 @@ def with_outputs(page: Page, printed: dict[int, str]) -> tuple[str, int]:
     newline = "\r\n" if "\r\n" in raw else "\n"
     lines = raw.split(newline)
     count = 0
-    for block in reversed(page.blocks):
-        output, said = block.output, printed.get(block.number, "")
+    for block in reversed([x for x in page.blocks if x.number in printed]):
+        output, said = block.output, printed[block.number]
         ends_here = page.lines[block.fence.end].origin.file == page.path
-        if block.number not in printed:
-            continue
         if output is not None and not same_output(output.code, said):
             first = output.opening.origin.line  # the index of the line below the fence
-            new = _indented(output.prefix, output.ticks, said, output.opening)
+            new = _indented(output.prefix, said)
             lines[first : first + len(output.lines)] = new
             count += 1
         elif output is None and said.strip() and ends_here:
@@ -116,12 +106,7 @@ def _show(page: Page, block: Block, printed: str, lines: list[str]) -> None:
         lines[below.opening.origin.line - 1] = f"{below.prefix}{below.ticks}{opening}"
         return
     at = page.lines[fence.end].origin.line  # the index of the line below the fence
-    if "annotate" in fence.classes:  # their texts must follow the code at once
-        look = at
-        while look < len(lines) and _ANNOTATION.match(lines[look][len(fence.prefix) :]):
-            look += 1
-            at = look if lines[look - 1].strip(" >") else at
-    text = _indented(fence.prefix, "```", printed, fence.opening)
+    text = _indented(fence.prefix, printed)
     blank = fence.prefix.rstrip()
     new = [blank, f"{fence.prefix}```{opening}", *text, f"{fence.prefix}```"]
     if at < len(lines) and lines[at].strip(" >"):
@@ -129,8 +114,6 @@ def _show(page: Page, block: Block, printed: str, lines: list[str]) -> None:
     lines[at:at] = new
 
 
-def _indented(prefix: str, ticks: str, printed: str, where: Line) -> list[str]:
+def _indented(prefix: str, printed: str) -> list[str]:
     lines = printed.rstrip("\n").split("\n") if printed.strip() else []
-    if any(line.startswith(ticks) for line in lines):
-        raise ValueError(f"{where.origin}: the output would close its fence")
     return [f"{prefix}{line}".rstrip() for line in lines]

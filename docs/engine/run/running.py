@@ -29,8 +29,7 @@ class Result:
     """What a block left behind."""
 
     stdout: str = ""
-    figures: list[str] = field(default_factory=list)  # SVG
-    touching: list[str] = field(default_factory=list)  # which labels do, in each
+    figures: list[tuple[str, str]] = field(default_factory=list)  # SVG, what touches
     has_value: bool = False  # its last line is an expression that is not None
 
 
@@ -82,13 +81,12 @@ class Runner:
         self._leaving.close()
 
     def _outcome(self, block: Block) -> Result | BlockFailed:
-        if block.number not in self.ran | self.left_out:
-            reason = block.left_out
-            if reason is None:
-                self.ran[block.number] = self._run(block)
-            else:
-                self.left_out[block.number] = reason
-        return self.ran.get(block.number, Result())
+        if block.left_out is not None:
+            self.left_out[block.number] = block.left_out
+            return Result()
+        if block.number not in self.ran:
+            self.ran[block.number] = self._run(block)
+        return self.ran[block.number]
 
     def _run(self, block: Block) -> Result | BlockFailed:
         result, capture = Result(), FDCapture(1)  # what a subprocess prints as well
@@ -96,7 +94,7 @@ class Runner:
         try:
             with self._as_main():
                 result.has_value = self._execute(block)
-                result.figures, result.touching = figures.take_figures()
+                result.figures = figures.take_figures()
                 if block is self.page.blocks[-1]:  # as Python does at its end
                     for thread in set(threading.enumerate()) - self._threads:
                         thread.join(None if not thread.daemon else 0)
@@ -117,12 +115,10 @@ class Runner:
 
     def _execute(self, block: Block) -> bool:
         """Run a block; say whether its last line has a value that is not None."""
-        compiled = self._compiler.compile(block.lines)
-        for code in compiled.statements:
+        statements, value = self._compiler.compile(block.lines)
+        for code in statements:
             exec(code, self._module.__dict__)
-        if compiled.value is None:
-            return False
-        return eval(compiled.value, self._module.__dict__) is not None
+        return value is not None and eval(value, self._module.__dict__) is not None
 
     @functools.cached_property
     def _folder(self) -> Path:
@@ -152,7 +148,7 @@ def enter_page(
     root = str(page.project.root)
     sys.path.insert(0, root)  # the package is imported from its sources
     leaving.callback(sys.path.remove, root)
-    if _uses_torch(page):
+    if page.uses_torch:
         import torch
 
         leaving.callback(torch.set_num_threads, torch.get_num_threads())
@@ -174,14 +170,6 @@ def enter_page(
     if "torch" in sys.modules:
         sys.modules["torch"].seed()
     return Path(folder)
-
-
-def _uses_torch(page: Page) -> bool:
-    """Whether the page may import torch, itself or through the package."""
-    code = "\n".join(block.fence.code for block in page.blocks)
-    return "torch" in code or (
-        page.project.needs_torch and page.project.package in code
-    )
 
 
 def _forget() -> None:

@@ -1,12 +1,13 @@
 """How figures look: sizes, the font, and colours for light and for dark pages.
 
 Pages draw with plain matplotlib. What they draw has the colours of a light page; for a
-dark one, `schemed` gives each colour of the book its twin: lines, text, heat maps. A
+dark one, `finished` gives each colour of the book its twin: lines, text, heat maps. A
 block that is pasted elsewhere draws the same picture in matplotlib's own colours.
 """
 
 import base64
 import functools
+import html
 import io
 import re
 from typing import Any
@@ -112,8 +113,12 @@ _IMAGE = re.compile(
 )
 
 
-def schemed(svg: str) -> str:
-    """Finish an SVG of matplotlib: with its fonts, coloured for light and dark."""
+def finished(svg: str, alt: str) -> str:
+    """Finish a figure for the site: named, with its fonts, for light and for dark.
+
+    An `<img>` of Material follows the scheme that the reader chose, so a media query
+    in the image does.
+    """
     dark: dict[str, str] = {}
 
     def style(match: re.Match[str]) -> str:
@@ -143,8 +148,9 @@ def schemed(svg: str) -> str:
         "@media (prefers-color-scheme:dark){"
         f".figure{{color:{INK[1]}{values}}}.light{{display:none}}.dark{{display:inline}}}}"
     )
-    end = svg.index(">") + 1
-    return f"{svg[:end]}<style>{rules}{fonts.face_rules(svg)}</style>{svg[end:]}"
+    style_sheet = f"<style>{rules}{fonts.face_rules(svg)}</style>"
+    title = f"<title>{html.escape(alt, quote=False)}</title>"
+    return svg.replace(">", f">{title}{style_sheet}", 1)
 
 
 @functools.cache

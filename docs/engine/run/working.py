@@ -24,9 +24,10 @@ from engine.pages.checking import page_problems
 from engine.pages.reading import Page
 from engine.project import Project
 from engine.run.compiling import BlockFailed
-from engine.run.figures import place_figures, themed, touching_problems
+from engine.run.figures import place_figures, touching_problems
 from engine.run.outputs import UNSEEDED, output_problem
 from engine.run.running import Runner
+from engine.run.style import finished
 
 AT_ONCE = 2
 
@@ -44,7 +45,7 @@ class Outcome:
     seconds: float = 0.0
 
 
-def run_pages(project: Project, pages: list[Page]) -> Iterator[tuple[Page, Outcome]]:
+def run_pages(pages: list[Page]) -> Iterator[tuple[Page, Outcome]]:
     """Yield the outcome of each page as it comes.
 
     Each gets a process that is forked from one that imported torch and matplotlib,
@@ -53,21 +54,13 @@ def run_pages(project: Project, pages: list[Page]) -> Iterator[tuple[Page, Outco
     """
     way = "spawn" if sys.platform == "win32" else "forkserver"
     context: Any = multiprocessing.get_context(way)
-    context.set_forkserver_preload(preloaded(project, pages))
+    shared = [__name__, "matplotlib.pyplot"]
+    shared += ["torch"] if any(page.uses_torch for page in pages) else []
+    context.set_forkserver_preload(shared)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         jobs = {pool.submit(_in_process, context, page): page for page in pages}
         for job in as_completed(jobs):
             yield jobs[job], job.result()
-
-
-def preloaded(project: Project, pages: list[Page]) -> list[str]:
-    """Name the modules that all pages share; Python says nothing of one not there."""
-    names = [__name__]
-    if with_python := [page for page in pages if page.has_python]:
-        names.append("matplotlib.pyplot")
-        if project.needs_torch and any(project.package in x.text for x in with_python):
-            names.append("torch")
-    return names
 
 
 def _in_process(context: Any, page: Page) -> Outcome:
@@ -98,44 +91,44 @@ def work(root: Path, path: Path) -> Outcome:
 def _make(page: Page, outcome: Outcome) -> None:
     outcome.problems += page_problems(page)
     with contextlib.closing(Runner(page)) as runner:
-        results, modules = runner.results(), imported(page.project)
+        ran = all_of(runner)
         for block in page.blocks:
             if block.left_out is None:
-                result = results[block.number]
+                result = ran.results[block.number]
                 problem = output_problem(block, result, runner.again)
                 if problem and UNSEEDED in problem:
                     outcome.unseeded[block.number] = problem
                 outcome.printed[block.number] = result.stdout
                 outcome.problems += [problem] if problem else []
-    placed = place_figures(page, results)
-    outcome.problems += touching_problems(placed)
-    outcome.products, outcome.inputs = made_of(Ran(page, results, placed, modules))
+    outcome.problems += touching_problems(ran.placed)
+    outcome.products, outcome.inputs = made_of(ran)
+
+
+def all_of(runner: Runner) -> Ran:
+    """Run a page to its end, and return all that its blocks left behind."""
+    page, results = runner.page, runner.results()
+    files = (getattr(x, "__file__", None) for x in _modules(page.project).values())
+    modules = sorted({Path(file) for file in files if file})
+    return Ran(page, results, place_figures(page, results), modules)
 
 
 def made_of(ran: Ran) -> tuple[dict[str, str], list[str]]:
     """Return the files that the site takes from a page, and what they hang on."""
     page, project = ran.page, ran.page.project
     products = {
-        f"figures/{x.place.name}": themed(x.svg, x.place.alt) for x in ran.placed
+        f"figures/{x.place.name}": finished(x.svg, x.place.alt) for x in ran.placed
     }
     inputs = set(ran.modules)
     if ran.modules:
         inputs |= {path for path in project.package_files() if path.suffix != ".py"}
-    if page.has_notebook:
-        products[f"notebooks/{page.name}.ipynb"] = notebook(ran)
     if page.is_chapter:
+        products[f"notebooks/{page.name}.ipynb"] = notebook(ran)
         for file in standalone_files(page):
             products[f"downloads/{file.name}"] = file.text
             inputs |= set(file.sources)
     docs = project.relative(project.docs)
     texts = {f"{docs}/{file}": text for file, text in products.items()}
     return texts, sorted(map(project.relative, inputs))
-
-
-def imported(project: Project) -> list[Path]:
-    """Return the files of the package's modules that the page imported."""
-    files = (getattr(x, "__file__", None) for x in _modules(project).values())
-    return sorted({Path(file) for file in files if file})
 
 
 @contextlib.contextmanager

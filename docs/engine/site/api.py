@@ -17,7 +17,6 @@ from mkdocs.structure.pages import Page
 
 from engine.project import Project
 from engine.site import project_of
-from engine.site.lists import chapters
 
 INDEX = "api/index.md"
 # What `api/index.md` says where the table goes.
@@ -168,7 +167,7 @@ def on_page_content(
         return html
     file = _module(source).replace(".", "/") + ".py"
     links = []
-    for chapter in chapters(project_of(config)):
+    for chapter in config.extra["chapters"]:
         there = files.get_file_from_path(chapter.file)
         if there and file in (chapter.meta.get("modules") or []):
             url = there.url_relative_to(page.file)

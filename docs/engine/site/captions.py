@@ -27,6 +27,7 @@ from engine.run.figures import Size, size_of
 
 _IMAGE = r'!\[([^\]]*)\]\(([^)\s]+)\s+"((?:[^"\\]|\\.)*)"\s*\)'
 _DRAWS = re.compile(r"The code of this (picture|figure|plot)")
+FIGURES = Path("docs/figures")  # where the engine's are
 CAPTION = "data-caption"  # the title as it is written, until `_Figures` takes it
 
 
@@ -46,17 +47,13 @@ class _Titled(InlineProcessor):  # type: ignore[misc]
 class _Figures(Treeprocessor):  # type: ignore[misc]
     """Puts an image that stands alone in a paragraph into a figure."""
 
-    def __init__(self, md: Markdown, folder: Path) -> None:
-        super().__init__(md)
-        self.folder = folder
-
     def run(self, root: etree.Element) -> None:
         """Change the tree of a page."""
         for paragraph in [x for x in root.iter("p") if len(x) == 1]:
             image = paragraph[0]
             alone = not f"{paragraph.text or ''}{image.tail or ''}".strip()
             if image.tag == "img" and alone:
-                size = self._size(image.get("src", ""))
+                size = _size(image.get("src", ""))
                 if size or CAPTION in image.attrib:
                     self._frame(paragraph, image, size)
         for number, image in enumerate(root.iter("img")):
@@ -96,12 +93,13 @@ class _Figures(Treeprocessor):  # type: ignore[misc]
             self.md.treeprocessors["inline"].run(alone)
             paragraph.append(said)
 
-    def _size(self, source: str) -> Size | None:
-        """Return the size of a figure of the engine, once it was drawn."""
-        path = self.folder / source.partition("#")[0].rpartition("/")[2]
-        if "figures/" not in source or path.suffix != ".svg" or not path.is_file():
-            return None
-        return size_of(path.read_text("utf-8"))
+
+def _size(source: str) -> Size | None:
+    """Return the size of a figure of the engine, once it was drawn."""
+    path = FIGURES / source.partition("#")[0].rpartition("/")[2]
+    if "figures/" not in source or path.suffix != ".svg" or not path.is_file():
+        return None
+    return size_of(path.read_text("utf-8"))
 
 
 def _figures_first(parent: etree.Element) -> None:
@@ -121,17 +119,12 @@ def _is_code(element: etree.Element) -> bool:
 class CaptionExtension(Extension):  # type: ignore[misc]
     """Figures with captions, late pictures, and tables."""
 
-    def __init__(self, **options: Any) -> None:
-        self.config = {"folder": ["docs/figures", "where the engine's figures are"]}
-        super().__init__(**options)
-
     def extendMarkdown(self, md: Markdown) -> None:
         """Register the two steps."""
         # Before code spans (190) and formulas, which would be taken out of the title.
         md.inlinePatterns.register(_Titled(_IMAGE, md), "titled_image", 195)
         # After attribute lists (8), and before MkDocs mends links (0).
-        folder = Path(self.getConfig("folder"))
-        md.treeprocessors.register(_Figures(md, folder), "figures", 6)
+        md.treeprocessors.register(_Figures(md), "figures", 6)
 
 
 def makeExtension(**options: Any) -> CaptionExtension:

@@ -6,8 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -20,7 +19,7 @@ sys.path.append(str(Path(__file__).parents[2]))  # MkDocs loads this file by its
 from engine.copies.as_markdown import as_markdown
 from engine.making import MADE
 from engine.pages.blocks import PageError
-from engine.pages.reading import CHAPTERS, kind_of
+from engine.pages.reading import CHAPTERS
 from engine.pages.reading import Page as Source
 from engine.project import Project
 from engine.site import project_of
@@ -90,11 +89,10 @@ def on_env(env: Any, **_: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
     """Tell the theme where a chapter leads."""
-    project, source = project_of(config), page.file.src_uri
-    kind = kind_of(page.meta, Path(source).parent == Path(CHAPTERS))
-    if kind == "chapter" or page.meta.get("notebook"):
-        page.meta.update(chapter_links(project, source, page.meta), kind=kind)
-    return _TO_COLAB.sub(rf"({_colab(project)}/\1.ipynb)", markdown)
+    for chapter in config.extra["chapters"]:
+        if chapter.file == page.file.src_uri and chapter.is_chapter:
+            page.meta.update(chapter_links(chapter), kind="chapter")
+    return _TO_COLAB.sub(rf"({_colab(project_of(config))}/\1.ipynb)", markdown)
 
 
 def on_page_content(html: str, page: Page, **_: Any) -> str:
@@ -104,14 +102,12 @@ def on_page_content(html: str, page: Page, **_: Any) -> str:
 
 def on_post_build(config: MkDocsConfig) -> None:
     """Write each chapter as Markdown."""
-    project = project_of(config)
-    lists = {ORDER: order(project)}
+    lists = {ORDER: order(project_of(config))}
     for chapter in config.extra["chapters"]:
-        path = Path(config.site_dir, chapter.url, MARKDOWN)
+        path = Path(config.site_dir, CHAPTERS, chapter.name, MARKDOWN)
         if path.parent.is_dir():  # not where one page alone is built
             with contextlib.suppress(PageError):
-                page = Source(project, project.docs / chapter.file)
-                path.write_text(as_markdown(page, lists), "utf-8")
+                path.write_text(as_markdown(chapter, lists), "utf-8")
 
 
 def on_serve(
@@ -130,14 +126,13 @@ def _colab(project: Project) -> str:
     return f"{_COLAB}/{repository}/blob/{NOTEBOOKS_BRANCH}"
 
 
-def chapter_links(
-    project: Project, source: str, meta: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return what the theme shows under the title of a chapter, a file in docs/.
+def chapter_links(chapter: Source) -> dict[str, Any]:
+    """Return what the theme shows under the title of a chapter.
 
     Of files that a chapter may have, those that are not there are None.
     """
-    on_github, name = f"{project.repo_url}/blob/HEAD", PurePosixPath(source).stem
+    project, name = chapter.project, chapter.name
+    on_github = f"{project.repo_url}/blob/HEAD"
     files = {
         "notebook": f"notebooks/{name}.ipynb",
         "standalone": f"downloads/{name}.py",
@@ -145,8 +140,8 @@ def chapter_links(
     }
     there = {x: y if (project.docs / y).is_file() else None for x, y in files.items()}
     return {
-        "source_url": f"{on_github}/{project.relative(project.docs)}/{source}",
-        "module_urls": [f"{on_github}/{file}" for file in meta.get("modules", [])],
+        "source_url": f"{on_github}/{project.relative(chapter.path)}",
+        "module_urls": [f"{on_github}/{x}" for x in chapter.meta.get("modules", [])],
         "colab_url": f"{_colab(project)}/{name}.ipynb" if there["notebook"] else None,
         **there,
     }

@@ -9,15 +9,14 @@ import itertools
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.pages import Page
-from mkdocs.utils.meta import get_data
+from mkdocs.structure.pages import Page as SitePage
 
+from engine.pages.blocks import Origin
 from engine.pages.listing import files_of, unlisted_problem
+from engine.pages.reading import CHAPTERS, Page
 from engine.project import Project
 from engine.site import project_of
 
@@ -34,52 +33,11 @@ _NEXT = re.compile(r"^Next: \[(?P<said>[^]]+)\]\((?P<file>[^)]+)\)", re.MULTILIN
 _MARKUP = re.compile(r"[`*]|\\[()]")
 
 
-@dataclass(frozen=True)
-class Chapter:
-    """A page below chapters/, as the lists show it."""
-
-    file: str  # its path in docs/
-    title: str  # its heading
-    meta: dict[str, Any]  # its front matter, with `concept` and `question`
-    text: str  # all of the file
-
-    @property
-    def name(self) -> str:
-        """How other chapters call it: `attention.md`."""
-        return Path(self.file).name
-
-    @property
-    def url(self) -> str:
-        """Its address below the home page: `chapters/attention/`."""
-        return self.file.removesuffix(".md") + "/"
-
-    @property
-    def is_taught(self) -> bool:
-        """Whether it teaches a part; the first page only says how to read."""
-        return bool(self.meta.get("goals"))
-
-    def modules(self, package: str) -> dict[str, str]:
-        """Return the modules that it teaches by their dotted names, and their files."""
-        files = {x: x.removeprefix(f"{package}/") for x in self.meta.get("modules", [])}
-        return {
-            inside.removesuffix(".py").replace("/", "."): file
-            for file, inside in files.items()
-            if not inside.startswith(_BESIDE)
-        }
-
-
-def chapters(project: Project) -> list[Chapter]:
+def chapters(project: Project) -> list[Page]:
     """Return the chapters in the order of the navigation."""
-    found = []
-    for file in files_of(project.config.get("nav") or []):
-        path = project.docs / file
-        if file.startswith("chapters/") and path.is_file():
-            text = path.read_text("utf-8")
-            body, meta = get_data(text)
-            heading = re.search(r"^# (.+?)\s*(?:\{.*\}\s*)?$", body, re.M)
-            title = heading.group(1) if heading else path.stem
-            found.append(Chapter(file, title, meta, text))
-    return found
+    files = files_of(project.config.get("nav"))
+    paths = (project.docs / x for x in files if x.startswith(f"{CHAPTERS}/"))
+    return [Page(project, path) for path in paths if path.is_file()]
 
 
 def plain(text: str) -> str:
@@ -90,32 +48,45 @@ def plain(text: str) -> str:
 def home_table(project: Project) -> list[str]:
     """Return the table of chapters and the questions that they answer."""
     rows = []
-    for chapter in chapters(project):
-        names = chapter.modules(project.package)
-        named = ", ".join(f"[`{x}`][{project.package}.{x}]" for x in names)
-        link = f"[{chapter.title}]({chapter.file})"
-        rows.append(_row(link, chapter.meta.get("question"), named))
-    return [*HOME_HEAD, *rows]
+    for page in chapters(project):
+        named = ", ".join(f"[`{x}`][{project.package}.{x}]" for x in _modules(page))
+        rows.append((f"[{page.title}]({page.file})", page.meta.get("question"), named))
+    return [*HOME_HEAD, *map(_row, rows)]
 
 
 def order(project: Project) -> list[str]:
     """Return the numbered list of the chapters that teach a part."""
-    taught = [chapter for chapter in chapters(project) if chapter.is_taught]
+    taught = filter(_is_taught, chapters(project))
     return [
-        f"{number}. [{chapter.title}]({chapter.name}): {chapter.meta.get('question')}"
-        for number, chapter in enumerate(taught, 1)
+        f"{number}. [{page.title}]({page.path.name}): {page.meta.get('question')}"
+        for number, page in enumerate(taught, 1)
     ]
 
 
 def readme_table(project: Project) -> list[str]:
     """Return README's table of concepts."""
-    docs, rows = project.relative(project.docs), []
-    for chapter in chapters(project):
-        files = chapter.modules(project.package).items()
-        named = ", ".join(f"[`{name}`]({file})" for name, file in files)
-        link = f"[{chapter.title}]({docs}/{chapter.file})"
-        rows.append(_row(chapter.meta.get("concept"), link, named))
-    return [*README_HEAD, *rows]
+    rows = []
+    for page in chapters(project):
+        named = ", ".join(f"[`{name}`]({x})" for name, x in _modules(page).items())
+        link = f"[{page.title}]({project.relative(page.path)})"
+        rows.append((page.meta.get("concept"), link, named))
+    return [*README_HEAD, *map(_row, rows)]
+
+
+def _is_taught(page: Page) -> bool:
+    """Whether a chapter teaches a part; the first page only says how to read."""
+    return bool(page.meta.get("goals"))
+
+
+def _modules(page: Page) -> dict[str, str]:
+    """Return the files that a chapter teaches, by the dotted names of the modules."""
+    package = f"{page.project.package}/"
+    files = {file.removeprefix(package): file for file in page.meta.get("modules", [])}
+    return {
+        inside.removesuffix(".py").replace("/", "."): file
+        for inside, file in files.items()
+        if not inside.startswith(_BESIDE)
+    }
 
 
 def write_readme(project: Project) -> bool:
@@ -132,29 +103,30 @@ def write_readme(project: Project) -> bool:
 
 def list_problems(project: Project) -> list[str]:
     """Return what the lists lack: each with the file, the line, and what to write."""
-    listed, docs = chapters(project), project.relative(project.docs)
+    listed = chapters(project)
     problems = [
-        f"{docs}/{x.file}:1: the front matter says no `{key}:`, which {table} shows"
-        for x in listed
+        f"{page.top}: the front matter says no `{key}:`, which {table} shows"
+        for page in listed
         for key, table in (("concept", "README's table"), ("question", "the home"))
-        if not x.meta.get(key)
+        if not page.meta.get(key)
     ]
-    metas = ((x, get_data(x.read_text("utf-8"))[1]) for x in project.site_pages)
-    unlisted = [unlisted_problem(project, path, meta) for path, meta in metas]
-    if told := [problem for problem in unlisted if problem]:
-        return [*told, *problems]  # who leads to whom is not known yet
-    wrong = itertools.chain(_next_problems(listed), _order_problems(listed))
-    problems += [f"{docs}/{problem}" for problem in wrong]
+    pages = (Page(project, path) for path in project.site_pages)
+    if unlisted := [*filter(None, map(unlisted_problem, pages))]:
+        return unlisted  # who leads to whom is not known yet
+    problems += [*_next_problems(listed), *_order_problems(listed)]
     readme = project.root / "README.md"
     if not problems and readme.is_file():
         lines = readme.read_text("utf-8").split("\n")
         start, end = _table(lines)
         if lines[start:end] != readme_table(project):
-            problems.append(f"README.md:{start + 1}: `make lists` writes this table")
-    return problems
+            where = Origin(readme, start + 1)
+            problems.append(f"{where}: `make lists` writes this table")
+    return [project.tidy(problem) for problem in problems]
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
+def on_page_markdown(
+    markdown: str, page: SitePage, config: MkDocsConfig, **_: Any
+) -> str:
     """MkDocs: put the lists where a page asks for them."""
     project = project_of(config)
     if page.is_homepage:
@@ -166,17 +138,17 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
     return markdown
 
 
-def _next_problems(listed: list[Chapter]) -> Iterator[str]:
-    for chapter, following in itertools.pairwise(listed):
-        links = list(_NEXT.finditer(chapter.text))
-        place = links[0].start() if links else len(chapter.text)
-        line = chapter.text.count("\n", 0, place) + 1
-        wanted = f"Next: [{following.title}]({following.name})"
-        leads = [link["file"] for link in links] == [following.name]
-        if chapter.is_taught and not leads:
-            yield f"{chapter.file}:{line}: the chapter needs one line `{wanted}`"
+def _next_problems(listed: list[Page]) -> Iterator[str]:
+    for page, following in itertools.pairwise(listed):
+        links = list(_NEXT.finditer(page.text))
+        place = links[0].start() if links else len(page.text)
+        where = Origin(page.path, page.text.count("\n", 0, place) + 1)
+        wanted = f"Next: [{following.title}]({following.path.name})"
+        leads = [link["file"] for link in links] == [following.path.name]
+        if _is_taught(page) and not leads:
+            yield f"{where}: the chapter needs one line `{wanted}`"
         if leads and not _calls(links[0]["said"], following.title):
-            yield f"{chapter.file}:{line}: the link is called otherwise: {wanted}"
+            yield f"{where}: the link is called otherwise: {wanted}"
 
 
 def _calls(text: str, title: str) -> bool:
@@ -185,14 +157,14 @@ def _calls(text: str, title: str) -> bool:
     return said == all_words[: len(said)]
 
 
-def _order_problems(listed: list[Chapter]) -> Iterator[str]:
+def _order_problems(listed: list[Page]) -> Iterator[str]:
     before: set[str] = set()
-    for chapter in listed:
-        for name in chapter.meta.get("builds_on") or []:
+    for page in listed:
+        for name in page.meta.get("builds_on") or []:
             if name not in before:
                 says = f"builds on {name}, which mkdocs.yml puts after it"
-                yield f"{chapter.file}:1: {says}"
-        before.add(chapter.name)
+                yield f"{page.top}: {says}"
+        before.add(page.path.name)
 
 
 def _table(lines: list[str]) -> tuple[int, int]:
@@ -204,5 +176,5 @@ def _table(lines: list[str]) -> tuple[int, int]:
     return start, start + len(list(rows))
 
 
-def _row(*cells: Any) -> str:
-    return f"| {' | '.join(str(cell) for cell in cells)} |".replace("  |", " |")
+def _row(cells: tuple[Any, ...]) -> str:
+    return f"| {' | '.join(map(str, cells))} |".replace("  |", " |")

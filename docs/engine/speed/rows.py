@@ -4,8 +4,9 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from typing import Any
 
-from engine.tables import MISSING, SPACE, Kept, KeptError, table
+from engine.tables import MISSING, SPACE, Kept, table
 
 OURS = "tformer"  # the role of ours
 KERNEL = "F.scaled_dot_product_attention"
@@ -20,11 +21,11 @@ CURVES = {  # of contenders, and how a short legend names them
 class Row(Kept):
     """A workload, and what was measured of each contender."""
 
-    @cached_property
-    def contenders(self) -> dict[str, Kept]:
+    @property
+    def contenders(self) -> dict[str, dict[str, Any]]:
         """What was measured, by the name of who ran."""
-        found = self["contenders"].items()
-        return {name: Kept(x, f"{self.where}.contenders.{name}") for name, x in found}
+        found: dict[str, dict[str, Any]] = self["contenders"]
+        return found
 
     @property
     def label(self) -> str:
@@ -40,7 +41,8 @@ class Row(Kept):
     @property
     def ratio(self) -> float | None:
         """Time of ours over the best other's, if both were timed."""
-        return None if self.get("ratio") is None else self.number("ratio")
+        found: float | None = self.get("ratio")
+        return found
 
     @property
     def missed(self) -> float:
@@ -54,14 +56,11 @@ class Row(Kept):
 
     def seconds(self, contender: str) -> float:
         """Return the median of a contender's time."""
-        if contender not in self.contenders:
-            raise KeptError(f"{self.where}: there is no contender {contender}")
-        return self.contenders[contender].number("median")
+        return float(self.contenders[contender]["median"])
 
     def peak(self, contender: str) -> int | None:
         """Return the peak of a contender's memory in bytes, if it was measured."""
-        found = self.contenders.get(contender)
-        return found.get("peak_bytes") if found else None
+        return self.contenders[contender].get("peak_bytes")
 
 
 class Report(Kept):
@@ -70,19 +69,18 @@ class Report(Kept):
     @cached_property
     def rows(self) -> list[Row]:
         """All rows."""
-        self["rows"]
-        return [Row(x.data, x.where) for x in self.each("rows")]
+        found = enumerate(self["rows"])
+        return [Row(row, f"{self.where}: rows[{i}]") for i, row in found]
 
-    def compared(self, family: str | None = None) -> list[Row]:
-        """Return the rows that have a ratio, of a family or all."""
+    def compared(self, family: str) -> list[Row]:
+        """Return the rows of a family that have a ratio."""
         found = [row for row in self.rows if row.ratio is not None]
-        return [row for row in found if family in (None, row["family"])]
+        return [row for row in found if row["family"] == family]
 
-    def named(self, name: str, size: str | None = None) -> list[Row]:
-        """Return the rows of a name in float32, of a size or all."""
+    def named(self, name: str) -> list[Row]:
+        """Return the rows of a name in float32."""
         found = [row for row in self.rows if row["dtype"] == "float32"]
-        found = [row for row in found if row["name"] == name]
-        return [row for row in found if size in (None, row["size"])]
+        return [row for row in found if row["name"] == name]
 
 
 def _digits(value: float, count: int) -> str:
@@ -124,27 +122,26 @@ def behind(rows: Iterable[Row], near: float) -> int:
 Ran = tuple[Row, str]  # a row, and the name of a contender; "" is all of the row
 
 
+def _cell(write: Callable[[Row, str], str]) -> Callable[[Ran], str]:
+    """Leave a cell empty where the name of a row stands."""
+    return lambda ran: write(*ran) if ran[1] else ""
+
+
 def _ran(field: str, form: Callable[[float], str]) -> Callable[[Ran], str]:
-    def cell(ran: Ran) -> str:
-        row, name = ran
-        if not name:
-            return ""
+    def write(row: Row, name: str) -> str:
         found = row.contenders[name].get(field)
         return form(found) if found else MISSING
 
-    return cell
+    return _cell(write)
 
 
-def _ratio(ran: Ran) -> str:
-    found = ran[0].get("ratios", {}).get(ran[1])
-    return f"{found:.2f}" if found else MISSING if ran[1] else ""
+def _ratio(row: Row, name: str) -> str:
+    found = row.get("ratios", {}).get(name)
+    return f"{found:.2f}" if found else MISSING
 
 
-def _difference(ran: Ran) -> str:
+def _difference(row: Row, name: str) -> str:
     """Write how far an output is from ours, and of whom it was not asked."""
-    row, name = ran
-    if not name:
-        return ""
     found = row.contenders[name]
     if name == row.ours and found["role"] == OURS:
         return MISSING
@@ -160,11 +157,11 @@ def _difference(ran: Ran) -> str:
 
 EVERYONE: dict[str, Callable[[Ran], object]] = {
     "contender": lambda ran: ran[1] or f"**{ran[0].title}**",
-    "tformer over it": _ratio,
+    "tformer over it": _cell(_ratio),
     "median": _ran("median", milliseconds),
     "lowest": _ran("lowest", milliseconds),
     "memory": _ran("peak_bytes", megabytes),
-    "largest difference": _difference,
+    "largest difference": _cell(_difference),
 }
 
 
@@ -198,12 +195,11 @@ def told(names: Sequence[str], bars: dict[str, list[float]]) -> str:
 
 def curves(rows: Iterable[Row]) -> list[tuple[str, dict[str, list[float]]]]:
     """Give the curves of a picture: time and memory of some contenders over T."""
-    found: list[tuple[str, dict[str, list[float]]]] = []
+    found = []
     for name, label in CURVES.items():
-        those = [row for row in rows if name in row.contenders]
-        those = [row for row in those if row.contenders[name].get("median")]
-        numbers: dict[str, list[float]] = {
-            "lengths": [row.number("length") for row in those],
+        those = [x for x in rows if x.contenders.get(name, {}).get("median")]
+        numbers = {
+            "lengths": [float(row["length"]) for row in those],
             "times": [1e3 * row.seconds(name) for row in those],
             "memory": [(row.peak(name) or 0) / 1e6 for row in those],
         }
@@ -218,7 +214,7 @@ def of_kernel(rows: Iterable[Row]) -> list[float]:
 
 def ticks(rows: Iterable[Row]) -> list[int]:
     """Return powers of 2 from the shortest to the longest, as many as have room."""
-    lengths = [int(row.number("length")) for row in rows]
+    lengths = [int(row["length"]) for row in rows]
     first, last = (most(lengths).bit_length() - 1 for most in (min, max))
     step = 1 if last - first < 4 else 2
     return [2**power for power in range(first, last + 1, step)]
