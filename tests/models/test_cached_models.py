@@ -105,15 +105,6 @@ class TestTransformer:
             assert len(keys) == 2
 
     @torch.no_grad()
-    def test_rows_that_do_not_divide(self, raises):
-        model = transformer()
-        memory = model.encode(torch.randint(1, V, (2, S)))
-        message = "x has 3 rows, not a multiple of memory's 2"
-        with raises(ValueError, message):
-            ids = torch.randint(1, V, (3, 2))
-            model.decode(ids, memory, cache=model.new_cache(2))
-
-    @torch.no_grad()
     def test_reorder_lets_a_row_go_on_from_another(self):
         model, beams = transformer(), 3
         src = torch.randint(1, V, (1, S))
@@ -136,13 +127,3 @@ class TestTransformer:
             model.decode(torch.ones(2, 4, dtype=torch.int64), memory, cache=cache)
         assert cache.nbytes == size * 2 * (9 + S)
         assert cache.length == 4
-
-    @torch.no_grad()
-    def test_another_memory_of_the_same_length_is_refused(self, raises):
-        model = transformer()
-        one, other = (model.encode(torch.randint(1, V, (2, S))) for _ in range(2))
-        cache, tgt = model.new_cache(4), torch.randint(1, V, (2, 2))
-        model.decode(tgt, one, cache=cache)
-        message = "the cache holds keys and values of another memory"
-        with raises(ValueError, message):
-            model.decode(tgt, other, cache=cache)

@@ -1,10 +1,7 @@
 """CausalLM: what it computes, first weights; with each part cached and recorded."""
 
-import math
-
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
@@ -28,25 +25,22 @@ def ids():
 
 
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("tie_embeddings", [False, True])
 @pytest.mark.usefixtures("float64")
-def test_equals_torchs_encoder_between_two_embeddings(
-    randomised, ids, bias, tie_embeddings
-):
+def test_equals_torchs_encoder_between_two_embeddings(randomised, ids, bias):
     layer = nn.TransformerEncoderLayer(
         D, H, 4 * D, 0.0, nn.GELU("tanh"), 1e-3, True, True, bias=bias
     )
     norm = nn.LayerNorm(D, 1e-3, bias=bias)
     theirs = nn.TransformerEncoder(layer, N, norm, enable_nested_tensor=False)
     theirs = randomised(theirs)
-    model = small(bias=bias, tie_embeddings=tie_embeddings, eps=1e-3)
+    model = small(bias=bias, tie_embeddings=bias, eps=1e-3)
     stack = from_torch(theirs)
     model.blocks.load_state_dict(stack.blocks.state_dict())
     model.norm.load_state_dict(stack.norm.state_dict())
     tokens, positions = model.embedding.weight, model.positions.weight
     mask = nn.Transformer.generate_square_subsequent_mask(T)
     x = theirs(tokens[ids] + positions[:T], mask)
-    wanted = x @ (tokens if tie_embeddings else model.output.weight).T
+    wanted = x @ (tokens if bias else model.output.weight).T
     assert wanted.shape == (B, T, V)
     assert_close(model(ids), wanted)
     gradients = [
@@ -79,16 +73,6 @@ class TestFirstWeights:
             assert parameter.std().item() == pytest.approx(wanted, rel=0.1), name
             assert abs(parameter.mean().item()) < wanted / 8, name
 
-    def test_gains_are_left_and_biases_become_zero(self):
-        model = small()
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.fill_(2)
-        model.reset_parameters()
-        for name, parameter in model.named_parameters():
-            if parameter.ndim == 1:
-                assert (parameter == (0 if name.endswith("bias") else 2)).all(), name
-
     @torch.no_grad()
     def test_the_sum_grows_by_as_much_at_every_depth(self):
         """2N terms, each of a variance like 1 / 2N."""
@@ -101,20 +85,6 @@ class TestFirstWeights:
                 x = block(x, is_causal=True)
             growth.append((x.square().mean() / first.square().mean()).item())
         assert max(growth) / min(growth) < 1.15
-
-    @pytest.mark.parametrize("tie_embeddings", [False, True])
-    @pytest.mark.parametrize("vocab_size", [65, 50_257])
-    def test_the_first_loss_is_that_of_guessing(self, vocab_size, tie_embeddings):
-        model = small(
-            vocab_size=vocab_size,
-            d_model=384,
-            max_len=64,
-            tie_embeddings=tie_embeddings,
-        )
-        ids, targets = torch.randint(vocab_size, (2, 2, 64))
-        loss = F.cross_entropy(model(ids).flatten(0, 1), targets.flatten()).item()
-        # The logits have variance D · 0.02², half of which the loss is higher.
-        assert loss == pytest.approx(math.log(vocab_size) + 384 * 0.02**2 / 2, abs=0.06)
 
 
 @every_kind
@@ -221,10 +191,3 @@ def test_experts_stand_where_the_network_stood(ids):
     assert not any(router.selection_bias.any() for router in routers)
     model.train()(ids).sum().backward()
     assert all(router.selection_bias.abs().max() == 0.001 for router in routers)
-
-
-def test_dropout_is_for_training(ids):
-    model = small(dropout=0.5)
-    assert not torch.allclose(model(ids), model(ids))
-    model.eval()
-    assert torch.equal(model(ids), model(ids))

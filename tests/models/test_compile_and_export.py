@@ -14,8 +14,18 @@ from torch.testing import assert_close
 
 import tformer
 from every_module import LANGUAGE_MODELS, MODULES, SMALL, ids, tensors
-from tformer.models import BERT, CausalLM, MultiTokenHeads
-from tformer.nn import ALiBi, LearnedPositionalEmbedding, RelativeBias
+from tformer.models import BERT, CausalLM, MultiTokenHeads, Transformer
+from tformer.nn import (
+    ALiBi,
+    Block,
+    Encoder,
+    FeedForward,
+    GatedFeedForward,
+    LatentAttention,
+    LearnedPositionalEmbedding,
+    MultiHeadAttention,
+    RelativeBias,
+)
 
 PACKAGE = Path(tformer.__file__).parent
 everywhere = pytest.mark.parametrize("kind", MODULES, ids=lambda kind: kind.__name__)
@@ -31,6 +41,10 @@ LENGTHS = {
     # Two heads look at two and three tokens ahead.
     MultiTokenHeads: Dim("length", min=4, max=SMALL["max_len"]),
 }
+WITH_DROPOUT = (
+    *(FeedForward, GatedFeedForward, MultiHeadAttention, LatentAttention),
+    *(Block, Encoder, BERT, CausalLM, Transformer),
+)
 # Take two ints and no tensor: they are exported in the language models below.
 GIVEN_INTS = {ALiBi, RelativeBias}
 
@@ -57,6 +71,14 @@ def test_copies_compute_the_same(kind):
         assert_close(tensors(twin(*inputs)), wanted, rtol=0, atol=0)
         own, its = ({id(p) for p in each.parameters()} for each in (module, twin))
         assert not own & its
+
+
+@pytest.mark.parametrize("kind", WITH_DROPOUT, ids=lambda kind: kind.__name__)
+def test_dropout_is_for_training(kind):
+    make, draw = MODULES[kind]
+    module, inputs = make(), draw(3, 7)
+    assert not torch.equal(module(*inputs), module(*inputs))
+    assert torch.equal(module.eval()(*inputs), module(*inputs))
 
 
 @everywhere
@@ -140,19 +162,3 @@ def test_a_language_model_is_exported_with_each_part(name):
     # With gradients torch 2.13 cannot compare the strides of S + 1 keys in groups.
     with torch.set_grad_enabled(name != "sinks"):
         check_export(LANGUAGE_MODELS[name](), ids)
-
-
-class BoundToItsBatch(nn.Module):
-    def forward(self, x):
-        return x * len(x)  # `len` makes a number of a size; x.shape[0] would not
-
-
-def test_a_module_that_is_bound_to_a_size_is_refused():
-    with pytest.raises(torch._dynamo.exc.UserError, match="specialized it to be a"):
-        export(BoundToItsBatch(), lambda B, T: (torch.randn(B, T, 2),))
-
-
-def test_a_length_beyond_the_last_position_is_refused():
-    make, draw = MODULES[CausalLM]
-    with pytest.raises(torch._dynamo.exc.UserError, match="max=20"):
-        export(make().eval(), draw)

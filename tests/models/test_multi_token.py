@@ -6,7 +6,6 @@ import torch.nn.functional as functional
 from torch.testing import assert_close
 
 from brute_force import decisive, tiny_gpt
-from known_heads import counting, of_the_last_token
 from small_models import MODERN
 from tformer.models import MultiTokenHeads, multi_token_losses
 from tformer.models.families import custom
@@ -104,24 +103,6 @@ def test_the_losses_by_their_definition(ids, pad_id):
         assert_close(losses[k - 1], torch.stack(each).mean())
 
 
-def test_heads_that_know_have_the_loss_of_the_trunk():
-    """If the next token hangs on the newest alone, a head is as good as the trunk."""
-    trunk, heads = of_the_last_token()
-    ids = torch.randint(5, (4, 9))
-    losses = multi_token_losses(trunk, heads, ids)
-    for k, loss in enumerate(losses, start=1):
-        scores = trunk(ids)[:, k:-1].transpose(1, 2)
-        wanted = functional.cross_entropy(scores, ids[:, k + 1 :])
-        assert_close(loss, wanted, atol=1e-9, rtol=0)
-
-
-def test_heads_that_count_are_certain():
-    trunk, heads = counting()
-    ids = (torch.arange(4)[:, None] + torch.arange(9)) % 5
-    assert multi_token_losses(trunk, heads, ids).max() < 1e-6
-    assert multi_token_losses(trunk, heads, ids.flip(1)).min() > 5
-
-
 def test_the_trunk_learns_too_unless_it_is_frozen(ids):
     trunk, heads = small_gpt(), make()
     multi_token_losses(trunk, heads, ids).sum().backward()
@@ -130,16 +111,6 @@ def test_the_trunk_learns_too_unless_it_is_frozen(ids):
     trunk.requires_grad_(False).zero_grad()
     multi_token_losses(trunk, heads, ids).sum().backward()
     assert all(p.grad is None for p in trunk.parameters())
-
-
-def test_each_argument_counts():
-    def count(**options):
-        return sum(p.numel() for p in make(**options).parameters())
-
-    head = 2 * D * D + 3 * D * 5 + 3 * D
-    assert count() == N * head
-    assert count(see_tokens=False) == N * (head - D * D - D)
-    assert MultiTokenHeads(D, 1).heads[0].feed_forward.down_proj.in_features == D
 
 
 def test_errors(raises, ids):

@@ -97,7 +97,9 @@ MODULES = {
         with_memory,
     ),
     LatentAttention: (
-        lambda: LatentAttention(D, H, kv_rank=6, head_dim=4, rotary=rotary()),
+        lambda: LatentAttention(
+            D, H, kv_rank=6, head_dim=4, rotary=rotary(), dropout=0.1
+        ),
         vectors,
     ),
     LinearAttention: (lambda: LinearAttention(D, H), vectors),
@@ -114,8 +116,8 @@ MODULES = {
         with_memory,
     ),
     Block: (lambda: transformer_block(D, H, F, dropout=0.1), vectors),
-    BERT: (lambda: BERT(BERTConfig.tiny(**SMALL)), ids),
-    CausalLM: (lambda: custom.build(SMALL), ids),
+    BERT: (lambda: BERT(BERTConfig.tiny(**SMALL, dropout=0.1)), ids),
+    CausalLM: (lambda: custom.build({**SMALL, "dropout": 0.1}), ids),
     Transformer: (
         lambda: Transformer(
             TransformerConfig.tiny(vocab_size=V, d_model=D, num_heads=H, d_ff=F)
