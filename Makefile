@@ -113,7 +113,7 @@ results: ready  ## keep the results of RUNS="runs/*", and write their page
 	$(PY) -m engine results $(RUNS)
 
 lighthouse: build  ## measure some pages with Lighthouse, on a phone and at a desk
-	$(PY) tests/site/lighthouse.py $(ARGS)
+	PYTHONPATH=docs:tests/support $(PY) tests/site/lighthouse.py $(ARGS)
 
 # Those whom tformer is compared with have an environment of their own, as for parity.
 BENCH ?= .venv/bench

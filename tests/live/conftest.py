@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from live_driving import figure, ready, watch
+from browsers import watch
+from live_driving import figure, ready
 from live_explorer import settled
-from live_serving import LiveSite, served
+from live_serving import LiveSite
+from serving import served
 
 DESK, PHONE = (1280, 900), (390, 844)
 ANEW = """() => new Promise((done) => {
@@ -38,7 +40,8 @@ class Opened:
 
 @pytest.fixture(scope="session")
 def served_site() -> Iterator[LiveSite]:
-    with served(LiveSite()) as site:
+    site = LiveSite()
+    with served(site.read) as site.address:
         yield site
 
 
@@ -76,7 +79,7 @@ def live_page(
     Where the last test had the same body, and no file is served otherwise, the page
     stays, and the piece is made anew, as nobody has touched it.
 
-    Keywords of the call: `dark`, `phone`, `fresh` (a browser window of its own, for
+    Keywords of the call: `phone`, `fresh` (a browser window of its own, for
     what a loaded page cannot take back), `expected` (parts of complaints that the test
     wants: they must come), and those of Playwright's `new_context`. A complaint is an
     error on the console, an exception, a request that fails or goes elsewhere.
@@ -91,7 +94,6 @@ def live_page(
     def open_page(
         body: str = "",
         *,
-        dark: bool = False,
         phone: bool = False,
         fresh: bool = False,
         expected: tuple[str, ...] = (),
@@ -99,10 +101,10 @@ def live_page(
     ) -> Page:
         width, height = PHONE if phone else DESK
         if request.param == "chromium":
-            context.setdefault("color_scheme", "dark" if dark else "light")
+            context.setdefault("color_scheme", "light")
             context.setdefault("reduced_motion", "reduce")
             context.setdefault("has_touch", phone)
-        key = (request.param, dark, phone, *sorted(context.items()))
+        key = (request.param, phone, *sorted(context.items()))
         opened = kept_pages.get(key)
         if fresh or opened is None:
             context.setdefault("viewport", {"width": width, "height": height})
@@ -120,9 +122,8 @@ def live_page(
                 page.mouse.move(0, 0)
                 page.evaluate(ANEW)
             return page
-        scheme, eval_ = "slate" if dark else "default", request.param == "firefox"
         opened.body = body if stays else None
-        opened.address = live_site.page(body, scheme, eval_=eval_)
+        opened.address = live_site.page(body, eval_=request.param == "firefox")
         page.goto(opened.address)
         return page
 

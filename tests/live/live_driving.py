@@ -1,26 +1,21 @@
 """Driving a piece as a reader does, and reading what it shows."""
 
 import re
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import ConsoleMessage, Page, Request
+from playwright.sync_api import Page
 
-AXE = Path(sys.prefix) / "npm" / "node_modules" / "axe-core" / "axe.min.js"
-AUDIT = """async () => {
-  const options = {resultTypes: ["violations"], preload: false}
-  const found = await axe.run(document.querySelector("figure.live"), options)
-  return found.violations.flatMap((rule) => rule.nodes.map((node) =>
-    `${rule.id}: ${node.target} ${node.any[0]?.message ?? node.failureSummary}`))
-}"""
+from browsers import violations
+
 NAME = """() => {
   const at = document.activeElement
   if (!at.closest(".live-piece")) return null
   const said = (node) => node.nodeType === Node.TEXT_NODE ? node.data
     : node.ariaHidden === "true" ? "" : [...node.childNodes].map(said).join("")
-  return at.labels?.[0]?.innerText ?? at.ariaLabel ?? said(at)
+  const label = at.labels?.[0]
+  const text = at.options ? label?.firstChild.data : label?.innerText
+  return text ?? at.ariaLabel ?? said(at)
 }"""
 STILL = (
     "() => Promise.all(document.getAnimations().map((a) => a.finished.catch(() => 0)))"
@@ -136,12 +131,11 @@ def audit(
         busy(page)
         folds = page.locator("figure.live details")
         folds.evaluate_all("all => all.forEach((fold) => { fold.open = true })")
-        page.evaluate(AXE.read_text("utf-8"))
-        assert page.evaluate(AUDIT) == []
+        assert violations(page, "figure.live") == []
         assert page.evaluate(WIDER) <= 0
         if not phone:
             page.evaluate(SCHEME, "slate")
-            assert still(page).evaluate(AUDIT) == []
+            assert violations(still(page), "figure.live") == []
             page.evaluate(SCHEME, "default")
 
 
@@ -167,7 +161,7 @@ def planted(
     return test
 
 
-def keys_reach(page: Page) -> list[str]:
+def keys_reach(page: Page, until: str = "") -> list[str]:
     """Return the names of what the Tab key reaches inside the piece, in order."""
     page.locator("h1").evaluate("h => { h.tabIndex = -1; h.focus() }")
     names: list[str] = []
@@ -177,20 +171,6 @@ def keys_reach(page: Page) -> list[str]:
         if name is None:
             return names
         names.append(" ".join(name.split()))
+        if names[-1] == until:
+            return names
     raise AssertionError(f"Tab does not leave the piece: {names}")
-
-
-def watch(page: Page, home: str, wrong: list[str]) -> None:
-    """Write down what a page complains of, and what it asks for elsewhere."""
-
-    def on_console(message: ConsoleMessage) -> None:
-        if message.type == "error":
-            wrong.append(message.text)
-
-    def on_request(asked: Request) -> None:
-        if not asked.url.startswith((home, "data:", "blob:")):
-            wrong.append(f"elsewhere: {asked.url}")
-
-    page.on("console", on_console)
-    page.on("request", on_request)
-    page.on("pageerror", lambda error: wrong.append(str(error)))

@@ -9,9 +9,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
 
 from tformer import Transformer
 from tformer.nn import heads as of_heads
@@ -55,52 +60,41 @@ def blocks_of(model: nn.Module) -> list[tuple[str, Block]]:
 def changed(model: Transformer, case: Case) -> Iterator[dict[str, Tensor]]:
     """Change the package's model as a case says; yield what its modules compute."""
     kept: dict[str, Tensor] = {}
-    running: list[str] = []  # the name of the attention that runs
-    handles: list[Any] = []
+    running = [""]  # the name of the attention that runs
+    names = {module: name for name, module in model.named_modules()}
+    # What comes in: embeddings, which both sides share, and the input of a block.
+    inputs: dict[nn.Module, str] = {
+        model.src_positions: "src_embedding",
+        model.tgt_positions: "tgt_embedding",
+    }
+    for name, block in blocks_of(model):
+        inputs[block] = f"{name}.came_in"
+        inputs[block.feed_forward.linear2] = f"{name}.feed_forward.hidden"
 
-    def enter(name: str, _: nn.Module, __: Any) -> None:
-        running[:] = [name]
+    def enter(module: nn.Module, args: Any) -> None:
+        if module in inputs:
+            kept[inputs[module]] = args[0][0]
+        if isinstance(module, MultiHeadAttention):
+            running[0] = names[module]
 
-    def keep(name: str, _: nn.Module, __: Any, output: Tensor) -> None:
-        kept[name] = output[0]
-
-    def move(_: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> Tensor:
-        return args[0] + case.positions * (output - args[0])
+    def leave(module: nn.Module, args: Any, output: Tensor) -> Tensor:
+        if isinstance(module, SinusoidalPositionalEncoding):
+            output = args[0] + case.positions * (output - args[0])
+        if names[module] and not isinstance(module, TokenEmbedding):
+            kept[names[module]] = output[0]
+        return output
 
     def see(_: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
         return args, {**kwargs, "is_causal": case.causal}
 
-    handles.append(model.decoder.register_forward_pre_hook(see, with_kwargs=True))
-    for name, module in model.named_modules():
-        if isinstance(module, SinusoidalPositionalEncoding):
-            handles.append(module.register_forward_hook(move))
-        if isinstance(module, MultiHeadAttention):
-            handles.append(module.register_forward_pre_hook(partial(enter, name)))
-        if name and not isinstance(module, TokenEmbedding):
-            handles.append(module.register_forward_hook(partial(keep, name)))
-    # What comes in: embeddings, which both sides share, and the input of a block.
-    inputs = {
-        "src_embedding": model.src_positions,
-        "tgt_embedding": model.tgt_positions,
-    }
-    for name, block in blocks_of(model):
-        inputs[f"{name}.came_in"] = block
-        inputs[f"{name}.feed_forward.hidden"] = block.feed_forward.linear2
-    for name, module in inputs.items():
-        hook = partial(keep_input, kept, name)
-        handles.append(module.register_forward_pre_hook(hook))
-    kernel = of_heads.scaled_dot_product_attention
-    of_heads.scaled_dot_product_attention = partial(attend, kept, running, case)
-    yield kept
-    of_heads.scaled_dot_product_attention = kernel
-    for handle in handles:
-        handle.remove()
-
-
-def keep_input(
-    kept: dict[str, Tensor], name: str, _: nn.Module, args: tuple[Tensor, ...]
-) -> None:
-    kept[name] = args[0][0]
+    attending = partial(attend, kept, running, case)
+    with (
+        register_module_forward_pre_hook(enter),
+        register_module_forward_hook(leave),
+        model.decoder.register_forward_pre_hook(see, with_kwargs=True),
+        patch.object(of_heads, "scaled_dot_product_attention", attending),
+    ):
+        yield kept
 
 
 def add_sums(name: str, block: Block, kept: dict[str, Tensor]) -> None:

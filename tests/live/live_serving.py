@@ -6,11 +6,6 @@ style and the site's own, and pages made here around a piece, with the site's po
 
 import functools
 import json
-import mimetypes
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import material
@@ -32,13 +27,13 @@ PAGE = """<!doctype html>
     <link rel="icon" href="/assets/favicon.svg">
 {styles}
   </head>
-  <body dir="ltr" data-md-color-scheme="{scheme}" data-md-color-primary="indigo"
+  <body dir="ltr" data-md-color-scheme="default" data-md-color-primary="indigo"
         data-md-color-accent="indigo">
     <main class="md-main"><div class="md-main__inner md-grid">
       <div class="md-content"><article class="md-content__inner md-typeset">
 <h1>A page</h1>
 {body}
-      </article></div>
+      <p><a href="#end">What follows</a></p></article></div>
     </div></main>
   </body>
 </html>
@@ -56,12 +51,11 @@ class LiveSite:
         self.changed: dict[str, str | bytes | None] = {}
         self.pages: dict[str, str] = {}
 
-    def page(self, body: str, scheme: str = "default", *, eval_: bool = False) -> str:
+    def page(self, body: str, *, eval_: bool = False) -> str:
         """Make a page around a piece of HTML; return its address.
 
         Args:
             body: the piece.
-            scheme: "default" or "slate", as Material calls light and dark.
             eval_: let the policy allow `eval`, by which Playwright runs what a test
                 evaluates in Firefox.
         """
@@ -71,7 +65,7 @@ class LiveSite:
         links = "\n".join(f'    <link rel="stylesheet" href="{x}">' for x in styles)
         if ' data-live="' in body:  # as docs/theme/partials/about.html does
             links += '<script defer type="module" src="../live/load.js"></script>'
-        html = with_policy(PAGE.format(styles=links, scheme=scheme, body=body))
+        html = with_policy(PAGE.format(styles=links, body=body))
         if eval_:
             html = html.replace("script-src 'self'", "script-src 'self' 'unsafe-eval'")
         name = f"/page-{len(self.pages)}/"
@@ -84,8 +78,12 @@ class LiveSite:
         assert old in text, f"{file} has no {old}"
         self.changed[f"/live/{file}"] = text.replace(old, new)
 
-    def read(self, path: str) -> bytes | None:
-        """Return what stands at a path of the site."""
+    def read(self, path: str) -> tuple[bytes | None, dict[str, str]]:
+        """Return what stands at a path of the site, and how long it may be kept."""
+        keep = "max-age=3600" if path.startswith(STYLES) else "no-store"
+        return self.found(path), {"Cache-Control": keep}
+
+    def found(self, path: str) -> bytes | None:
         made = {**self.pages, **self.changed}
         if path in made:
             content = made[path]
@@ -106,47 +104,3 @@ class LiveSite:
 @functools.cache
 def quotes() -> bytes:
     return json.dumps(quoted(Project(ROOT))).encode()
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Answers, and says nothing."""
-
-    protocol_version = "HTTP/1.1"
-
-    def __init__(self, site: LiveSite, *args: object) -> None:
-        self.site = site
-        super().__init__(*args)  # type: ignore[arg-type]
-
-    def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
-        content = self.site.read(path)
-        kind = "text/html" if path[-1] == "/" else mimetypes.guess_type(path)[0]
-        keep = "max-age=3600" if path.startswith(STYLES) else "no-store"
-        self.send_response(404 if content is None else 200)
-        self.send_header("Content-Type", kind or "application/octet-stream")
-        self.send_header("Content-Length", str(len(content or b"")))
-        self.send_header("Cache-Control", keep)
-        self.end_headers()
-        self.wfile.write(content or b"")
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
-class Server(ThreadingHTTPServer):
-    """Does not mind a browser that has left the page."""
-
-    daemon_threads = True
-
-    def handle_error(self, *args: object) -> None:
-        pass
-
-
-@contextmanager
-def served(site: LiveSite) -> Iterator[LiveSite]:
-    """Serve a site from this machine; its address is set."""
-    with Server(("127.0.0.1", 0), functools.partial(Handler, site)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        site.address = f"http://127.0.0.1:{server.server_port}"
-        yield site
-        server.shutdown()

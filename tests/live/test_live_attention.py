@@ -103,25 +103,18 @@ def stir(page: Page, seed: int) -> None:
 @live.IN_BOTH
 def test_it_starts_with_the_smallest_case_of_the_chapter(page):
     text = (DOCS / "chapters/attention.md").read_text("utf-8")
-    printed = dict(re.findall(r"^([\w· ]+):? +\[\[([\d. ]+)\]\]$", text, re.MULTILINE))
     block = text[text.index("query = np.array") : text.index("scores = query @ key.T")]
     names = {"np": np}
     exec(block, names)
     chapter = np.concatenate([names["query"], names["key"]])
     assert vectors(page).tolist() == chapter.tolist()
     check(page)
-    weights = [row[-1] for row in live.table(page, STEPS)[1:]]
-    new = live.table(page, MEAN)[-1][1:]
-    for name, cells in (("weights", weights), ("new vector", new)):
-        for cell, digits in zip(cells, printed[name].split(), strict=True):
-            assert live.same(cell, float(digits)), name
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_keys_and_sliders(page, seed):
+def test_keys_and_sliders(page):
     before = vectors(page)
-    for turn in range(3):
-        stir(page, 10 * seed + turn)
+    for seed in range(4):
+        stir(page, seed)
         check(page)
     assert not torch.equal(vectors(page), before)
     page.get_by_role("button", name="Start again").click()
@@ -189,10 +182,3 @@ test_a_planted_fault_is_seen = live.planted(
     ("pieces/attention.js", "Math.sqrt(WIDTH) : 1", "WIDTH : 1"),
     ("pieces/attention.js", "keys[i].value", "keys[(i + 1) % 3].value"),
 )
-
-
-def test_nobody_is_shut_out(live_page):
-    live.audit(live_page, "attention")
-    page = live.ready(live_page(live.figure(PIECE)))
-    kept = ["temperature", "divide by √d_k = √4", "Start again"]
-    assert live.keys_reach(page) == [*NAMES[1:], NAMES[0], *kept]

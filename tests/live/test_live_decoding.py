@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 import live_driving as live
 from live_serving import DOCS
@@ -142,21 +142,10 @@ def bars(
     assert chart.locator("rect.before.cut").count() == len(expected)
 
 
+@live.IN_BOTH
 def test_bars_and_numbers_are_the_packages(page):
     for setting in SETTINGS:
         agrees(page, *setting)
-
-
-@live.IN_BOTH
-def test_what_the_chapter_prints_stands_in_the_piece(page):
-    settings = {"all": OFF, "temperature": {**OFF, "temperature": 0.5}}
-    settings |= {"top-k 2": {**OFF, "top-k": 2}, "top-p 0.8": {**OFF, "top-p": 0.8}}
-    settings["min-p 0.25"] = {**OFF, "min-p": 0.25}
-    for name, given in settings.items():
-        (printed,) = re.findall(rf"^{name}: +tensor\(\[\[(.*)\]\]\)$", CHAPTER, re.M)
-        put(page, "five tokens", given)
-        cells = [row[2] for row in live.table(page, "The next token")[1:]]
-        assert [f"{live.number(x):.2f}" for x in cells] == printed.split(", ")
 
 
 def test_a_hundred_tokens_are_drawn_as_the_package_draws(page):
@@ -181,25 +170,6 @@ def test_a_hundred_tokens_are_drawn_as_the_package_draws(page):
     assert counts[6] == counts[7] == 0
     page.get_by_role("button", name="Forget them").click()
     assert len(live.table(page, "The next token")[0]) == 4
-
-
-def test_the_keyboard_does_everything_and_changes_are_told(page):
-    names = {"temperature", "top-k", "top-p", "min-p", "Draw 100 tokens"}
-    assert names <= {*live.keys_reach(page)}
-    page.get_by_label("top-k").focus()
-    for _ in range(5):
-        page.keyboard.press("ArrowLeft")
-    said = page.locator("live-decoding .live-sentence").inner_text()
-    assert said.startswith("3 of 8 tokens can be drawn")
-    expect(page.locator("live-decoding .live-said")).to_have_text(said)
-
-
-def test_nothing_is_wrong_for_axe_or_on_a_phone(live_page):
-    def all_there(page: Page) -> None:
-        put(page, SONNET, SETTINGS[-2][1])
-        page.get_by_role("button", name="Draw 100 tokens").click()
-
-    live.audit(live_page, "decoding", all_there)
 
 
 test_a_planted_fault_is_seen = live.planted(

@@ -76,11 +76,6 @@ def test_it_starts_with_the_numbers_of_the_chapter(page):
     rows = [row[1:] for row in live.table(page, "Where each number is")[1:]]
     assert rows[:3] == [["0", "1"], ["4", "5"], ["8", "9"]]
     check(page)
-    # the chapter's wrong split, "What if one forgets the transpose?"
-    page.get_by_label(SWITCHES[0]).click()
-    rows = [row[1:] for row in live.table(page, "Where each number is")[1:]]
-    assert rows[:3] == [["0", "1"], ["2", "3"], ["4", "5"]]
-    check(page)
 
 
 @pytest.mark.parametrize("width", [4, 8, 12])
@@ -138,14 +133,3 @@ test_a_planted_fault_is_seen = live.planted(
     (DRAWING, "text: n }", "text: n + 1 }"),
     (DRAWING, "(from % width) / Dh", "from / (Dh * tokens)"),
 )
-
-
-def test_nobody_is_shut_out(live_page):
-    live.audit(live_page, "heads", lambda page: page.get_by_label("12").check())
-    assert live.keys_reach(live.ready(live_page(live.figure(PIECE)))) == [
-        "2 heads",
-        "4",
-        "heads, H",
-        *SWITCHES,
-        "Numbers as a table",
-    ]

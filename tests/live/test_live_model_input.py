@@ -1,5 +1,7 @@
 """Bad input is told, and a model that cannot be had leaves the page whole."""
 
+import unicodedata
+
 import pytest
 
 from live_driving import ready
@@ -25,9 +27,9 @@ BAD = {
     "empty": ("", "The field is empty"),
     "long": ("3 mai 1979 " * 1000, "10,745 at the end are left out"),
     "emoji": ("3 🎂 1979", "Unknown to the model: "),
-    "right to left": ("3 مايو 1979", "Unknown to the model: "),
-    "html": ("<b onclick=alert(1)>3 mai</b><img src=x>", "Unknown to the model: "),
+    "html": ("<b onclick=alert(1)>3 مايو</b><img src=x>", "Unknown to the model: "),
     "script": ("<script>document.body.remove()</script>", "Unknown to the model: "),
+    "not plain": ("3\u202fmai\u00a01979, fe\u0301vr.", ""),
 }
 
 
@@ -37,7 +39,7 @@ def test_bad_input_is_read_as_text_and_told(live_page, kind):
     page = settled(ready(live_page(MODEL, phone=True)))
     type_text(page, text)
     assert told in page.locator(".entry-note").inner_text()
-    read = text[:255]
+    read = unicodedata.normalize("NFKC", text[:255])  # no other has such characters
     assert row(page, "source") == marks(read)
     written = row(page, "written")
     assert page.locator("live-model :is(img, script, b[onclick])").count() == 0

@@ -52,14 +52,6 @@ def test_it_starts_at_the_third_word(page):
     check(page, 8, 2)
 
 
-def test_the_row_that_the_chapter_computes_by_hand(page):
-    live.choose(page, "4")
-    live.slide(page, "position", 1)
-    cells = page.locator(".positions-row td").all_inner_texts()
-    assert cells == ["0.8415", "0.5403", "0.0100", "1.0000"]
-    check(page, 4, 1)
-
-
 @pytest.mark.parametrize("width", [4, 8])
 def test_all_positions_that_are_tried(live_page, width):
     page = live.ready(live_page(live.figure(PIECE), phone=width == 4))
@@ -111,9 +103,3 @@ test_a_planted_fault_is_seen = live.planted(
     ("pieces/positions.js", "tableRow(position,", "tableRow(position + 1,"),
     (CLOCK, "HAND * Math.sin(angle)", "HAND * Math.sin(-angle)"),
 )
-
-
-def test_nobody_is_shut_out(live_page):
-    live.audit(live_page, "positions")
-    names = live.keys_reach(live.ready(live_page(live.figure(PIECE))))
-    assert names == ["position", "Play", "8", "Numbers as a table"]

@@ -130,15 +130,3 @@ test_a_planted_fault_is_seen = live.planted(
     ("pieces/products/curve.js", "(d + reach)", "(d + reach + 1)"),
     ("pieces/products/bars.js", "values[i]", "values[i + 1]"),
 )
-
-
-def test_nobody_is_shut_out(live_page):
-    live.audit(live_page, "products")
-    assert live.keys_reach(live.ready(live_page(live.figure(PIECE)))) == [
-        "position q",
-        "position p",
-        "Both 10 to the left",
-        "Both 10 to the right",
-        "Swap p and q",
-        "Numbers as a table",
-    ]

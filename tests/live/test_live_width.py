@@ -55,7 +55,3 @@ def test_random_numbers_are_torchs(live_page):
         theirs = torch.randn(96, dtype=torch.float64)
         ours = torch.tensor(page.evaluate(code, seed), dtype=torch.float64)
         assert torch.allclose(ours, theirs, rtol=1e-13, atol=1e-15)
-
-
-def test_nobody_is_shut_out(live_page):
-    live.audit(live_page, "width")

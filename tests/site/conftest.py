@@ -1,5 +1,6 @@
 """The site, built once for all tests and workers, and served."""
 
+import functools
 import os
 import re
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 from filelock import FileLock
 
 from address import ROOT, read
-from serving import served
+from serving import in_folder, served
 
 
 def build(target: Path) -> None:
@@ -72,5 +73,5 @@ def site(www: Path) -> Path:
 @pytest.fixture(scope="session")
 def home(www: Path) -> Iterator[str]:
     """The address of the home page, served from this machine."""
-    with served(www) as address:
-        yield address + f"{base()}/".lstrip("/")
+    with served(functools.partial(in_folder, www)) as address:
+        yield f"{address}/" + f"{base()}/".lstrip("/")

@@ -1,37 +1,20 @@
 """The picture of the home shows what the package's model does."""
 
-import importlib.util
 import re
-from types import ModuleType
 
-import pytest
-
-from address import ROOT
-
-
-@pytest.fixture(scope="module")
-def writing() -> ModuleType:
-    """The module that draws it."""
-    file = ROOT / "docs/includes/writing.py"
-    spec = importlib.util.spec_from_file_location("writing", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
+from includes import writing
 
 NUMBER = re.compile(r"\d+\.\d+")
 
 
-def test_lines_are_as_wide_as_the_weights(writing: ModuleType) -> None:
+def test_lines_are_as_wide_as_the_weights() -> None:
     new, old = writing.draw(), writing.FILE.read_text("utf-8")
     assert NUMBER.sub("#", new) == NUMBER.sub("#", old), "run docs/includes/writing.py"
     pairs = zip(NUMBER.findall(new), NUMBER.findall(old), strict=True)
     assert all(abs(float(a) - float(b)) < 0.02 for a, b in pairs)
 
 
-def test_the_model_writes_the_date(writing: ModuleType) -> None:
+def test_the_model_writes_the_date() -> None:
     written, looks = writing.read()
     assert written == "1979-05-03"
     assert looks.shape == (len(written), len(writing.TEXT))

@@ -1,30 +1,16 @@
 """The site as a reader sees it: in a browser, light and dark, wide and on a phone."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request
+from playwright.sync_api import Browser, Page
 
+from browsers import violations, watch
 from navigation import CHAPTERS, FILES, MODULES, PAGES, url
 
 LOOK = Path(__file__).with_name("look.js").read_text("utf-8")
-AXE = Path(sys.prefix) / "npm" / "node_modules" / "axe-core" / "axe.min.js"
-# A scrolled list hides a part of a link under its title: it is audited unscrolled.
-AUDIT = """async ([without, rules]) => {
-  for (const list of document.querySelectorAll(".md-sidebar__scrollwrap"))
-    list.scrollTop = 0
-  const part = without ? {exclude: [[without]]} : document
-  const options = {resultTypes: ["violations"], preload: false}
-  if (rules) options.runOnly = rules
-  else options.rules = {"target-size": {enabled: true}}
-  const found = await axe.run(part, options)
-  return found.violations // of any impact
-    .flatMap((rule) => rule.nodes.map((node) =>
-      `${rule.id}: ${node.target} ${node.any[0]?.message ?? node.failureSummary}`))
-}"""
 # Colours of code are audited where all of them occur: each word of code is an element,
 # and on all pages together there are hundreds of thousands.
 COLOURFUL = [page for page in PAGES if page.endswith("/attention/")]
@@ -50,18 +36,8 @@ def opened(
     tab = context.new_page()
     wrong: list[str] = []
 
-    def on_console(message: ConsoleMessage) -> None:
-        if message.type == "error":
-            wrong.append(message.text)
-
-    def on_request(request: Request) -> None:
-        if not request.url.startswith((home, "data:")):
-            wrong.append(f"elsewhere: {request.url}")
-
-    tab.on("console", on_console)
-    tab.on("request", on_request)
+    watch(tab, home, wrong)
     tab.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
-    tab.on("pageerror", lambda error: wrong.append(str(error)))
     tab.goto(home + page)
     try:
         yield tab, wrong
@@ -69,11 +45,10 @@ def opened(
         context.close()
 
 
-def audit(tab: Page, page: str = "", rules: list[str] | None = None) -> list[str]:
-    """Return what axe finds that keeps somebody from reading the page."""
-    tab.evaluate(AXE.read_text("utf-8"))
-    without = None if page in COLOURFUL else ".highlight"
-    return list(tab.evaluate(AUDIT, [without, rules]))
+def audit(tab: Page, page: str = "", **options: object) -> list[str]:
+    """Return what axe finds in a page, in its code where the colours of code occur."""
+    part = None if page in COLOURFUL else {"exclude": [[".highlight"]]}
+    return violations(tab, part, **options)
 
 
 @pytest.mark.parametrize("page", SHOWN)
@@ -82,7 +57,7 @@ def test_page(browser: Browser, home: str, page: str) -> None:
         wrong += tab.evaluate(LOOK) + audit(tab, page)
         tab.emulate_media(color_scheme="dark")
         tab.locator("body[data-md-color-scheme=slate]").wait_for()
-        dark = tab.evaluate(LOOK) + audit(tab, page, ["color-contrast"])
+        dark = tab.evaluate(LOOK) + audit(tab, page, runOnly=["color-contrast"])
         wrong += [f"in the dark: {sentence}" for sentence in dark]
         tab.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         wrong += [f"on a phone: {sentence}" for sentence in tab.evaluate(LOOK)]

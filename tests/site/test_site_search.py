@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from config_words import listed
-from engine.site.search import SECTIONS, SETTINGS, mended, plain_math, prose
+from engine.site.search import SECTIONS, SETTINGS, mended, plain_math
 from navigation import PAGES
 from test_site_browser import opened
 
@@ -98,25 +98,6 @@ def test_every_word_of_a_config_is_found(site: Path) -> None:
     """In the text that is searched; that it stands in a table is tested elsewhere."""
     text = " ".join(entry["text"] for entry in _sections(site))
     assert not [word for word in listed() if not re.search(rf"\b{word}\b", text)]
-
-
-def test_chapters_stand_before_the_api(site: Path) -> None:
-    """And a part of the package before its twin of the same name."""
-    places = {"": 1.0, "api/": 0.5, "api/tformer/reference/": 0.25}
-    seen = set()
-    for entry in _sections(site):
-        place = max((p for p in places if entry["location"].startswith(p)), key=len)
-        assert entry.get("boost", 1) == places[place], entry["location"]
-        seen.add(place)
-    assert seen == set(places)
-
-
-def test_listings_and_latex_leave_the_text() -> None:
-    html = (
-        r"<p>The scale \(\sqrt{d_k}\):</p> a/b.py <pre><span></span><code>x = 1</code>"
-        "</pre> <p>So.</p> <p></p>"
-    )
-    assert prose(html) == "<p>The scale √d_k:</p> <p>So.</p>"
 
 
 def test_of_the_api_what_readers_type() -> None:

@@ -6,12 +6,12 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Playwright
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FIREFOX = ("firefox-esr", "firefox")
@@ -19,6 +19,18 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
     "--disable-background-networking --disable-component-update --disable-sync"
 )
+AXE = Path(sys.prefix) / "npm" / "node_modules" / "axe-core" / "axe.min.js"
+# A scrolled list hides a part of a link under its title: it is audited unscrolled.
+AUDIT = """async ([part, options]) => {
+  for (const list of document.querySelectorAll(".md-sidebar__scrollwrap"))
+    list.scrollTop = 0
+  const rules = {"target-size": {enabled: true}}
+  const all = {resultTypes: ["violations"], preload: false, rules, ...options}
+  const found = await axe.run(part ?? document, all)
+  return found.violations // of any impact
+    .flatMap((rule) => rule.nodes.map((node) =>
+      `${rule.id}: ${node.target} ${node.any[0]?.message ?? node.failureSummary}`))
+}"""
 BRIDGE = Path(__file__).with_name("firefox_bridge.py")
 
 
@@ -68,3 +80,25 @@ def firefox(
     opened = playwright.firefox.launch(channel="moz-firefox", executable_path=starter)
     yield opened
     opened.close()
+
+
+def watch(page: "Page", home: str, wrong: list[str]) -> None:
+    """Write down what a page complains of, and what it asks for elsewhere."""
+
+    def on_console(message: "ConsoleMessage") -> None:
+        if message.type == "error":
+            wrong.append(message.text)
+
+    def on_request(asked: "Request") -> None:
+        if not asked.url.startswith((home, "data:", "blob:")):
+            wrong.append(f"elsewhere: {asked.url}")
+
+    page.on("console", on_console)
+    page.on("request", on_request)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+
+
+def violations(page: "Page", part: Any = None, **options: Any) -> list[str]:
+    """Return what axe finds that keeps somebody from reading the page, or a part."""
+    page.evaluate(AXE.read_text("utf-8"))
+    return list(page.evaluate(AUDIT, [part, options]))

@@ -104,20 +104,6 @@ export function* searchBeams(model, source, options = {}) {
 }
 
 /**
- * Search, and return the K best texts, the best first.
- * @param {Transformer} model
- * @param {readonly number[]} source ids, with the end token
- * @param {Beaming} [options]
- * @returns {{ids: number[], score: number}[]}
- */
-export function beamSearch(model, source, options) {
-  const search = searchBeams(model, source, options);
-  let next = search.next();
-  while (!next.done) next = search.next();
-  return next.value;
-}
-
-/**
  * Compute log softmax: x - log Σ exp(x).
  * @param {Float32Array} x (V,)
  * @returns {Float64Array} (V,)

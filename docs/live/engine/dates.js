@@ -4,12 +4,6 @@
  * Twin of tformer/tasks/dates.py, of which only this is needed here.
  */
 
-/** The longest text of training has so many characters. */
-export const MAX_SOURCE_LEN = "segunda-feira, 28 de fevereiro de 2005".length;
-
-/** An ISO date has so many; with the end token the model writes one more. */
-export const ISO_LEN = "1979-05-03".length;
-
 /**
  * Write a text as those of training are: plain spaces, and composed letters (NFC).
  * @param {string} text

@@ -17,8 +17,6 @@ import { draw, filtered, seededRandom } from "./sampling.js";
 /** @typedef {import("./sampling.js").Filters} Filters */
 /** @typedef {import("./transformer.js").Transformer} Transformer */
 
-export { beamSearch, searchBeams } from "./beam.js";
-
 /**
  * How to write.
  * @typedef {object} Writing
@@ -81,18 +79,6 @@ export function* write(model, source, options = {}) {
  */
 export function greedy(model, source, { changes, maxLen } = {}) {
   const steps = [...write(model, source, { changes, maxLen })];
-  return { ids: steps.at(-1)?.ids ?? [], steps };
-}
-
-/**
- * Draw each next token at random from softmax(logits / temperature).
- * @param {Transformer} model
- * @param {readonly number[]} source S ids, with the end token
- * @param {Writing & Filters} [options] temperature 1 if not given
- * @returns {{ids: number[], steps: Step[]}} ids with the end token, if it came
- */
-export function sample(model, source, options = {}) {
-  const steps = [...write(model, source, { temperature: 1, ...options })];
   return { ids: steps.at(-1)?.ids ?? [], steps };
 }
 

@@ -70,15 +70,14 @@ export class Tensors {
 /**
  * Fetch a checkpoint, and hold its weights to its manifest.
  * @param {URL | string} folder
- * @param {{signal?: AbortSignal}} [options]
  * @returns {Promise<{config: Record<string, unknown>, manifest: Manifest, tensors: Tensors}>}
  *   the config has the package's names
  * @throws {LoadError} a file is missing, truncated or changed
  */
-export async function loadCheckpoint(folder, { signal } = {}) {
+export async function loadCheckpoint(folder) {
   const [text, weights] = await Promise.all([
-    fetchFile(`${folder}/config.json`, signal),
-    fetchFile(`${folder}/model.safetensors`, signal),
+    fetchFile(`${folder}/config.json`),
+    fetchFile(`${folder}/model.safetensors`),
   ]);
   const { tformer: manifest, ...config } = readConfig(text);
   if (weights.byteLength < manifest.bytes) {
@@ -93,18 +92,17 @@ export async function loadCheckpoint(folder, { signal } = {}) {
 
 /**
  * @param {string} url
- * @param {AbortSignal} [signal]
  * @returns {Promise<ArrayBuffer>}
  */
-async function fetchFile(url, signal) {
+async function fetchFile(url) {
   const file = url.replace(/.*\//, "");
   try {
-    const response = await fetch(url, { signal });
+    const response = await fetch(url);
     if (response.ok) return await response.arrayBuffer();
     const said = `the server says ${response.status}`;
     throw new LoadError(`The file ${file} of the model is missing (${said}).`);
   } catch (error) {
-    if (error instanceof LoadError || signal?.aborted) throw error;
+    if (error instanceof LoadError) throw error;
     throw new LoadError(`The file ${file} of the model could not be fetched.`, { cause: error });
   }
 }

@@ -99,12 +99,11 @@ export class Transformer {
   /**
    * Fetch a model: a folder of config.json and model.safetensors.
    * @param {URL | string} folder such as new URL("models/dates", base)
-   * @param {{signal?: AbortSignal}} [options]
    * @returns {Promise<Transformer>}
    * @throws {LoadError} whose message is a sentence for the reader
    */
-  static async load(folder, options) {
-    const { config: saved, manifest, tensors } = await loadCheckpoint(folder, options);
+  static async load(folder) {
+    const { config: saved, manifest, tensors } = await loadCheckpoint(folder);
     const config = configOf(saved);
     const vocabulary = new CharacterVocabulary(manifest.vocabulary.characters);
     return new Transformer(config, tensors, vocabulary, manifest);
