@@ -62,44 +62,33 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--files", nargs=2, help="texts and targets, for BLEU")
     parser.add_argument("--out", required=True)
     options = parser.parse_args(words)
+    rule, task, count = RULES[options.rule], options.task, options.count
     if options.files:
-        translate(RULES[options.rule], options.rule, options.files, options.out)
-        return
-    settings = RunSettings.of(options.task, test_examples=options.count)
+        files = tuple(str(Path(file).resolve()) for file in options.files)
+        settings = RunSettings.of("pairs", files=files)
+    else:
+        settings = RunSettings.of(task, test_examples=count)
     folder = RunFolder.create(options.out, settings)
     folder.unlock()
-    rule, task = RULES[options.rule], TASKS[options.task]
-    began = time.process_time()
-    rate, _ = answer(rule, task.pairs("test", options.count, 0))
-    result: dict[str, Any] = {
-        "task": options.task,
-        "baseline": options.rule,
-        "steps": 0,
-        "parameters": 0,
-        "cpu_seconds": round(time.process_time() - began, 3),
-        "test_pairs": options.count,
-        "test_exact_match": rate,
-        "machine": describe_machine(CPU),
-    }
-    if options.task.startswith("dates"):
-        result["test_by_locale"] = by_locale(rule, task, options.count)
+    result = {"task": settings.task, "baseline": options.rule, "steps": 0}
+    result |= {"parameters": 0, "machine": describe_machine(CPU)}
+    if options.files:
+        translate(folder, rule, options.files)
+    else:
+        began = time.process_time()
+        rate, _ = answer(rule, TASKS[task].pairs("test", count, 0))
+        spent = round(time.process_time() - began, 3)
+        result |= {"cpu_seconds": spent, "test_pairs": count, "test_exact_match": rate}
+        if task.startswith("dates"):
+            result["test_by_locale"] = by_locale(rule, TASKS[task], count)
+        answer_harder(folder, task, count, partial(answer, rule))
     write_json(folder.result, result)
-    answer_harder(folder, options.task, options.count, partial(answer, rule))
 
 
-def translate(
-    rule: Callable[[str], str], name: str, files: list[str], out: str
-) -> None:
+def translate(folder: RunFolder, rule: Callable[[str], str], files: list[str]) -> None:
     """Measure a rule by BLEU on two parallel files."""
-    paths = tuple(str(Path(file).resolve()) for file in files)
-    folder = RunFolder.create(out, RunSettings.of("pairs", files=paths))
-    folder.unlock()
     sources, targets = zip(*read_pairs(*files), strict=True)
-    written = [rule(source) for source in sources]
-    machine = describe_machine(CPU)
-    result = {"task": "pairs", "baseline": name, "steps": 0, "parameters": 0}
-    write_json(folder.result, {**result, "machine": machine})
-    measured = bleu(written, targets)
+    measured = bleu([rule(source) for source in sources], targets)
     save_evaluation(
         folder,
         "test",

@@ -66,7 +66,7 @@ class TestModels:
 
     def test_it_learns_and_is_kept_like_a_run(self, script, name, tmp_path):
         run = tmp_path / "run"
-        sets = [w for n, x in SETS.items() for w in ("--set", n, str(x))]
+        sets = [w for name, x in SETS.items() for w in (f"--{name}", str(x))]
         small = ["--steps", "6", "--warmup-steps", "2", "--seed", "4", "--count", "3"]
         script("train").main([name, *small, *sets, "--out", str(run)])
         found = kept(run, tmp_path)

@@ -34,17 +34,12 @@ def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", choices=BASELINES)
     parser.add_argument("--task", choices=TASKS, default="dates")
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--warmup-steps", type=int)
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=2000, help="pairs of a split")
-    parser.add_argument("--set", nargs=2, action="append", default=[], help="a setting")
     parser.add_argument("--out", required=True)
-    options = parser.parse_args(words)
-    changes: dict[str, Any] = {name: int(value) for name, value in options.set}
-    for name in ("steps", "warmup_steps", "seed"):
-        if getattr(options, name) is not None:
-            changes[name] = getattr(options, name)
+    parser.epilog = "What else is given is a setting: --steps 1000 --seed 0"
+    options, others = parser.parse_known_args(words)
+    pairs = zip(others[::2], others[1::2], strict=True)
+    changes = {name[2:].replace("-", "_"): int(value) for name, value in pairs}
     settings = RunSettings.of(options.task, **changes)
     torch.set_num_threads(1)
     folder = RunFolder.create(options.out, settings)

@@ -30,7 +30,6 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler is quiet
 TOLERANCE = {"float32": 2e-4, "bfloat16": 0.06}  # of the largest number
 SHORTEST = 0.004  # seconds of one sample: faster calls are repeated within it
 ROUNDS = 3, 15
-LONG, FEWEST = 10.0, 2  # a round of more than 10 seconds is made twice only
 
 
 def measure(
@@ -41,7 +40,7 @@ def measure(
     Args:
         contenders: the first is ours, and the others must agree with it.
         dtype: how closely.
-        seconds: about how long to time them all together; 0 measures memory alone.
+        seconds: about how long to time them all together.
     """
     found: dict[str, dict[str, Any]] = {}
     expected: list[np.ndarray] | None = None
@@ -67,8 +66,6 @@ def measure(
                 continue
         timed.append(each)
     del expected
-    if seconds == 0:
-        return found
     for name, spent in times(timed, seconds).items():
         found[name] |= {
             "median": statistics.median(spent),
@@ -109,8 +106,7 @@ def times(contenders: Sequence[Contender], seconds: float) -> dict[str, list[flo
         once = _sample(each, clock, 1)
         numbers[each.name] = max(1, round(SHORTEST / max(once, 1e-6)))
         one_round += max(once * numbers[each.name], 1e-6)
-    least = FEWEST if one_round > LONG else ROUNDS[0]
-    rounds = min(max(int(seconds / one_round), least), ROUNDS[1])
+    rounds = min(max(int(seconds / one_round), ROUNDS[0]), ROUNDS[1])
     spent: dict[str, list[float]] = {each.name: [] for each in contenders}
     for _ in range(rounds):
         for each in contenders:

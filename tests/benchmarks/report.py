@@ -20,11 +20,8 @@ PACKAGES = ("torch", "numpy", "transformers", "x-transformers")
 
 def row(workload: Workload, seconds: float) -> dict[str, Any]:
     """Measure a workload; return its row."""
-    contenders = workload.make()
-    found = measure(
-        contenders, workload.dtype, 0.0 if workload.memory_alone else seconds
-    )
-    compared = {} if workload.memory_alone else ratios(found)
+    found = measure(workload.make(), workload.dtype, seconds)
+    compared = ratios(found)
     for each in found.values():
         each.pop("rounds", None)
     return {

@@ -56,7 +56,7 @@ BOUNDS = {  # our time over the best other's, and how the contenders are made
         1.5,
         partial(training.encoder_decoder, SMALL_PAIR, 4, 32, FP32),
     ),
-    "decoding, GPT": (1.5, partial(decoding.gpt, "greedy", GPT_OF_384, 1, FP32, 8, 8)),
+    "decoding, GPT": (1.5, partial(decoding.gpt, GPT_OF_384, "greedy", 1, FP32, 8, 8)),
     "NumPy": (1.8, partial(numpy_attention.make, 512)),
 }
 SECONDS = 0.4

@@ -43,7 +43,6 @@ class Workload:
         dtype: "float32" or "bfloat16".
         length: T, where a plot over lengths needs it.
         short: part of the short form.
-        memory_alone: too slow to be timed.
     """
 
     family: str
@@ -53,7 +52,6 @@ class Workload:
     dtype: str = "float32"
     length: int | None = None
     short: bool = False
-    memory_alone: bool = False
 
     @property
     def key(self) -> str:

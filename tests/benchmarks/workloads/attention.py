@@ -69,10 +69,6 @@ def _backward(
     return run
 
 
-def memory_alone() -> Sequence[Contender]:
-    return make("padding", 16384, "float32", True)[:1]
-
-
 PLAN = {
     ("causal", False, "float32"): LENGTHS,
     ("causal", True, "float32"): LENGTHS,
@@ -94,7 +90,4 @@ def workloads() -> list[Workload]:
             short = dtype == "float32" and (T == 512 or (kind, T) == ("causal", 2048))
             row = Workload("attention", name, f"T = {T:,}", build, dtype, T, short)
             rows.append(row)
-    name, T = "padding, forward and backward, memory", LENGTHS[-1]
-    options = {"length": T, "memory_alone": True}
-    memory = Workload("attention", name, f"T = {T:,}", memory_alone, **options)
-    return [*rows, memory]
+    return rows

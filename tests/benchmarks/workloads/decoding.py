@@ -96,7 +96,7 @@ def _turned(mine: Any, run: Callable[[], Tensor]) -> Contender:
 
 
 def gpt(
-    way: str, config: dict[str, Any], B: int, dtype: str, prompt: int, tokens: int
+    config: dict[str, Any], way: str, B: int, dtype: str, prompt: int, tokens: int
 ) -> Sequence[Contender]:
     """Build a GPT-2 that goes on from a prompt."""
     torch.manual_seed(0)
@@ -165,33 +165,31 @@ def workloads() -> list[Workload]:
     fp32, bf16 = "float32", "bfloat16"
     ways = [(way, B, fp32) for way in TITLES for B in (1, 16)]
     ways += [("greedy", B, bf16) for B in (1, 16)]
-    of_gpt2 = [("greedy", 1, fp32), ("greedy", 16, fp32), ("greedy", 1, bf16)]
-
-    def make_small(way: str, B: int, dtype: str) -> Sequence[Contender]:
-        return gpt(way, small, B, dtype, PROMPT, TOKENS)
-
-    def make_gpt2(way: str, B: int, dtype: str) -> Sequence[Contender]:
-        return gpt(way, SAME, B, dtype, PROMPT, TOKENS)
-
-    rows = []
-    for title, make, asked in (
-        ("encoder-decoder", encoder_decoder, ways),
-        ("small GPT", make_small, ways),
-        ("GPT-2", make_gpt2, of_gpt2),
-    ):
-        for each in asked:
-            way, B, dtype = each
-            name = f"{title}, {TITLES[way]}"
-            short = each == ("greedy", 1, fp32) and title != "GPT-2"
-            build = partial(make, *each)
-            rows.append(Workload(FAMILY, name, f"batch {B}", build, dtype, short=short))
+    few, short = [*ways[:2], ways[-2]], {"prompt": PROMPT, "tokens": TOKENS}
+    of_small, of_gpt2 = (partial(gpt, config, **short) for config in (small, SAME))
+    rows = [
+        Workload(
+            FAMILY,
+            f"{title}, {TITLES[way]}",
+            f"batch {B}",
+            partial(make, way=way, B=B, dtype=dtype),
+            dtype,
+            short=(way, B, dtype) == ways[0] and title != "GPT-2",
+        )
+        for title, make, asked in (
+            ("encoder-decoder", encoder_decoder, ways),
+            ("small GPT", of_small, ways),
+            ("GPT-2", of_gpt2, few),
+        )
+        for way, B, dtype in asked
+    ]
     for title, config, prompt, dtype in (
         ("small GPT", small, 2000, fp32),
         ("small GPT", small, 2000, bf16),
         ("GPT-2", SAME, 1000, fp32),
     ):
         name, size = f"{title}, a long prompt", f"{prompt:,} tokens"
-        build = partial(gpt, "greedy", config, 1, dtype, prompt, 1)
+        build = partial(gpt, config, "greedy", 1, dtype, prompt, 1)
         rows.append(Workload(FAMILY, name, size, build, dtype))
     for T in (128, 512, 1024, 2048):
         build, name = partial(next_token, small, T), "small GPT, the next token"
