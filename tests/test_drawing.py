@@ -34,11 +34,11 @@ def test_rows_are_queries_and_columns_are_keys():
 
 def test_nothing_is_painted_where_nothing_is_attended_to():
     """White or black paper would show: the ground and a weight of 0 are transparent."""
-    ax = attention_map(WEIGHTS, ["1", "9"], ["a", "b", "c"])
+    ax = attention_map(WEIGHTS / 2, ["1", "9"], ["a", "b", "c"])
     assert ax.patch.get_alpha() == 0
     (image,) = ax.get_images()
     alpha = image.to_rgba(image.get_array())[..., 3]
-    np.testing.assert_allclose(alpha, WEIGHTS.numpy(), atol=0.01)
+    np.testing.assert_allclose(alpha, WEIGHTS.numpy() / 2, atol=0.01)
 
 
 def test_long_names_of_columns_do_not_overlap():
@@ -66,33 +66,21 @@ def test_a_full_weight_stands_out_on_light_and_on_dark_pages(page):
     assert (brighter + 0.05) / (darker + 0.05) > 3  # of WCAG 2.2, 1.4.11
 
 
-def test_maps_share_one_scale():
-    ax = attention_map(WEIGHTS / 10, ["1", "9"], ["a", "b", "c"])
-    assert ax.get_images()[0].get_clim() == (0, 1)
-
-
-def test_it_draws_into_given_axes_and_detaches():
+def test_it_draws_into_given_axes_detaches_and_takes_any_dtype():
     _, (left, right) = plt.subplots(1, 2)
-    weights = WEIGHTS.clone().requires_grad_()
+    weights = WEIGHTS.bfloat16().requires_grad_()
     assert attention_map(weights, ["1", "9"], ["a", "b", "c"], ax=right) is right
+    np.testing.assert_array_equal(right.get_images()[0].get_array(), WEIGHTS.numpy())
     assert not left.get_images()
     assert len(plt.get_fignums()) == 1
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
-def test_any_floating_dtype_is_drawn(dtype):
-    ax = attention_map(WEIGHTS.to(dtype), ["1", "9"], ["a", "b", "c"])
-    np.testing.assert_array_equal(ax.get_images()[0].get_array(), WEIGHTS.numpy())
 
 
 @pytest.mark.parametrize(
     ("weights", "error", "message"),
     [
         (WEIGHTS.T, ValueError, r"\(T, S\) = \(2, 3\), .*not \(3, 2\)"),
-        (WEIGHTS[None], ValueError, r"not \(1, 2, 3\)"),
         (WEIGHTS.int(), TypeError, "weights must be floating"),
         (WEIGHTS * 8, ValueError, r"reach from 0.0 to 8.0"),
-        (WEIGHTS - 1, ValueError, "must be in"),
         (WEIGHTS * torch.nan, ValueError, "nan"),
     ],
 )

@@ -9,8 +9,11 @@ import codecs
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol, Self, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
+Ids = npt.NDArray[np.unsignedinteger]  # (N,)
 PIECE_BYTES = 2**18  # of a file are read at a time
 
 
@@ -87,25 +90,13 @@ def read_text(path: str | Path) -> str:
     return "".join(read_pieces(path))
 
 
-class _Sliceable(Protocol):
-    def __len__(self) -> int: ...
-    def __getitem__(self, part: slice, /) -> Self: ...
-
-
-Text = TypeVar("Text", bound=_Sliceable)
-
-
-def split_by_position(text: Text, *, validation: float = 0.1) -> tuple[Text, Text]:
-    """Cut a text in two: the beginning to train on, the end to validate with.
+def split_by_position(text: Ids) -> tuple[Ids, Ids]:
+    """Cut a text's ids in two: 90 % to train on, the end to validate with.
 
     As nanoGPT does. Windows drawn at random would overlap with those of the training,
-    and the validation would ask for what was learned by heart. The text is a string, or
-    its ids; `validation` is the fraction that is its end, in (0, 1).
+    and the validation would ask for what was learned by heart.
     """
-    if not 0 < validation < 1:
-        raise ValueError(f"validation ({validation}) must be in (0, 1)")
-    cut = int(len(text) * (1 - validation))
+    cut = int(len(text) * 0.9)
     if not 0 < cut < len(text):
-        whole = f"a text of {len(text)}"
-        raise ValueError(f"{whole} cannot be cut in two at {1 - validation:.0%}")
+        raise ValueError(f"a text of {len(text)} cannot be cut in two at 90%")
     return text[:cut], text[cut:]
