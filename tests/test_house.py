@@ -143,11 +143,6 @@ def test_the_core_imports_torch_and_the_standard_library_only(folder):
         assert {name.split(".")[0] for name in imports(path)} <= allowed, path
 
 
-def test_the_twin_imports_no_torch():
-    for path in (PACKAGE / "reference").glob("*.py"):
-        assert "torch" not in {name.split(".")[0] for name in imports(path)}, path
-
-
 def test_the_specs_import_numpy_alone_and_torch_when_tensors_come():
     allowed = {"numpy", "tformer", *sys.stdlib_module_names}
     for path in (PACKAGE / "check").glob("*.py"):
@@ -161,31 +156,11 @@ def test_the_package_fits_on_a_page():
     assert len(entries) <= 19
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_a_folder_says_what_lives_there_and_what_may_not(folder):
-    tree = ast.parse((PACKAGE / folder / "__init__.py").read_text())
-    first, *others = re.split(r"[.:;]\s", f"{ast.get_docstring(tree)} ")
-    negation = re.compile(r"\b(not|no|nothing|never|neither|none)\b", re.IGNORECASE)
-    assert first
-    assert any(negation.search(sentence) for sentence in others), folder
-
-
 def test_the_tests_have_the_folders_of_the_package():
     folders = {path.parent.name for path in TESTS.glob("*/*.py")}
     others = {"support", "engine", "site", "live", "benchmarks", "baselines"}
     others |= {"parity"}
     assert folders - others == set(FOLDERS)
-
-
-def test_what_a_function_returns_never_depends_on_an_argument():
-    found = [
-        f"tformer/{path.relative_to(PACKAGE).as_posix()}:{number}"
-        for path in sorted(PACKAGE.rglob("*.py"))
-        for number, line in enumerate(path.read_text().split("\n"), 1)
-        if "return_weights" in line
-    ]
-    rule = "what a function returns never depends on an argument; use record_weights"
-    assert not found, f"{', '.join(found)}: {rule}"
 
 
 LIVE = PACKAGE.parent / "docs" / "live" / "engine"

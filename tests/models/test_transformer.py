@@ -186,6 +186,13 @@ def test_every_option_reaches_its_place():
     assert not any(name.endswith("bias") for name, _ in model.named_parameters())
 
 
+def test_embedded_tokens_are_dropped_in_training(ids):
+    model = make(dropout=0.3)
+    for embed, tokens in ((model.embed_source, ids[0]), (model.embed_target, ids[1])):
+        assert 0.1 < (embed(tokens) == 0).float().mean() < 0.5
+    assert (model.eval().embed_source(ids[0]) != 0).all()
+
+
 def test_first_weights():
     model = make(d_model=66)
     stacks = nn.ModuleList([model.encoder, model.decoder])
