@@ -161,6 +161,7 @@ class TestLayers:
             whole = module(x)
             for pieces in splits(5):
                 cache, size = module.new_cache(5), set()
+                assert not cache.nbytes
 
                 def call(start, end, cache=cache, size=size):
                     output = module(x[:, start:end], cache=cache)
