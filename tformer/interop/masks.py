@@ -18,13 +18,8 @@ from tformer.checks import check_divisible
 def attn_mask_from_torch(mask: Tensor, *, num_heads: int | None = None) -> Tensor:
     """Turn the `attn_mask` of `nn.MultiheadAttention` into ours, True = may attend.
 
-    Args:
-        mask: (T, S) or (B · H, T, S); bool, True = may *not* attend, or float, 0 = may
-            and -inf = may not.
-        num_heads: H, to take (B · H, T, S) apart.
-
-    Returns:
-        bool (T, S) or (B, H, T, S), True = may attend.
+    Of (T, S), or of (B · H, T, S) with `num_heads` H, to bool (T, S) or (B, H, T, S).
+    Theirs is bool, True = may *not* attend, or float, 0 = may and -inf = may not.
 
     Raises:
         TypeError: `mask` is neither boolean nor floating.
@@ -34,13 +29,11 @@ def attn_mask_from_torch(mask: Tensor, *, num_heads: int | None = None) -> Tenso
     if mask.ndim == 2:
         return allowed  # (T, S)
     if mask.ndim != 3:
-        raise ValueError(
-            f"mask must be (T, S) or (B * H, T, S), not {tuple(mask.shape)}"
-        )
+        shape = tuple(mask.shape)
+        raise ValueError(f"mask must be (T, S) or (B * H, T, S), not {shape}")
     if num_heads is None:
-        raise ValueError(
-            f"num_heads must be given for a mask (B * H, T, S) = {tuple(mask.shape)}"
-        )
+        full = f"(B * H, T, S) = {tuple(mask.shape)}"
+        raise ValueError(f"num_heads must be given for a mask {full}")
     check_divisible(**{"the first size of mask": len(mask), "num_heads": num_heads})
     return allowed.reshape(-1, num_heads, *mask.shape[1:])  # (B, H, T, S)
 
@@ -77,14 +70,13 @@ def attn_mask_to_torch(
     if mask.shape[:2] == (1, 1):
         return _for_torch(mask[0, 0], dtype)  # (T, S)
     sizes = []
-    for name, size, own in zip(
-        ("batch", "num_heads"), (batch, num_heads), mask.shape[:2], strict=True
-    ):
+    given = {"batch": batch, "num_heads": num_heads}
+    for (name, size), own in zip(given.items(), mask.shape, strict=False):
         if size is None and own == 1:
             raise ValueError(f"{name} must be given for a mask {tuple(mask.shape)}")
         if size is not None and own not in (1, size):
             raise ValueError(f"{name} ({size}) must be that of mask ({own})")
-        sizes.append(own if size is None else size)
+        sizes.append(size or own)
     full = mask.expand(*sizes, -1, -1)  # (B, H, T, S)
     return _for_torch(full.flatten(0, 1), dtype)  # (B · H, T, S)
 
@@ -92,14 +84,8 @@ def attn_mask_to_torch(
 def key_mask_from_torch(mask: Tensor) -> Tensor:
     """Turn torch's `key_padding_mask` into our `key_mask`, True = a real token.
 
-    Args:
-        mask: (B, S); bool, True = padding, or float, 0 = a token and -inf = padding.
-
-    Returns:
-        bool (B, S), True = a real token.
-
-    Raises:
-        TypeError, ValueError: as in `attn_mask_from_torch`.
+    Both are (B, S). Theirs is bool, True = padding, or float, 0 = a token and -inf =
+    padding; what is raised is as in `attn_mask_from_torch`.
     """
     _check_rows(mask)
     return _allowed(mask)

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
+from tformer.interop.torch_checks import check_parts, check_same
 from tformer.models.encoder_decoder import EncoderDecoder
 from tformer.nn.block import Block, transformer_block
 from tformer.nn.decoder import Decoder
@@ -17,7 +18,16 @@ from tformer.nn.norm import LayerNorm
 
 STACKS = {nn.TransformerEncoder: Encoder, nn.TransformerDecoder: Decoder}
 LAYERS = nn.TransformerEncoderLayer, nn.TransformerDecoderLayer
-WITH_MEMORY = nn.TransformerDecoderLayer, nn.TransformerDecoder, nn.Transformer
+WITH_WEIGHTS = nn.MultiheadAttention, nn.LayerNorm, nn.Linear
+PARTS = {  # of a layer of torch's, and of a block
+    "self_attn": "attention",
+    "multihead_attn": "cross_attention",
+    "linear1": "feed_forward.linear1",
+    "linear2": "feed_forward.linear2",
+    "norm1": "attention_norm",
+    "norm2": "cross_attention_norm",
+    "norm3": "feed_forward_norm",
+}
 ACTIVATIONS: dict[str, Any] = {
     "relu": functional.relu,
     "gelu": functional.gelu,
@@ -65,16 +75,16 @@ def to_torch(module: nn.Module) -> Any:
 
 
 def _converted(old: nn.Module, make: Callable[[nn.Module], Any]) -> Any:
-    back = make is _ours
+    back = make is _theirs
     try:
         with torch.device("meta"):
             new = make(old)
-            if back:
-                _check_parts(old, _theirs(new))
-        ours, theirs = (new, old) if back else (old, new)
+            if not back:
+                check_parts(old, _theirs(new))
+        ours, theirs = (old, new) if back else (new, old)
         with torch.enable_grad():  # what is cut or copied is frozen where it was
-            for part, other in _pairs(ours, theirs):
-                source, target = (other, part) if back else (part, other)
+            for pair in _pairs(ours, theirs):
+                source, target = pair if back else pair[::-1]
                 for name, x in _weights(source).items():
                     owner, _, last = name.rpartition(".")
                     weight = nn.Parameter(x.detach().clone(), x.requires_grad)
@@ -82,44 +92,30 @@ def _converted(old: nn.Module, make: Callable[[nn.Module], Any]) -> Any:
     except AttributeError as error:
         raise ValueError(f"module has a part of another kind: {error}") from error
     if not next(new.parameters()).is_meta:
-        _check_same(old, new, theirs)
+        check_same(old, new, theirs)
     return new.train(old.training)
 
 
-def _pairs(ours: Any, theirs: Any) -> Iterator[tuple[Any, Any]]:
+def _pairs(ours: nn.Module, theirs: nn.Module) -> Iterator[tuple[Any, Any]]:
     """Pair the parts of ours and of torch's that hold the same weights."""
-    if isinstance(ours, EncoderDecoder):
-        yield from _pairs(ours.encoder, theirs.encoder)
-        yield from _pairs(ours.decoder, theirs.decoder)
-    elif isinstance(ours, Encoder | Decoder):
-        for block, layer in zip(ours.blocks, theirs.layers, strict=True):
-            yield from _pairs(block, layer)
-        if ours.norm is not None:
-            yield ours.norm, theirs.norm
-    elif isinstance(ours, Block):
-        yield ours.attention, theirs.self_attn
-        yield ours.attention_norm, theirs.norm1
-        if ours.cross_attention is not None:
-            yield ours.cross_attention, theirs.multihead_attn
-            yield ours.cross_attention_norm, theirs.norm2
-        last = "norm2" if ours.cross_attention is None else "norm3"
-        yield ours.feed_forward_norm, getattr(theirs, last)
-        yield ours.feed_forward.linear1, theirs.linear1
-        yield ours.feed_forward.linear2, theirs.linear2
-    else:
-        yield ours, theirs
+    for name, part in theirs.named_modules(remove_duplicate=False):
+        place, _, last = name.rpartition(".")
+        if last == "norm2" and not hasattr(theirs.get_submodule(place), "norm3"):
+            last = "norm3"  # there is no memory, whose norm is the second
+        if isinstance(part, WITH_WEIGHTS) and last != "out_proj":
+            path = place.replace("layers", "blocks"), PARTS.get(last, last)
+            yield ours.get_submodule(".".join(filter(None, path))), part
 
 
 def _weights(part: Any) -> dict[str, Tensor]:
     """Name a part's weights as the other side does: only attention's are others."""
     weights = dict(part.named_parameters())
+    lasts = {name.rpartition(".")[2].removeprefix("in_proj_") for name in weights}
     if isinstance(part, nn.MultiheadAttention):
-        for name in [name for name in weights if name.startswith("in_proj_")]:
-            last = name.removeprefix("in_proj_")
+        for last in lasts:
             names = [f"{each}_proj.{last}" for each in "qkv"]
-            weights |= zip(names, weights.pop(name).chunk(3), strict=True)
+            weights |= zip(names, weights.pop(f"in_proj_{last}").chunk(3), strict=True)
     elif isinstance(part, MultiHeadAttention):
-        lasts = {name.rpartition(".")[2] for name in weights}
         groups, copies = part.num_kv_heads, part.num_heads // part.num_kv_heads
         weights = {}
         for last in lasts:  # torch has all biases, or none
@@ -137,63 +133,12 @@ def _weights(part: Any) -> dict[str, Tensor]:
     return weights
 
 
-def _check_parts(old: nn.Module, again: nn.Module) -> None:
-    """Raise unless torch's module has the parts that the same sizes give it again."""
-    parts, wanted_parts = dict(old.named_modules()), dict(again.named_modules())
-    for name in [*wanted_parts, *parts]:
-        part, wanted = parts.get(name), wanted_parts.get(name)
-        one, two = (f"{type(m).__name__}({_options(m)})" for m in (part, wanted))
-        same = isinstance(part, type(wanted)) and _options(part) == _options(wanted)
-        if not same and not name.endswith("activation"):  # it has many names
-            raise ValueError(f"{name or 'module'} ({one}) must be {two}")
-
-
-def _options(part: nn.Module | None) -> str:
-    words = ("kdim", "vdim", "bias_k", "add_zero_attn", "dropout")
-    if isinstance(part, nn.MultiheadAttention):  # its repr does not say them
-        return ", ".join(f"{word}={getattr(part, word)}" for word in words)
-    return "" if part is None else part.extra_repr()
-
-
-def _check_same(old: nn.Module, new: nn.Module, theirs: nn.Module) -> None:
-    """Raise unless both compute the same: a hook or a forward of its own would show."""
-    first = next(m for m in theirs.modules() if isinstance(m, nn.MultiheadAttention))
-    like, modes = first.out_proj.weight, [(m, m.training) for m in old.modules()]
-    x = torch.linspace(-1, 1, 6 * first.embed_dim, device=like.device)
-    x = x.view(2, 3, -1).to(like.dtype)  # (B, T, D)
-    outputs: list[Tensor] = []
-    try:
-        for module in (old.eval(), new.eval()):
-            turned = module is theirs and not first.batch_first
-            given = x.transpose(0, 1) if turned else x
-            inputs = 2 if isinstance(theirs, WITH_MEMORY) else 1
-            if isinstance(module, nn.MultiheadAttention):
-                inputs = 3  # query, key, value
-            # Gradients keep torch off its fast path, which takes every nn.GELU for the
-            # exact one, tanh's too.
-            with torch.enable_grad():
-                output = module(*[given.clone().requires_grad_()] * inputs)
-            output = output[0] if isinstance(output, tuple) else output
-            outputs.append(output.transpose(0, 1) if turned else output)
-    finally:
-        for module, training in modes:
-            module.training = training
-    close = {torch.float64: 1e-9, torch.float32: 1e-3}.get(like.dtype, 0.1)
-    if not torch.allclose(outputs[0], outputs[1], close, close):
-        off = float((outputs[0] - outputs[1]).detach().abs().max())
-        raise ValueError(
-            f"module ({type(old).__name__}) computes what its class does not, off by "
-            f"{off:.2g}: a hook, or a forward of its own?"
-        )
-
-
-def _ours(module: nn.Module) -> Any:
+def _ours(old: Any) -> Any:
     """Make our module of the sizes of torch's; what is not of its kind is an error."""
-    old: Any = module
-    if isinstance(module, nn.MultiheadAttention):
+    if isinstance(old, nn.MultiheadAttention):
         D, H, bias = old.embed_dim, old.num_heads, old.in_proj_bias is not None
         return MultiHeadAttention(D, H, bias=bias, dropout=old.dropout)
-    if isinstance(module, LAYERS):
+    if isinstance(old, LAYERS):
         return transformer_block(
             old.self_attn.embed_dim,
             old.self_attn.num_heads,
@@ -207,62 +152,36 @@ def _ours(module: nn.Module) -> Any:
             bias=old.linear1.bias is not None,
         )
     for kind, stack in STACKS.items():
-        if isinstance(module, kind):
-            blocks = [_ours(layer) for layer in old.layers]
-            return stack(blocks, _norm(old.norm, LayerNorm))
-    if isinstance(module, nn.Transformer):
+        if isinstance(old, kind):
+            return stack(map(_ours, old.layers), _norm(old.norm, LayerNorm))
+    if isinstance(old, nn.Transformer):
         return EncoderDecoder(_ours(old.encoder), _ours(old.decoder))
     raise TypeError(f"module must be one of torch's kinds, not {type(old).__name__}")
 
 
-def _norm(old: Any, kind: type[LayerNorm | nn.LayerNorm]) -> nn.Module | None:
-    if old is None:
-        return None
-    eps = _eps(old)
-    return kind(len(old.weight), eps, bias=old.bias is not None)
-
-
-def _eps(norm: nn.Module) -> float:
-    if not isinstance(norm, nn.LayerNorm | LayerNorm) or norm.weight is None:
-        raise ValueError(f"norm ({norm}) must be LayerNorm, and have a weight")
-    return norm.eps
-
-
-def _activation(activation: Any) -> str:
-    """Name an activation by what it computes."""
-    x = torch.linspace(-3, 3, 7, device="cpu")
-    for name, known in ACTIVATIONS.items():
-        if torch.equal(activation(x.clone()), known(x)):
-            return name
-    name = getattr(activation, "__name__", repr(activation))
-    raise ValueError(f"activation ({name}) must be relu or gelu")
-
-
-def _theirs(module: nn.Module) -> Any:
+def _theirs(old: Any) -> Any:
     """Make torch's module of the sizes of ours; what it cannot have is an error."""
-    old: Any = module
-    if isinstance(module, MultiHeadAttention):
-        names = ("sinks", "window", "scale", "softcap")
-        own = [name for name in names if getattr(old, name) is not None]
-        if old.head_dim * old.num_heads != old.d_model or list(old.children())[4:]:
-            raise ValueError("module has parts, or a head_dim, that torch's has not")
+    if isinstance(old, MultiHeadAttention):
+        options = ("sinks", "window", "scale", "softcap")
+        own = [name for name in options if getattr(old, name) is not None]
+        own += [name for name, _ in old.named_children()][4:]
+        own += ["head_dim"] * (old.head_dim * old.num_heads != old.d_model)
         if own:
             raise ValueError(f"module has {', '.join(own)}, which torch's has not")
-        parts = (old.q_proj, old.k_proj, old.v_proj, old.out_proj)
-        bias = any(part.bias is not None for part in parts)
+        bias = any(name.endswith("bias") for name, _ in old.named_parameters())
         D, H, dropout = old.d_model, old.num_heads, old.dropout
         return nn.MultiheadAttention(D, H, dropout, bias=bias, batch_first=True)
-    if isinstance(module, Block):
-        return _layer(module)
+    if isinstance(old, Block):
+        return _layer(old)
     for kind, stack in STACKS.items():
-        if type(module) is stack:
+        if type(old) is stack:
             layers, norm = map(_layer, old.blocks), _norm(old.norm, nn.LayerNorm)
             # A nested tensor would leave zeros at padding, where ours have numbers.
             nested = {} if stack is Decoder else {"enable_nested_tensor": False}
             new = kind(_layer(old.blocks[0]), len(old.blocks), norm, **nested)
             new.layers = nn.ModuleList(layers)
             return new
-    if isinstance(module, EncoderDecoder):
+    if isinstance(old, EncoderDecoder):
         both = {f"custom_{n}": _theirs(part) for n, part in old.named_children()}
         attention = both["custom_decoder"].layers[0].self_attn
         sizes = attention.embed_dim, attention.num_heads
@@ -293,3 +212,26 @@ def _layer(old: Any) -> nn.Module:
     if old.cross_attention is not None:
         new.multihead_attn = _theirs(old.cross_attention)
     return new
+
+
+def _norm(old: Any, kind: type[LayerNorm | nn.LayerNorm]) -> nn.Module | None:
+    if old is None:
+        return None
+    eps = _eps(old)
+    return kind(len(old.weight), eps, bias=old.bias is not None)
+
+
+def _eps(norm: nn.Module) -> float:
+    if not isinstance(norm, nn.LayerNorm | LayerNorm) or norm.weight is None:
+        raise ValueError(f"norm ({norm}) must be LayerNorm, and have a weight")
+    return norm.eps
+
+
+def _activation(activation: Any) -> str:
+    """Name an activation by what it computes."""
+    x = torch.linspace(-3, 3, 7, device="cpu")
+    for name, known in ACTIVATIONS.items():
+        if torch.equal(activation(x.clone()), known(x)):
+            return name
+    name = getattr(activation, "__name__", repr(activation))
+    raise ValueError(f"activation ({name}) must be relu or gelu")
