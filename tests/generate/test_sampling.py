@@ -4,11 +4,9 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from brute_force import every_text, tiny_gpt, tiny_transformer
+from brute_force import tiny_gpt
 from tformer import greedy, sample
 from tformer.generate.sampling import draw, min_p_filter, top_k_filter, top_p_filter
 
@@ -35,29 +33,6 @@ def test_min_p_by_hand(p, tokens):
     filtered = min_p_filter(logits, p)
     assert kept(filtered) == [tokens, [0, 1, 2, 3, 4]]
     assert torch.equal(filtered[0, tokens], logits[0, tokens])
-
-
-@given(st.integers(0, 10_000), st.floats(0.001, 1.0), st.integers(1, 9))
-def test_filters_keep_the_largest(seed, p, k):
-    logits = torch.randn(3, 9, generator=seeded(seed)) * 3
-    shares = logits.softmax(-1)
-    for filtered in (
-        top_k_filter(logits, k),
-        top_p_filter(logits, p),
-        min_p_filter(logits, p),
-    ):
-        stays = filtered > -math.inf
-        assert stays.any(-1).all()
-        assert torch.equal(filtered[stays], logits[stays])
-        smallest = shares.masked_fill(~stays, 2.0).amin(-1)
-        largest = shares.masked_fill(stays, -1.0).amax(-1)
-        assert (smallest > largest).all()
-    assert (top_k_filter(logits, k) > -math.inf).sum(-1).tolist() == [k] * 3
-    nucleus = (top_p_filter(logits, p) > -math.inf) & True
-    mass = (shares * nucleus).sum(-1)
-    assert (mass >= p - 1e-5).all()
-    without_the_last = mass - shares.masked_fill(~nucleus, 2.0).amin(-1)
-    assert (without_the_last < p + 1e-5).all()
 
 
 def test_draws_have_their_shares():
@@ -87,45 +62,20 @@ def test_a_waiting_time_of_0_draws_nothing_impossible(monkeypatch):
     assert draw(possible, seeded()).tolist() == [1] * 50
 
 
-def test_texts_have_their_shares():
-    """Of a whole text, over two steps, with a temperature."""
-    model, n = tiny_gpt(3), 20_000
-    prompt = torch.tensor([3, 0])
-    texts = [ids for ids, _ in every_text(model, prompt, 2, [2])]
-    with torch.no_grad():
-        first = (model(prompt[None])[0, -1] / 1.7).softmax(-1)
-        second = [
-            (model(torch.tensor([[3, 0, token]]))[0, -1] / 1.7).softmax(-1)
-            for token in range(4)
-        ]
-    ids = sample(
-        model,
-        prompt.expand(n, -1),
-        max_len=2,
-        eos_id=2,
-        temperature=1.7,
-        generator=seeded(),
-    )
-    for text in texts:
-        expected = first[text[0]] * (second[text[0]][text[1]] if text[1:] else 1.0)
-        row = torch.tensor([*text, 2][:2])
-        share = (ids == row).all(-1).float().mean()
-        assert share.item() == pytest.approx(expected.item(), abs=0.012)
-
-
 def test_a_seed_repeats_and_another_does_not():
     model, prompts = tiny_gpt(0, vocab_size=50), torch.randint(0, 50, (4, 3))
-    texts = [
-        sample(model, prompts, max_len=8, generator=seeded(seed), temperature=3.0)
-        for seed in (5, 5, 6)
-    ]
-    assert torch.equal(texts[0], texts[1])
-    assert not torch.equal(texts[0], texts[2])
+
+    def text(generator=None):
+        options = {"max_len": 8, "temperature": 3.0, "generator": generator}
+        return sample(model, prompts, **options)
+
+    assert torch.equal(text(seeded(5)), text(seeded(5)))
+    assert not torch.equal(text(seeded(5)), text(seeded(6)))
     torch.manual_seed(5)
-    a = sample(model, prompts, max_len=8, temperature=3.0)
+    first = text()
+    assert not torch.equal(first, text())
     torch.manual_seed(5)
-    assert torch.equal(a, sample(model, prompts, max_len=8, temperature=3.0))
-    assert not torch.equal(a, sample(model, prompts, max_len=8, temperature=3.0))
+    assert torch.equal(first, text())
 
 
 @pytest.mark.parametrize(("n", "k"), [(10, 3), (10, 6), (20, 6), (1000, 37)])
@@ -177,35 +127,20 @@ def test_each_filter_sees_what_the_one_before_left():
     assert_close(counts, allowed.softmax(-1)[0], atol=0.04, rtol=0)
 
 
-def test_a_transformer_samples_too():
-    model = tiny_transformer(0, vocab_size=11, pad_id=0)
-    src = torch.tensor([[3, 4, 5], [6, 0, 0]])
-    options = {"bos_id": 1, "eos_id": 2, "max_len": 6}
-    ids = sample(model, src, generator=seeded(), **options)
-    assert ids.shape[0] == 2
-    assert torch.equal(ids, sample(model, src, generator=seeded(), **options))
-    best = sample(model, src, top_k=1, **options)
-    assert torch.equal(best, greedy(model, src, **options))
-
-
 @pytest.mark.parametrize(
-    ("options", "error", "message"),
+    ("options", "message"),
     [
-        ({"temperature": 0.0}, ValueError, r"temperature \(0.0\) must be above 0"),
-        ({"temperature": -1.0}, ValueError, r"temperature \(-1.0\)"),
-        ({"temperature": math.inf}, ValueError, r"temperature \(inf\)"),
-        ({"temperature": math.nan}, ValueError, r"temperature \(nan\)"),
-        ({"top_k": 0}, ValueError, r"top_k \(0\) must be at least 1"),
-        ({"top_k": 5}, ValueError, r"top_k \(5\) must be at most vocab_size = 4"),
-        ({"top_k": 1.5}, TypeError, "top_k must be an int"),
-        ({"top_p": 0.0}, ValueError, r"top_p \(0.0\) must be in \(0, 1\]"),
-        ({"top_p": 1.1}, ValueError, r"top_p \(1.1\)"),
-        ({"min_p": 0.0}, ValueError, r"min_p \(0.0\) must be in \(0, 1\]"),
-        ({"min_p": 2.0}, ValueError, r"min_p \(2.0\)"),
-        ({"max_len": 0}, ValueError, r"max_len \(0\)"),
+        ({"temperature": 0.0}, r"temperature \(0.0\) must be above 0"),
+        ({"temperature": math.inf}, r"temperature \(inf\)"),
+        ({"temperature": math.nan}, r"temperature \(nan\)"),
+        ({"top_k": 0}, r"top_k \(0\) must be at least 1"),
+        ({"top_k": 5}, r"top_k \(5\) must be at most vocab_size = 4"),
+        ({"top_p": 0.0}, r"top_p \(0.0\) must be in \(0, 1\]"),
+        ({"top_p": 1.1}, r"top_p \(1.1\)"),
+        ({"min_p": 0.0}, r"min_p \(0.0\) must be in \(0, 1\]"),
+        ({"min_p": 2.0}, r"min_p \(2.0\)"),
     ],
 )
-def test_bad_input_is_named(options, error, message):
-    model, prompt = tiny_gpt(0), torch.zeros(1, 2).long()
-    with pytest.raises(error, match=message):
-        sample(model, prompt, **{"max_len": 3, **options})
+def test_bad_input_is_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        sample(tiny_gpt(0), torch.zeros(1, 2).long(), max_len=3, **options)

@@ -28,19 +28,6 @@ def test_a_row_ends_with_its_end_token_or_where_the_model_stopped():
     assert translate(MODEL, LETTERS, ["a", "b", "c"], **options) == ["a", "abc", "abca"]
 
 
-def test_batches_keep_the_order():
-    asked = []
-
-    def decode(_, batch, **__):
-        asked.append(len(batch))
-        return batch
-
-    texts = ["a", "bc", "cab", "b", "ac"]
-    options = {"max_len": 4, "batch_size": 2, "decode": decode}
-    assert translate(MODEL, LETTERS, texts, **options) == texts
-    assert asked == [2, 2, 1]
-
-
 def test_translate_goes_from_text_to_text_whatever_the_batch():
     vocabulary = CharacterVocabulary("abcdefghij")
     torch.manual_seed(0)
