@@ -130,12 +130,6 @@ def test_a_model_is_asked_in_eval_and_without_gradients(way):
     assert [module.training for module in model.modules()] == before
 
 
-def test_learned_positions_can_be_used_to_the_last():
-    model = make_model(positions="learned", max_len=5)
-    out = greedy(model, sources(), bos_id=BOS, eos_id=12, max_len=5)
-    assert out.shape[1] <= 5
-
-
 @pytest.mark.parametrize("tied", [False, True])
 def test_turned_weights_write_the_same(tied):
     model = make_model(tie_embeddings=tied)

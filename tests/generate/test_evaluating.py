@@ -5,7 +5,6 @@ import threading
 import pytest
 import torch
 
-from tformer import greedy
 from tformer.generate.evaluating import evaluating
 from tformer.models.families import custom
 
@@ -57,15 +56,6 @@ def test_a_second_thread_keeps_the_model_in_eval(model):
     thread.join()
     assert seen == [False]
     assert modes(model) == before
-
-
-def test_a_compiled_model_writes_what_the_model_writes():
-    model = custom.build({})
-    ids = torch.tensor([[1, 2, 3]])
-    wanted = greedy(model, ids, max_len=4)
-    assert torch.equal(
-        greedy(torch.compile(model, backend="eager"), ids, max_len=4), wanted
-    )
 
 
 def test_a_model_and_what_torch_compile_makes_of_it_are_one(model):

@@ -5,13 +5,7 @@ import torch
 
 from brute_force import decisive, tiny_gpt, tiny_transformer
 from small_models import MODERN
-from tformer import (
-    Transformer,
-    TransformerConfig,
-    beam_search,
-    greedy,
-    sample,
-)
+from tformer import beam_search, greedy, sample
 from tformer.generate import Prefix
 from tformer.models.families import custom
 from tformer.nn.linear_attention import LinearAttention
@@ -92,45 +86,24 @@ def test_errors(raises):
         Prefix(model, BEGIN[None])
     with raises(ValueError, "ids must be (P,), and not empty, not (0,)"):
         Prefix(model, BEGIN[:0])
-    translator = Transformer(TransformerConfig.tiny())
-    with raises(ValueError, "prefix is for a GPT; a Transformer has a source"):
-        greedy(translator, [[1]], max_len=2, bos_id=1, prefix=prefix)
 
 
 @pytest.mark.parametrize(
     ("given", "options", "error", "message"),
     [
-        (
-            [[1, 2]],
-            {"max_len": 8},
-            ValueError,
-            r"max_len \(8\) must be at most 7.*\(8\)",
-        ),
+        ([[1, 2]], {"max_len": 8}, ValueError, r"max_len \(8\) must be at most 7"),
         ([[1, 2]], {"max_len": 0}, ValueError, r"max_len \(0\)"),
-        (
-            [[1] * 9, [1]],
-            {"max_len": 1},
-            ValueError,
-            r"a prompt of 9 tokens, .* positions \(8\) end before: shorten it",
-        ),
-        ([[1] * 20], {}, ValueError, "given has a prompt of 20 tokens"),
+        ([[1] * 9, [1]], {}, ValueError, r"9 tokens, .* positions \(8\) end before"),
         ([[1, 2]], {"max_len": 1.0}, TypeError, "max_len must be an int"),
         ([[1, 2]], {"window": 9}, ValueError, r"window \(9\) must be at most 8"),
         ([[1, 2]], {"window": 0}, ValueError, r"window \(0\)"),
         ([[1, 2]], {"eos_id": 7}, ValueError, r"eos_id \(7\) .*vocab_size = 7"),
         ([[1, 2]], {"eos_id": [1, -1]}, ValueError, r"eos_id \(-1\)"),
         ([[1, 2]], {"eos_id": [1.5]}, TypeError, "eos_id must be an int, not float"),
-        ([[1, 2]], {"eos_id": 1.5}, TypeError, "eos_id must be an int, not float"),
         ([[1, 2]], {"eos_id": "1"}, TypeError, "eos_id must be an int, not str"),
-        ([[1, 2]], {"eos_id": torch.tensor(1)}, TypeError, "an int, not Tensor"),
         ([[1, 2]], {"eos_id": True}, TypeError, "eos_id must be an int, not bool"),
         ([[1, 2]], {"bos_id": 1}, ValueError, "bos_id is for a Transformer"),
-        (
-            [[1, 2]],
-            {"src_key_mask": torch.ones(1, 2, dtype=torch.bool)},
-            ValueError,
-            "src_key_mask is for a Transformer",
-        ),
+        ([[1]], {"src_key_mask": 1}, ValueError, "src_key_mask is for a Transformer"),
         ([[1, 2], []], {}, ValueError, r"not \[\(2,\), \(0,\)\]"),
         ([], {}, ValueError, "prompts must be"),
         (torch.tensor([1, 2]), {}, ValueError, "prompts must be"),
@@ -144,27 +117,20 @@ def test_bad_input_of_a_gpt(given, options, error, message):
         greedy(model, given, **{"max_len": 3, **options})
 
 
+FIVE = {"positions": "learned", "max_len": 5}
+
+
 @pytest.mark.parametrize(
     ("changes", "options", "error", "message"),
     [
         ({}, {"max_len": 0}, ValueError, r"max_len \(0\)"),
-        (
-            {},
-            {"bos_id": None},
-            ValueError,
-            r"bos_id \(None\) must be in \[0, vocab_size = 4\)",
-        ),
+        ({}, {"bos_id": None}, ValueError, r"bos_id \(None\) must be in \[0, vocab_si"),
         ({}, {"bos_id": 4}, ValueError, r"bos_id \(4\) .*4"),
-        ({}, {"bos_id": 1.0}, TypeError, "bos_id must be an int"),
         ({}, {"eos_id": -1}, ValueError, r"eos_id \(-1\)"),
         ({"tgt_vocab_size": 3}, {"eos_id": 3}, ValueError, "vocab_size = 3"),
         ({}, {"window": 3}, ValueError, "window is for a GPT"),
-        (
-            {"positions": "learned", "max_len": 5},
-            {"max_len": 6},
-            ValueError,
-            r"max_len \(6\) must be at most .* \(5\)",
-        ),
+        ({}, {"prefix": 1}, ValueError, "prefix is for a GPT; a Transformer has a so"),
+        (FIVE, {"max_len": 6}, ValueError, r"max_len \(6\) must be at most .* \(5\)"),
         ({}, {"src_key_mask": torch.ones(1, 2)}, TypeError, "key_mask"),
         ({}, {"given": [[3, 50]]}, ValueError, "vocab_size = 4"),
         ({}, {"given": [1, 2]}, ValueError, r"given must be \(B, S\), not \(2,\)"),
