@@ -15,35 +15,38 @@ from tformer import (
     GatedFeedForward,
     MultiHeadAttention,
     RMSNorm,
-    Transformer,
-    TransformerConfig,
     transformer_block,
     transformer_encoder,
 )
 from tformer.interop import from_torch, to_torch
 from tformer.models.encoder_decoder import EncoderDecoder
 from tformer.nn import ALiBi, LayerNorm
-from tformer.runs.model import ablate
 
 D, H, F = 12, 3, 7
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 
 
-def layer(**options):
-    return nn.TransformerEncoderLayer(D, H, F, **options)
+def attend(**options):
+    return nn.MultiheadAttention(D, H, **options)
 
 
-def changed(name, part, kind=nn.TransformerEncoderLayer):
-    module = kind(D, H, F)
-    setattr(module, name, part)
+def layer(**parts):
+    """Make a layer of torch's with other parts."""
+    module = nn.TransformerDecoderLayer(D, H, F)
+    for name, part in parts.items():
+        setattr(module, name, part)
     return module
 
 
-def several_dropouts(name):
-    module = nn.TransformerDecoderLayer(D, H, F)
+def stack(num_layers=1, norm=None, kind=nn.TransformerEncoderLayer):
+    return nn.TransformerEncoder(kind(D, H, F), num_layers, norm)
+
+
+def dropping(name, p=0.5):
+    module = layer()
     part = module.get_submodule(name)
-    setattr(part, "p" if isinstance(part, nn.Dropout) else "dropout", 0.5)
+    setattr(part, "p" if isinstance(part, nn.Dropout) else "dropout", p)
     return module
 
 
@@ -61,66 +64,37 @@ class SameLayer(nn.TransformerEncoderLayer):
     """A subclass that computes the same."""
 
 
+BARE = nn.LayerNorm(D, elementwise_affine=False)
 OFF = "computes what its class does not, off by"
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: nn.MultiheadAttention(D, H, kdim=5),
-            "kdim=5, vdim=12, ",
-        ),
-        (
-            lambda: nn.MultiheadAttention(D, H, vdim=9),
-            "kdim=12, vdim=9, ",
-        ),
-        (
-            lambda: nn.MultiheadAttention(D, H, add_bias_kv=True),
-            "bias_k=Parameter",
-        ),
-        (
-            lambda: nn.MultiheadAttention(D, H, add_zero_attn=True),
-            "add_zero_attn=True",
-        ),
-        (lambda: nn.MultiheadAttention(D, H, dropout=1.0), "dropout (1.0) must be in"),
-        (
-            lambda: layer(activation=functional.silu),
-            "activation (silu) must be relu or",
-        ),
-        (lambda: changed("norm1", nn.RMSNorm(D)), "norm (RMSNorm("),
-        (
-            lambda: changed("norm2", nn.LayerNorm(D, 0.1)),
-            "norm2 (LayerNorm((12,), eps=0.1",
-        ),
-        (
-            lambda: changed("norm2", nn.LayerNorm(D, elementwise_affine=False)),
-            "norm2 (",
-        ),
-        (
-            lambda: changed("norm3", nn.Identity(), nn.TransformerDecoderLayer),
-            "norm3 (Identity()) must be LayerNorm(",
-        ),
-        (lambda: changed("norm2", OtherNorm(D)), OFF),
-        (lambda: changed("linear1", nn.Identity()), "part of another kind"),
-        (lambda: changed("linear2", nn.Bilinear(2, 2, 2)), "linear2 (Bilinear("),
-        (
-            lambda: changed("dropout1", nn.Dropout(1.0)),
-            "dropout (1.0) must be in [0, 1)",
-        ),
-        (lambda: changed("dropout", nn.AlphaDropout(0.1)), "dropout (AlphaDropout("),
-        (lambda: changed("adapter", nn.Linear(D, D)), "adapter (Linear("),
-        (lambda: several_dropouts("dropout2"), "dropout2 (Dropout(p=0.5"),
-        (lambda: several_dropouts("self_attn"), "dropout=0.5"),
-        (lambda: several_dropouts("dropout3"), "dropout3 (Dropout(p=0.5"),
-        (lambda: several_dropouts("multihead_attn"), "dropout=0.5"),
-        (lambda: OtherLayer(D, H, F), OFF),
-        (lambda: nn.TransformerEncoder(OtherLayer(D, H, F), 2), OFF),
-        (
-            lambda: nn.TransformerEncoder(layer(), 1, nn.RMSNorm(D)),
-            "norm (RMSNorm(",
-        ),
-        (lambda: nn.TransformerEncoder(layer(), 0), "blocks (none) must be at least 1"),
+        (lambda: attend(kdim=5), "kdim=5, vdim=12, "),
+        (lambda: attend(vdim=9), "kdim=12, vdim=9, "),
+        (lambda: attend(add_bias_kv=True), "bias_k=Parameter"),
+        (lambda: attend(add_zero_attn=True), "add_zero_attn=True"),
+        (lambda: attend(dropout=1.0), "dropout (1.0) must be in"),
+        (lambda: layer(activation=functional.silu), "activation (silu) must be relu"),
+        (lambda: layer(norm1=nn.RMSNorm(D)), "norm (RMSNorm("),
+        (lambda: layer(norm2=nn.LayerNorm(D, 0.1)), "norm2 (LayerNorm((12,), eps=0.1"),
+        (lambda: layer(norm2=BARE), "norm2 ("),
+        (lambda: layer(norm3=nn.Identity()), "norm3 (Identity()) must be LayerNorm("),
+        (lambda: layer(norm2=OtherNorm(D)), OFF),
+        (lambda: layer(linear1=nn.Identity()), "part of another kind"),
+        (lambda: layer(linear2=nn.Bilinear(2, 2, 2)), "linear2 (Bilinear("),
+        (lambda: layer(dropout=nn.AlphaDropout(0.1)), "dropout (AlphaDropout("),
+        (lambda: layer(adapter=nn.Linear(D, D)), "adapter (Linear("),
+        (lambda: dropping("dropout1", 1.0), "dropout (1.0) must be in [0, 1)"),
+        (lambda: dropping("dropout2"), "dropout2 (Dropout(p=0.5"),
+        (lambda: dropping("self_attn"), "dropout=0.5"),
+        (lambda: dropping("dropout3"), "dropout3 (Dropout(p=0.5"),
+        (lambda: dropping("multihead_attn"), "dropout=0.5"),
+        (lambda: stack(2, kind=OtherLayer), OFF),
+        (lambda: stack(norm=nn.RMSNorm(D)), "norm (RMSNorm("),
+        (lambda: stack(norm=BARE), "and have a weight"),
+        (lambda: stack(0), "blocks (none) must be at least 1"),
     ],
 )
 def test_from_torch(make, message):
@@ -135,15 +109,12 @@ def test_a_subclass_that_computes_the_same_is_taken():
 
 
 @pytest.mark.parametrize("module", [nn.Linear(2, 2), transformer_block(D, H, F), None])
-def test_from_torch_of_something_else(raises, module):
+def test_something_else(raises, module):
     kind = type(module).__name__
     with raises(TypeError, f"module must be one of torch's kinds, not {kind}"):
         from_torch(module)
-
-
-def test_to_torch_of_something_else(raises):
-    with raises(TypeError, "module must be one of ours, not Transformer"):
-        to_torch(Transformer(TransformerConfig.tiny(vocab_size=3)))
+    with raises(TypeError, "module must be one of ours, not Identity"):
+        to_torch(EncoderDecoder(nn.Identity(), nn.Identity()))
 
 
 class OtherAttention(MultiHeadAttention):
@@ -182,7 +153,7 @@ def other_encoder():
         (lambda: block(norm=RMSNorm), "norm (RMSNorm("),
         (
             lambda: block(FeedForward(D, F, activation="relu2")),
-            "activation ('relu2') must be relu or gelu",
+            "activation ('relu2')",
         ),
         (other_encoder, "part of another kind"),
     ],
@@ -192,19 +163,14 @@ def test_to_torch(make, message):
         to_torch(make())
 
 
-def test_stacks_of_another_kind(raises):
-    with raises(TypeError, "module must be one of ours, not Identity"):
-        to_torch(EncoderDecoder(nn.Identity(), nn.Identity()))
-
-
 @pytest.mark.parametrize(
     ("make", "name", "convert"),
     [
         (lambda: MultiHeadAttention(D, H), "q_proj", to_torch),
         (lambda: transformer_encoder(D, H, F, 2), "blocks.1.feed_forward", to_torch),
-        (lambda: nn.TransformerDecoderLayer(D, H, F), "multihead_attn", from_torch),
-        (lambda: nn.TransformerEncoder(layer(), 1), "layers.0.linear1", from_torch),
-        (lambda: nn.MultiheadAttention(D, H), "", from_torch),
+        (layer, "multihead_attn", from_torch),
+        (stack, "layers.0.linear1", from_torch),
+        (attend, "", from_torch),
     ],
 )
 def test_a_hook_or_a_forward_that_changes_a_number_is_not_lost(make, name, convert):
@@ -224,18 +190,3 @@ def test_a_hook_or_a_forward_that_changes_a_number_is_not_lost(make, name, conve
     part.forward = lambda *args, **options: twice(0, 0, own(*args, **options))
     with pytest.raises(ValueError, match=OFF):
         convert(module)
-
-
-def test_what_an_ablated_model_leaves_out_is_not_lost():
-    """Its hooks take a part out: without them it would compute something else."""
-    model = Transformer(TransformerConfig.tiny(vocab_size=3))
-    ablate(model, "scale")
-    attention = next(m for m in model.modules() if isinstance(m, MultiHeadAttention))
-    with pytest.raises(ValueError, match=OFF):
-        to_torch(attention)
-
-
-def test_a_norm_without_weights_is_refused():
-    norm = nn.LayerNorm(D, elementwise_affine=False)
-    with pytest.raises(ValueError, match="and have a weight"):
-        from_torch(nn.TransformerEncoder(layer(), 1, norm))

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 import torch
 from torch import nn
@@ -86,67 +88,53 @@ def test_modules_agree(kind):
     assert_close(ours(query, key, attn_mask=mask & tokens), wanted)
 
 
-class TestBadInput:
-    def test_other_numbers_are_a_bias(self, raises):
-        message = (
-            "mask holds other numbers than 0 and -inf: what is added to the scores "
-            "is no mask but a `bias`"
-        )
-        for bad in (0.5, -1e9, torch.inf, torch.nan):
-            with raises(ValueError, message):
-                attn_mask_from_torch(torch.full((T, S), bad))
-            with raises(ValueError, message):
-                key_mask_from_torch(torch.tensor([[0.0, bad]]))
+def seen(*shape, dtype=torch.bool):
+    return torch.ones(shape, dtype=dtype)
 
-    @pytest.mark.parametrize("dtype", [torch.uint8, torch.int64])
-    def test_dtypes(self, raises, dtype):
-        bad = torch.ones(B, S, dtype=dtype)
-        for function in (attn_mask_from_torch, key_mask_from_torch):
-            with raises(TypeError, f"mask must be boolean or floating, not {dtype}"):
-                function(bad)
-        rule = "mask must be torch.bool (True = may attend), not"
-        for function in (attn_mask_to_torch, key_mask_to_torch):
-            with raises(TypeError, f"{rule} {dtype}"):
-                function(bad)
-            with raises(TypeError, f"{rule} torch.float32"):
-                function(bad.float())
-            with raises(
-                TypeError, f"dtype must be torch.bool or floating, not {dtype}"
-            ):
-                function(bad.bool(), dtype=dtype)
 
-    @pytest.mark.parametrize("shape", [(S,), (B, 1, S)])
-    def test_key_masks(self, raises, shape):
-        for function in (key_mask_from_torch, key_mask_to_torch):
-            with raises(ValueError, f"mask must be (B, S), not {shape}"):
-                function(torch.ones(shape, dtype=torch.bool))
+TO_KEYS, FROM_KEYS = key_mask_to_torch, key_mask_from_torch
+TO, FROM = attn_mask_to_torch, attn_mask_from_torch
+FLOATS, INTS = {"dtype": torch.float32}, {"dtype": torch.uint8}
 
-    def test_shapes_from_torch(self, raises):
-        for shape in ((S,), (B, H, T, S)):
-            message = f"mask must be (T, S) or (B * H, T, S), not {shape}"
-            with raises(ValueError, message):
-                attn_mask_from_torch(torch.zeros(shape), num_heads=H)
-        mask = torch.zeros(B * H, T, S)
-        message = "num_heads must be given for a mask (B * H, T, S) = (6, 5, 7)"
-        with raises(ValueError, message):
-            attn_mask_from_torch(mask)
-        message = "the first size of mask (6) must be divisible by num_heads (4)"
-        with raises(ValueError, message):
-            attn_mask_from_torch(mask, num_heads=4)
 
-    def test_shapes_to_torch(self, raises):
-        for shape in ((S,), (1, B, H, T, S)):
-            message = f"mask must be (T, S), (H, T, S) or (B, H, T, S), not {shape}"
-            with raises(ValueError, message):
-                attn_mask_to_torch(torch.ones(shape, dtype=torch.bool))
-        of_rows = torch.ones(B, 1, T, S, dtype=torch.bool)
-        message = "num_heads must be given for a mask (2, 1, 5, 7)"
-        with raises(ValueError, message):
-            attn_mask_to_torch(of_rows)
-        of_heads = torch.ones(H, T, S, dtype=torch.bool)
-        with raises(ValueError, "batch must be given for a mask (1, 3, 5, 7)"):
-            attn_mask_to_torch(of_heads)
-        with raises(ValueError, "num_heads (4) must be that of mask (3)"):
-            attn_mask_to_torch(of_heads, batch=B, num_heads=4)
-        with raises(ValueError, "batch (3) must be that of mask (2)"):
-            attn_mask_to_torch(of_rows, batch=3, num_heads=H)
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: FROM(seen(S, **INTS)), TypeError, "boolean or floating, not torch.ui"),
+        (lambda: FROM_KEYS(seen(B, S, **INTS)), TypeError, "boolean or floating, not"),
+        (lambda: TO(seen(T, S, **FLOATS)), TypeError, "torch.bool (True = may attend)"),
+        (lambda: TO_KEYS(seen(B, S, **INTS)), TypeError, "torch.bool (True = may att"),
+        (lambda: TO(seen(T, S), **INTS), TypeError, "torch.bool or floating, not tor"),
+        (lambda: TO_KEYS(seen(B, S), **INTS), TypeError, "torch.bool or floating, not"),
+        (lambda: FROM_KEYS(seen(S)), ValueError, "mask must be (B, S), not (7,)"),
+        (lambda: TO_KEYS(seen(B, 1, S)), ValueError, "must be (B, S), not (2, 1, 7)"),
+        (lambda: FROM(seen(S)), ValueError, "(T, S) or (B * H, T, S), not (7,)"),
+        (lambda: FROM(seen(B, H, T, S)), ValueError, "(B * H, T, S), not (2, 3, 5, 7)"),
+        (lambda: FROM(seen(6, T, S)), ValueError, "num_heads must be given for a mask"),
+        (
+            lambda: FROM(seen(6, T, S), num_heads=4),
+            ValueError,
+            "the first size of mask (6) must be divisible by num_heads (4)",
+        ),
+        (lambda: TO(seen(S)), ValueError, "(H, T, S) or (B, H, T, S), not (7,)"),
+        (lambda: TO(seen(1, B, H, T, S)), ValueError, "not (1, 2, 3, 5, 7)"),
+        (lambda: TO(seen(B, 1, T, S)), ValueError, "num_heads must be given for a mas"),
+        (lambda: TO(seen(H, T, S)), ValueError, "batch must be given for a mask (1, 3"),
+        (lambda: TO(seen(H, T, S), batch=B, num_heads=4), ValueError, "of mask (3)"),
+        (
+            lambda: TO(seen(B, 1, T, S), batch=3),
+            ValueError,
+            "batch (3) must be that of",
+        ),
+    ],
+)
+def test_what_is_refused(call, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        call()
+
+
+@pytest.mark.parametrize("bad", [0.5, -1e9, torch.inf, torch.nan])
+def test_other_numbers_are_a_bias(bad):
+    for function in (attn_mask_from_torch, key_mask_from_torch):
+        with pytest.raises(ValueError, match="what is added to the scores is no mask"):
+            function(torch.tensor([[0.0, bad]]))
