@@ -27,12 +27,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.peers.nano import NanoGPT
 
 from tformer.files import write_json
-from tformer.runs.batches import windows_in_order
-from tformer.runs.evaluation import describe_machine, save_evaluation
+from tformer.runs.data import windows_in_order
 from tformer.runs.folder import RunFolder
-from tformer.runs.metrics import Metrics
+from tformer.runs.metrics import Metrics, describe_machine, save_evaluation
+from tformer.runs.model import load_trained
 from tformer.runs.settings import RunSettings
-from tformer.runs.trained import load_trained
 from tformer.training.evaluation import MeanLoss, mean_loss
 from tformer.training.loop import StepReport
 
@@ -151,7 +150,6 @@ def train(file: str, out: str, seed: int, steps: int) -> None:
         "test_bits_per_byte": test_loss / math.log(2),  # each character is one byte
         "machine": describe_machine(CPU),
     }
-    metrics.close()
     write_json(folder.result, result)
     keep(folder, file, draws)
 

@@ -22,8 +22,8 @@ from dateutil import parser as dateutil_parser
 
 from tformer.data.pairs import read_pairs
 from tformer.files import write_json
-from tformer.runs.evaluation import describe_machine, save_evaluation
 from tformer.runs.folder import RunFolder
+from tformer.runs.metrics import describe_machine, save_evaluation
 from tformer.runs.settings import RunSettings
 from tformer.tasks import TASKS
 from tformer.tasks.dates import HARDER_SPLITS

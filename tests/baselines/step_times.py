@@ -18,8 +18,8 @@ from pathlib import Path
 import torch
 
 from tformer.runs.data import run_data
-from tformer.runs.evaluation import save_evaluation
 from tformer.runs.folder import RunFolder
+from tformer.runs.metrics import save_evaluation
 from tformer.runs.model import build_model, build_optimizer
 from tformer.training.loop import train_step
 
@@ -31,9 +31,7 @@ def stepper(folder: RunFolder) -> Callable[[], float]:
     """Make a function that trains a new model of a run for a step."""
     s = folder.settings()
     data = run_data(s, folder.path)
-    model = build_model(
-        s, vocab_size=data.vocab_size, pad_id=data.vocabulary.pad_id
-    ).train()
+    model = build_model(s, data.vocabulary).train()
     optimizer = build_optimizer(s, model)
     for group in optimizer.param_groups:
         group["lr"] = s.learning_rate / 10  # no warm-up

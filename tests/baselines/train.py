@@ -18,10 +18,9 @@ from tformer.files import write_json
 from tformer.generate.evaluating import evaluating
 from tformer.generate.translate import translate_to_ids
 from tformer.runs.data import run_data
-from tformer.runs.evaluation import describe_machine
 from tformer.runs.folder import RunFolder
-from tformer.runs.metrics import Metrics
-from tformer.runs.model import build_optimizer, build_schedule
+from tformer.runs.metrics import Metrics, describe_machine
+from tformer.runs.model import build_optimizer
 from tformer.runs.settings import RunSettings
 from tformer.tasks import TASKS
 from tformer.training.evaluation import matches, mean_loss
@@ -54,7 +53,7 @@ def run(folder: RunFolder, name: str, count: int) -> None:
     s = folder.settings()
     data = run_data(s, folder.path)
     torch.manual_seed(s.seed)
-    sizes = {"vocab_size": data.vocab_size, "pad_id": data.vocabulary.pad_id}
+    sizes = {"vocab_size": len(data.vocabulary), "pad_id": data.vocabulary.pad_id}
     model = BASELINES[name](s, **sizes)
     metrics = Metrics(folder.metrics, 0)
 
@@ -84,7 +83,7 @@ def run(folder: RunFolder, name: str, count: int) -> None:
         model,
         data.batches(0),
         steps=s.steps,
-        schedule=build_schedule(s),
+        schedule=s.rate_at,
         optimizer=build_optimizer(s, model),
         smoothing=s.smoothing,
         clip_norm=s.clip_norm,
@@ -105,7 +104,6 @@ def run(folder: RunFolder, name: str, count: int) -> None:
         "test_exact_match": answer(data.test_pairs)[0],
         "machine": describe_machine(CPU),
     }
-    metrics.close()
     write_json(folder.result, result)
     answer_harder(folder, s.task, count, answer, beams=1)
 

@@ -12,7 +12,7 @@ import torch
 
 from benchmarks.measuring import measure, ratios
 from benchmarks.workload import Workload
-from tformer.runs.evaluation import describe_machine
+from tformer.runs.metrics import describe_machine
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("torch", "numpy", "transformers", "x-transformers")

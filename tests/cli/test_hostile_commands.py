@@ -137,7 +137,7 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"files": [5]}, "files ([5]) must be a list of texts"),
+            ({"files": [5]}, "files ((5,)) must be a list of texts"),
             ({"steps": "9"}, "steps ('9') must be of type int"),
         ],
     )

@@ -9,7 +9,6 @@ import time
 from xml.etree import ElementTree
 
 import pytest
-from safetensors.torch import load_file
 
 from tformer.runs.folder import RunFolder
 from tformer.runs.settings import RunSettings
@@ -36,24 +35,17 @@ def test_a_run_says_what_came_of_it(tformer, small, tmp_path):
         ([], 2, "name a task to begin with, or a run to --resume"),
         (["copy", "--resume", "x"], 2, "name a task to begin with, or a run to"),
         (["text", "-o", "x"], 2, "files: the task 'text' reads 1, not 0"),
-        (["pairs", "a", "-o", "x"], 2, "reads 2 or 6, not 1"),
         (["text", "no.txt", "-o", "x"], 1, "error: no.txt: no such file"),
-        (["copy", "-o", "x", "--steps", "0"], 2, "steps (0)"),
         (["copy", "-o", "x", "--steps", "many"], 2, "should be a valid integer"),
         (["copy", "-o", "x", "--colour", "red"], 2, "No such option: --colour"),
         (["copy", "-o", "x", "--dropout", "1.5"], 2, "dropout (1.5)"),
         (["copy", "-o", "x", "--device", "toaster"], 1, "device ('toaster')"),
         (["copy", "-o", "x", "--d-model", "9"], 1, "d_model (9)"),
         (["copy", "-o", "x", "--precision", "fp16"], 1, "not for CPUs: take 'bf16'"),
-        (["copy", "-o", "x", "--without", "hope"], 2, "without ('hope')"),
-        (["copy", "-o", "x", "--d-ff", "0"], 2, "d_ff (0) must be at least 1"),
         (["copy", "-o", "x", "--max-len", "16"], 1, "max_len (16) must be at least 17"),
         (["copy", "-o", "x", "--strategy", "foo"], 2, "must be ddp or fsdp"),
         (["copy", "-o", "x", "--threads", "100000"], 2, "1024"),
         (["copy", "-o", "x", "--seed", str(2**63)], 2, "below 2^63"),
-        (["copy", "-o", "x", "--weight-decay", "inf"], 2, "at least 0 and finite"),
-        (["copy", "-o", "x", "--learning-rate", "inf"], 2, "above 0 and finite"),
-        (["copy", "-o", "x", "--vocab-size", "300"], 2, "is for vocabulary 'bpe'"),
         (["text", ".", "-o", "x"], 1, ".: is not a regular file"),
         (["--resume", "nowhere"], 1, "has no run in it"),
         (["--resume", "r", "--steps", "9"], 2, "--steps cannot be given with --resume"),
@@ -65,12 +57,6 @@ def test_mistakes_are_named(tformer, tmp_path, monkeypatch, words, code, message
     said = tformer("train", *words)
     assert message in said.err
     assert said.code == code
-
-
-@pytest.mark.parametrize("name", ["reverse", "gpt", "bert", "bpe", "pairs"])
-def test_every_run_draws_its_curves_and_its_attention(runs, name):
-    for drawing in ("loss", "learning_rate", "attention"):
-        assert (runs[name] / f"{drawing}.svg").read_bytes().startswith(b"<?xml")
 
 
 def test_a_run_is_not_overwritten(tformer, small, runs):
@@ -131,7 +117,7 @@ def test_files_that_change_stop_a_run_that_goes_on(tformer, small, tmp_path, run
     (tmp_path / "run/result.json").unlink()
     sources.write_text(sources.read_text().replace("one", "two"))
     said = tformer("train", "--resume", tmp_path / "run")
-    assert (said.code, "has changed since the run" in said.err) == (1, True)
+    assert (said.code, "no longer its own: its files" in said.err) == (1, True)
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path, small):
@@ -193,54 +179,17 @@ def test_a_run_that_could_not_begin_leaves_room_for_another(tformer, small, tmp_
     assert (out / "result.json").exists()
 
 
-@pytest.mark.parametrize("vocabulary", ["characters", "bpe"])
-def test_any_text_can_be_drawn(tformer, small, tmp_path, vocabulary):
+def test_any_text_can_be_drawn(tformer, small, tmp_path):
     """Formulas of matplotlib, what no XML may hold, and what no font has."""
-    book = tmp_path / "book.txt"
-    book.write_text("$$ a $+$ b_{3} \\frac \x0c\x1b\x7f -- 日本 &<>\n" * 30)
-    out = tmp_path / "run"
-    options = {"max_len": 30, "vocabulary": vocabulary}
-    if vocabulary == "bpe":
-        options["vocab_size"] = 290
-    said = tformer("train", "text", book, *small(**options), "-o", out, "--quiet")
-    assert said.code == 0
-    assert said.err.count("warning") <= 1
-    for path in out.glob("*.svg"):
-        ElementTree.parse(path)
-    assert "\\x0c" in (out / "attention.svg").read_text("utf-8")
-
-
-def test_a_run_that_lost_its_model_makes_it_again(tformer, small, tmp_path):
-    out = tmp_path / "run"
-    assert tformer("train", "copy", *small(), "-o", out).code == 0
-    weights = out / "model/model.safetensors"
-    before = weights.read_bytes()
-    weights.unlink()
-    assert tformer("train", "--resume", out).code == 0
-    assert weights.read_bytes() == before
-
-
-def test_a_text_is_learned_with_muon(tformer, small, runs, tmp_path):
-    out, words = tmp_path / "run", small(max_len=17, optimizer="muon")
-    assert tformer("train", "text", runs["text"], *words, "-o", out).code == 0
-    said = tformer("info", out)
-    shown = dict(line.split(maxsplit=1) for line in said.out.splitlines()[1:-1])
-    assert shown["optimizer"] == "muon"
-    assert "\n  optimizer          adamw\n" in tformer("info", "copy").out
-    names = load_file(max((out / "checkpoints").iterdir()) / "training.safetensors")
-    buffers = [n for n in names if n.endswith("momentum_buffer")]
-    assert len(buffers) == 6  # four of the attention, two of the feed-forward
-    words = ["--optimizer", "lion", "-o", tmp_path / "other"]
-    said = tformer("train", "text", runs["text"], *words)
-    assert said.code == 2
-    assert "optimizer ('lion') must be one of adamw, muon" in said.err
-
-
-def test_the_papers_schedule_begins_with_its_own_factor():
-    assert RunSettings.of("copy", schedule="inverse-sqrt").learning_rate == 1.0
-    given = RunSettings.of("copy", schedule="inverse-sqrt", learning_rate=0.5)
-    assert given.learning_rate == 0.5
-    assert RunSettings.of("copy").learning_rate == RunSettings.learning_rate
+    book, out = tmp_path / "book.txt", tmp_path / "run"
+    line = "$$ a $+$ b_{3} \\frac \x0c\x1b\x7f -- 日本 &<>\n"
+    book.write_text(line * 30)
+    words = ["text", book, *small(max_len=40, steps=2, warmup_steps=0)]
+    said = tformer("train", *words, "-o", out, "--quiet")
+    assert (said.code, said.err) == (0, "")
+    assert tformer("attend", out, line, "-o", tmp_path / "a.svg").code == 0
+    ElementTree.parse(tmp_path / "a.svg")
+    assert "\\x0c" in (tmp_path / "a.svg").read_text("utf-8")
 
 
 def test_advice_can_be_pasted_into_a_shell(tformer, small, tmp_path):

@@ -19,9 +19,9 @@ from tformer.nn.positions import sinusoidal_positions
 from tformer.pretrained import pretrained_names
 from tformer.pretrained.__main__ import keep
 from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.model import load_trained
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
-from tformer.runs.trained import load_trained
 from tformer.tasks import TASKS
 from tformer.tasks.dates import ISO_LEN, date_examples
 from tformer.training.evaluation import exact_match

@@ -1,8 +1,8 @@
 """A run goes on with the settings that it began with."""
 
+import dataclasses
 import json
 import shutil
-from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -10,7 +10,6 @@ import pytest
 from small_run import (
     SHORT,
     change,
-    forget_settings,
     go_on,
     small_settings,
     small_text_settings,
@@ -18,12 +17,11 @@ from small_run import (
     train_here,
     what_counts,
 )
-from tformer.files import SEAL, sealed
 from tformer.models.families.custom import PARTS
-from tformer.runs.folder import RunError, RunFolder
+from tformer.runs.folder import RunError, RunFolder, read_kept_json
+from tformer.runs.model import MAY_CHANGE, check_unchanged
 from tformer.runs.run import Run
 from tformer.runs.settings import RunSettings
-from tformer.runs.trained import MAY_CHANGE
 
 # Each another value, with which a run could begin.
 OTHERS = {
@@ -94,70 +92,55 @@ def test_each_setting_is_here():
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_changed_setting_is_named(stopped, name):
-    before = sorted(path.name for path in stopped.rglob("*"))
-    was = json.loads((stopped / "config.json").read_text())[name]
-    change(stopped, **{name: OTHERS[name]})
+def test_a_changed_setting_is_named(half, name):
+    was = json.loads((half / "config.json").read_text())
+    changed = RunSettings.from_json({**was, name: OTHERS[name]})
     with pytest.raises(RunError) as caught:
-        Run(RunFolder.open(stopped), progress=False)
+        check_unchanged(RunFolder.open(half), changed)
     assert str(caught.value) == (
-        f"{stopped}/config.json has {name} {json.dumps(OTHERS[name])}, but "
-        f"step-00000007 was made with {json.dumps(was)}: a run goes on as it began. "
-        "Put it back, or begin another run"
+        f"{half}/config.json has {name} {json.dumps(OTHERS[name])}, but "
+        f"step-00000007 was made with {json.dumps(was[name])}: a run goes on as it "
+        "began. Put it back, or begin another run"
     )
-    assert sorted(path.name for path in stopped.rglob("*")) == before
 
 
 def test_put_back_it_goes_on(stopped):
     change(stopped, seed=1)
+    before = sorted(path.name for path in stopped.rglob("*"))
     with pytest.raises(RunError, match=r"config.json has seed 1, but"):
         go_on(stopped)
+    assert sorted(path.name for path in stopped.rglob("*")) == before
     change(stopped, seed=0)
     assert go_on(stopped)["steps"] == 12
 
 
-@pytest.fixture(scope="module")
-def with_parts(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("parts")
-    stop_after(folder / "run", small_text_settings(folder, window=5, experts=5), 5)
-    return folder / "run"
-
-
-@pytest.mark.parametrize("name", sorted(OF_PARTS.keys() - {"kv_rank"}))
-def test_those_of_parts_too(with_parts, tmp_path, name):
-    path = Path(shutil.copytree(with_parts, tmp_path / "run"))
-    change(path, **{name: OF_PARTS[name]})
-    with pytest.raises(RunError, match=f"config.json has {name} "):
-        go_on(path)
+def test_those_of_parts_and_of_own_files_too(tmp_path):
+    settings = small_text_settings(tmp_path, window=5, experts=5)
+    path = tmp_path / "run"
+    stop_after(path, settings, 1)
+    changes = [{name: OF_PARTS[name]} for name in sorted(OF_PARTS.keys() - {"kv_rank"})]
+    changes += [{"model": "bert", "parts": {}}, {"vocabulary": "bpe"}]
+    for each in changes:
+        changed = RunSettings.from_json(dataclasses.asdict(settings) | each)
+        with pytest.raises(RunError, match=f"config.json has {next(iter(each))} "):
+            check_unchanged(RunFolder.open(path), changed)
 
 
 def test_nor_may_the_latents_be_wider(tmp_path):
     path, parts = tmp_path / "run", {"positions": "rotary", "kv_rank": 3}
-    stop_after(path, small_text_settings(tmp_path, **parts), 5)
+    stop_after(path, small_text_settings(tmp_path, **parts), 1)
     change(path, kv_rank=OF_PARTS["kv_rank"])
     with pytest.raises(RunError, match=r"config\.json has kv_rank 4, but"):
         go_on(path)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"model": "bert", "parts": {}}, {"vocabulary": "bpe"}, {"vocab_size": 300}],
-)
-def test_those_of_own_files_too(with_parts, tmp_path, changes):
-    path = Path(shutil.copytree(with_parts, tmp_path / "run"))
-    change(path, **changes)
-    with pytest.raises(RunError, match=f"config.json has {next(iter(changes))} "):
-        go_on(path)
-
-
-def test_what_is_free_changes_no_step(stopped, tmp_path):
-    train_here(tmp_path / "whole", SHORT)
+def test_what_is_free_changes_no_step(stopped, whole):
     free = {n: x for n, x in FREE.items() if n not in ("accumulate", "compile")}
     change(stopped, **free)
     assert go_on(stopped)["test_pairs"] == 4
     steps = [
         [line for line in what_counts(path) if "loss" in line]
-        for path in (stopped, tmp_path / "whole")
+        for path in (stopped, whole)
     ]
     assert steps[0] == steps[1]
 
@@ -165,8 +148,8 @@ def test_what_is_free_changes_no_step(stopped, tmp_path):
 def test_before_the_first_checkpoint_all_may_change(tmp_path):
     path = tmp_path / "run"
     RunFolder.create(path, SHORT).unlock()
-    change(path, seed=1)
-    assert go_on(path)["steps"] == 12
+    change(path, seed=1, steps=6)
+    assert go_on(path)["steps"] == 6
 
 
 def test_a_schedule_without_an_end_lets_a_run_be_longer(tmp_path):
@@ -186,16 +169,28 @@ def test_a_schedule_without_an_end_lets_a_run_be_longer(tmp_path):
     assert one.read_bytes() == two.read_bytes()
 
 
-def test_a_checkpoint_that_kept_none_is_held_to_none(stopped):
-    forget_settings(stopped)
-    change(stopped, steps=13)
-    assert go_on(stopped)["steps"] == 13
+class TestDone:
+    """A run that is done, and whose checkpoints were removed to make room."""
 
+    @pytest.fixture
+    def done(self, whole, tmp_path):
+        path = tmp_path / "run"
+        shutil.copytree(whole, path)
+        shutil.rmtree(path / "checkpoints")
+        return path
 
-@pytest.mark.parametrize("odd", [None, 5, "seed", ["seed"], [], {"of": "nothing"}])
-def test_nor_one_whose_settings_are_none(stopped, odd):
-    file = stopped / "checkpoints/step-00000007/state.json"
-    values = json.loads(file.read_text())
-    del values[SEAL]
-    file.write_text(json.dumps(sealed({**values, "settings": odd})))
-    Run(RunFolder.open(stopped), progress=False)
+    def test_it_is_not_trained_anew(self, done):
+        names = ("metrics.jsonl", "model/model.safetensors", "result.json")
+        before = [(done / name).read_bytes() for name in names]
+        assert go_on(done) == read_kept_json(done / "result.json")
+        assert [(done / name).read_bytes() for name in names] == before
+
+    def test_nor_with_other_settings_in_its_place(self, done):
+        change(done, d_model=20)
+        with pytest.raises(RunError, match=r"d_model 20, but model was ma"):
+            go_on(done)
+        manifest = done / "model/config.json"
+        manifest.write_text(manifest.read_text().replace('"seed": 0', '"seed": 1'))
+        change(done, d_model=10, seed=1)
+        with pytest.raises(ValueError, match=r"model/config.json was changed"):
+            go_on(done)

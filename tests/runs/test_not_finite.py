@@ -23,11 +23,10 @@ def poison(run, step: int, value: float) -> None:
     run.callback = spoil
 
 
-@pytest.mark.parametrize("value", [math.nan, -math.inf])
-def test_no_checkpoint_is_made_of_them(tmp_path, value):
-    path = tmp_path / "run"
-    run = begin_or_resume(path, small_settings(steps=12, keep=1))
-    poison(run, 9, value)
+def test_no_checkpoint_is_made_of_them(tmp_path):
+    path, settings = tmp_path / "run", small_settings(steps=12, keep=1)
+    run = begin_or_resume(path, settings)
+    poison(run, 9, -math.inf)
     with pytest.raises(
         FloatingPointError,
         match=r"after step 9: the parameter .*q_proj\.weight is not finite, and no",
@@ -37,18 +36,18 @@ def test_no_checkpoint_is_made_of_them(tmp_path, value):
     assert state.name == "step-00000006"
     tensors = load_file(state / "training.safetensors")
     assert all(tensor.isfinite().all() for tensor in tensors.values())
-    assert train_here(path, small_settings(steps=12, keep=1))["steps"] == 12
+    assert train_here(path, settings)["steps"] == 12
 
 
-@pytest.mark.parametrize(("model", "weight"), [("gpt", math.nan), ("bert", math.inf)])
-def test_nor_a_model_after_the_last_step(tmp_path, model, weight):
+@pytest.mark.parametrize("model", ["gpt", "bert"])
+def test_nor_a_model_after_the_last_step(tmp_path, model):
     settings = small_text_settings(tmp_path, model=model, steps=1, warmup_steps=0)
     run = begin_or_resume(tmp_path / "run", settings)
 
     def spoil(_):
         with torch.no_grad():
             for parameter in run.model.parameters():
-                parameter.mul_(weight)
+                parameter.mul_(math.nan)
 
     run.callback = spoil
     with pytest.raises(
@@ -56,15 +55,13 @@ def test_nor_a_model_after_the_last_step(tmp_path, model, weight):
     ):
         run.train()
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert not names & {"model/model.safetensors", "result.json", "checkpoints"}
+    assert not names & {"model", "result.json", "checkpoints"}
     assert read_metrics(tmp_path / "run/metrics.jsonl")[-1]["step"] == 1
 
 
 def test_an_evaluation_that_cannot_be_names_its_step(tmp_path, monkeypatch):
     run = begin_or_resume(tmp_path / "run", small_settings())
-    monkeypatch.setattr(
-        "tformer.runs.evaluation.mean_loss", lambda *_: MeanLoss(1.0, 3)
-    )
+    monkeypatch.setattr("tformer.runs.metrics.mean_loss", lambda *_: MeanLoss(1.0, 3))
     poison(run, 7, math.nan)
     with pytest.raises(
         FloatingPointError, match="after step 7: the model's scores of the next token"
@@ -76,31 +73,7 @@ def test_a_result_is_json_where_a_number_is_none(tmp_path, monkeypatch):
     scores = {"test_loss": math.nan, "test_tokens": 3}
     monkeypatch.setattr("tformer.runs.run.test_scores", lambda *_: scores)
     train_here(tmp_path / "run", small_settings(steps=6))
-
-    def no_json(constant):
-        raise AssertionError(constant)
-
     text = (tmp_path / "run/result.json").read_text()
-    assert json.loads(text, parse_constant=no_json)["test_loss"] is None
-
-
-def test_nor_a_checkpoint_of_finite_weights_that_overflow(tmp_path):
-    """Between two evaluations: the next loss would be infinite, so nobody goes on."""
-    path = tmp_path / "run"
-    settings = small_settings(steps=12, keep=1, evaluate_every=30)
-    run = begin_or_resume(path, settings)
-
-    def explode(report):
-        if report.step == 9:
-            with torch.no_grad():
-                for parameter in run.model.parameters():
-                    parameter.fill_(1e30)
-
-    run.callback = explode
-    with pytest.raises(
-        FloatingPointError, match=r"after step 9: the loss of the validation's first"
-    ):
-        run.train()
-    (state,) = (path / "checkpoints").iterdir()
-    assert state.name == "step-00000006"
-    assert train_here(path, settings)["steps"] == 12
+    assert '"test_loss": null' in text
+    assert "NaN" not in text
+    assert json.loads(text)["test_tokens"] == 3

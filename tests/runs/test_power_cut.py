@@ -7,8 +7,7 @@ import pytest
 
 from small_run import small_text_settings
 from tformer.runs.folder import RunFolder
-from tformer.runs.run import Run
-from tformer.runs.stopping import Stopped
+from tformer.runs.run import Run, Stopped
 from tformer.training.checkpoint import save_checkpoint
 
 

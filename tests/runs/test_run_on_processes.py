@@ -73,18 +73,6 @@ def test_the_run_is_that_of_one_process(alone, tmp_path, strategy, processes):
     one, two = (json.loads((p / "result.json").read_text()) for p in (path, alone))
     assert one["test_loss"] == pytest.approx(two["test_loss"], rel=1e-4)
     assert one["machine"]["processes"] == processes
-    if strategy == "fsdp":  # written in parts, and read by one process
-        newest = path / "checkpoints/step-00000012"
-        shards = sorted(newest.glob("shards/*.safetensors"))
-        hashed = json.loads((newest / "state.json").read_text())["sha256"]
-        assert [path.name for path in shards] == [Path(name).name for name in hashed]
-        assert len(shards) == 2
-        data = shards[1].read_bytes()
-        shards[1].write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-        process = start(2, "--resume", path, "--strategy", strategy)
-        _, err = finish(process)
-        assert process.returncode == 1
-        assert f"{shards[1].name} is truncated or changed. Remove it to go on" in err
     (path / "result.json").unlink()
     newest = path / "checkpoints/step-00000012"
     newest.rename(tmp_path / "gone")

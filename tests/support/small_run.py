@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from tformer.files import SEAL, sealed
 from tformer.runs.folder import RunFolder
 from tformer.runs.metrics import read_metrics
-from tformer.runs.run import Run
+from tformer.runs.run import Run, Stopped
 from tformer.runs.settings import RunSettings
-from tformer.runs.stopping import Stopped
 
 SMALL = {
     "d_model": 10,
@@ -80,15 +78,6 @@ def train_here(path: Path, settings: RunSettings) -> dict:
     return begin_or_resume(path, settings).train()
 
 
-def forget_settings(path: Path) -> None:
-    """Make checkpoints like those of an older version, which kept no settings."""
-    for file in path.glob("checkpoints/*/state.json"):
-        left_out = ("settings", SEAL)
-        values = json.loads(file.read_text())
-        kept = {n: x for n, x in values.items() if n not in left_out}
-        file.write_text(json.dumps(sealed(kept)))
-
-
 def what_counts(path: Path) -> list[dict]:
     """All metrics but the times."""
     lines = read_metrics(path / "metrics.jsonl")
@@ -109,3 +98,10 @@ def change(path: Path, **changes) -> None:
 
 def go_on(path: Path) -> dict:
     return Run(RunFolder.open(path), progress=False).train()
+
+
+def flip(path: Path, place: int) -> None:
+    """Change a bit of a file."""
+    data = bytearray(path.read_bytes())
+    data[place] ^= 4
+    path.write_bytes(data)

@@ -23,7 +23,7 @@ from tformer.models.transformer import Transformer
 from tformer.nn.memory_layout import turn_weights
 from tformer.runs.attention import KINDS, draw_attention
 from tformer.runs.folder import RunError
-from tformer.runs.trained import Trained, load_trained
+from tformer.runs.model import Trained, load_trained
 from tformer.tasks import TASKS
 from tformer.training.distributed import choose_device
 from tformer.training.processes import not_finite

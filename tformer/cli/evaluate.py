@@ -19,15 +19,14 @@ from tformer.files import finite_or_null
 from tformer.generate.translate import translate_to_ids
 from tformer.models.bert import BERT
 from tformer.models.transformer import Transformer
-from tformer.runs.batches import hidden_windows, pairs_in_order, windows_in_order
-from tformer.runs.evaluation import check_name, save_evaluation
+from tformer.runs.data import hidden_windows, pairs_in_order, windows_in_order
 from tformer.runs.folder import RunError
-from tformer.runs.trained import Trained, load_trained
+from tformer.runs.metrics import check_name, save_evaluation, text_bits_per_byte
+from tformer.runs.model import Trained, load_trained
 from tformer.tasks import SPLITS, TASKS
 from tformer.training.distributed import choose_device
 from tformer.training.evaluation import (
     MeanLoss,
-    bits_per_byte,
     bleu,
     matches,
     mean_loss,
@@ -197,13 +196,12 @@ def _of_text(trained: Trained, files: list[Path]) -> Scores:
     if len(ids) <= context:
         raise RunError(f"{files[0]} has {len(ids)} tokens: too few for {context}")
     if isinstance(trained.model, BERT):
-        hidden = hidden_windows(ids, vocabulary, context, len(ids) // context)
+        hidden = hidden_windows(vocabulary, ids, context, len(ids) // context)
         loss = _mean_loss(trained, hidden)
         return {"hidden_tokens": loss.tokens, **_scores(loss)}
     batches = windows_in_order(ids, context, len(ids))
     loss = _mean_loss(trained, batches)
-    rows = (row for batch in batches for row in batch.targets.tolist())
-    bits = bits_per_byte(loss.loss * loss.tokens, sum(map(vocabulary.num_bytes, rows)))
+    bits = text_bits_per_byte(vocabulary, batches, loss)
     return {"tokens": loss.tokens, **_scores(loss), "bits_per_byte": bits}
 
 

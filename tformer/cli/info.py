@@ -17,12 +17,11 @@ from tformer.models.causal_lm import CausalLM
 from tformer.models.transformer import Transformer
 from tformer.pretrained import pretrained_names
 from tformer.runs.checkpoints import saved_states
-from tformer.runs.evaluation import parameter_counts
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
-from tformer.runs.metrics import read_metrics
+from tformer.runs.metrics import parameter_counts, read_metrics
+from tformer.runs.model import check_unchanged, is_model, load_trained
 from tformer.runs.rules import OWN_FILES, PRESETS
 from tformer.runs.settings import RunSettings
-from tformer.runs.trained import check_unchanged, is_model, load_trained
 from tformer.tasks import TASKS
 
 
@@ -103,7 +102,7 @@ def _run(folder: RunFolder) -> None:
         check_unchanged(folder, settings)
     typer.echo(f"run {folder.path}: {' '.join((settings.task, *settings.files))}")
     _settings(settings)
-    lines = read_metrics(folder.metrics) if folder.metrics.exists() else []
+    lines = read_metrics(folder.metrics)
     steps = [line["step"] for line in lines if "loss" in line]
     typer.echo(f"steps made: {steps[-1] if steps else 0} of {settings.steps}")
     states = ", ".join(path.name for path in saved_states(folder.checkpoints))

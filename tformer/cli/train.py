@@ -13,9 +13,8 @@ from tformer.cli.options import Device, given, with_settings
 from tformer.runs.checkpoints import saved_states
 from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.rules import PRESETS
-from tformer.runs.run import Run
+from tformer.runs.run import Run, Stopped
 from tformer.runs.settings import RunSettings
-from tformer.runs.stopping import Stopped
 from tformer.training.distributed import running
 from tformer.training.processes import num_processes, process_rank, wait_for_all
 

@@ -19,7 +19,7 @@ def load_pretrained(name: str) -> Checkpoint:
     Args:
         name: "dates", which writes dates as ISO 8601: see `tformer.tasks.dates`.
             "dates-without-mask" was trained for the same with the future in sight;
-            `tformer.runs.trained.load_trained` takes the mask out of it again, and
+            `tformer.runs.model.load_trained` takes the mask out of it again, and
             this function does not.
 
     Returns:

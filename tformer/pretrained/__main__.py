@@ -16,11 +16,10 @@ import typer
 from torch import nn
 
 from tformer.runs.data import task_data
-from tformer.runs.evaluation import test_scores
 from tformer.runs.folder import RunError, read_kept_json
-from tformer.runs.metrics import read_metrics
+from tformer.runs.metrics import read_metrics, test_scores
+from tformer.runs.model import load_trained
 from tformer.runs.settings import RunSettings
-from tformer.runs.trained import load_trained
 from tformer.training.checkpoint import save_checkpoint
 
 STORED = torch.float16

@@ -2,7 +2,6 @@
 
 import itertools
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -13,14 +12,11 @@ from tformer.data.vocabulary import Vocabulary
 from tformer.drawing import attention_map, save_figure
 from tformer.generate.evaluating import evaluating
 from tformer.generate.translate import translate
-from tformer.models.building import Model
 from tformer.models.transformer import Transformer
 from tformer.nn.recording import record_weights
-from tformer.runs.batches import RunData
-from tformer.runs.folder import RunError, RunFolder, writing
+from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.metrics import read_metrics
-from tformer.runs.settings import RunSettings
-from tformer.runs.trained import Trained
+from tformer.runs.model import Trained
 
 KINDS = ("cross", "encoder", "decoder")
 FORMATS = (".svg", ".png", ".pdf")
@@ -43,25 +39,22 @@ def attention_of(
         columns.
 
     Raises:
-        RunError: an unknown character or kind, an empty text, or too long a one.
+        ValueError: an unknown character or kind, an empty text, or too long a one.
     """
     model, vocabulary = trained.model, trained.vocabulary
     translates = isinstance(model, Transformer)
-    if kind is not None and not translates:
-        raise RunError(f"kind ({kind!r}) must be left out for this model")
-    if kind is not None and kind not in KINDS:
+    if not translates and (kind, target) != (None, None):
+        raise RunError("kind and target are for a model that translates")
+    if kind not in (None, *KINDS):
         raise RunError(f"kind ({kind!r}) must be one of {', '.join(KINDS)}")
-    if target is not None and not translates:
-        raise RunError("target is for a model that translates")
     if not text:
         raise RunError("the text is empty")
-    bounded = not translates or model.config.positions == "learned"
-    limit = min(MOST_TOKENS, model.max_len) if bounded else MOST_TOKENS
-    source = _encoded(vocabulary, "text", text, limit, eos=translates)
+    source = _encoded(vocabulary, "text", text, eos=translates)
     if translates and target is None:
-        longest = min(limit - 1, 2 * len(source) + 20)  # without the start token
+        # Without the start token, and no longer than learned positions may be.
+        longest = min(2 * len(source) + 20, MOST_TOKENS - 1, model.max_len - 1)
         target = translate(model, vocabulary, [text], max_len=longest)[0]
-    written = _encoded(vocabulary, "target", target or "", limit, bos=True)
+    written = _encoded(vocabulary, "target", target or "", bos=True)
     read, wrote = labels(vocabulary, source), labels(vocabulary, written)
     device = next(model.parameters()).device
     ids, so_far = (torch.tensor([row], device=device) for row in (source, written))
@@ -78,15 +71,10 @@ def attention_of(
     return tuple(w[0] for w in wanted), rows, columns
 
 
-def _encoded(
-    vocabulary: Vocabulary, name: str, text: str, limit: int, **ends: bool
-) -> list[int]:
-    try:
-        ids = vocabulary.encode(text, **ends)
-    except ValueError as error:
-        raise RunError(str(error)) from error
-    if len(ids) > limit:
-        raise RunError(f"the {name} has more than {limit} tokens")
+def _encoded(vocabulary: Vocabulary, name: str, text: str, **ends: bool) -> list[int]:
+    ids = vocabulary.encode(text, **ends)
+    if len(ids) > MOST_TOKENS:
+        raise RunError(f"the {name} has more than {MOST_TOKENS} tokens")
     return ids
 
 
@@ -108,21 +96,15 @@ def draw_attention(
     layer: int | None = None,
     head: int | None = None,
 ) -> None:
-    """Draw the weights: a row of maps for each layer, a map for each head.
+    """Draw what `attention_of` returns: a row for each layer, a map for each head.
 
-    Args:
-        trained: as `attention_of` takes it, and so are `text`, `kind` and `target`.
-        text: what the model reads.
-        out: the file, .svg, .png or .pdf.
-        kind: of attention.
-        target: what the model writes.
-        layer: only this one; the first is 1.
-        head: only this one; the first is 1.
+    The file is an .svg, .png or .pdf. Of one layer, or one head, is drawn this one
+    alone; the first is 1.
 
     Raises:
         ImportError: matplotlib is not installed.
-        RunError: as `attention_of`; or there is no such layer or head, or the drawing
-            cannot be of this format, or not be written.
+        OSError: the drawing cannot be written.
+        ValueError: as `attention_of`; or there is no such layer, head or format.
     """
     if out.suffix not in FORMATS:
         raise RunError(f"{out} must end in one of {', '.join(FORMATS)}")
@@ -137,9 +119,8 @@ def draw_attention(
     for ax, (i, j) in zip(axes.flat, itertools.product(chosen, heads), strict=True):
         title = f"layer {i + 1}, head {j + 1}"
         attention_map(layers[i][j], rows, columns, ax=ax, title=title)
-    with writing(out):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        save_figure(figure, out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    save_figure(figure, out)
 
 
 def _chosen(name: str, wanted: int | None, count: int) -> list[int]:
@@ -154,39 +135,17 @@ def draw_curves(folder: RunFolder) -> None:
     lines = read_metrics(folder.metrics)
     steps = [line for line in lines if "loss" in line]
     looks = [line for line in lines if "validation_loss" in line]
-    for name in ("loss", "learning_rate"):
-        figure = require("matplotlib.figure").Figure((7, 4), layout="constrained")
-        ax = figure.add_subplot(xlabel="step", ylabel=name.replace("_", " "))
-        values = [line[name] for line in steps]
-        ax.plot([x["step"] for x in steps], values, lw=0.8, label="training")
-        if name == "loss":
-            values = [line["validation_loss"] for line in looks]
-            ax.plot([x["step"] for x in looks], values, lw=2, label="validation")
-            ax.set(ylabel="loss, nats a token", yscale="log")
-            ax.legend()
-        save_figure(figure, folder.path / f"{name}.svg")
-
-
-def draw_result(
-    folder: RunFolder, data: RunData, model: Model, settings: RunSettings
-) -> None:
-    """Draw the curves, and attention.svg: of a test source, or the first words."""
-    vocabulary = data.vocabulary
-    if data.test_pairs:
-        text = data.test_pairs[0][0]
-    else:
-        start = data.test[0].inputs[0][0, : min(24, settings.max_len)]
-        text = vocabulary.decode(i for i in start.tolist() if i < len(vocabulary))
-    trained = Trained(settings.task, model, vocabulary, {}, settings)
-    draw_if_possible(lambda: draw_curves(folder))
-    if len(vocabulary.encode(text, eos=True)) <= MOST_TOKENS:
-        out = folder.path / "attention.svg"
-        draw_if_possible(lambda: draw_attention(trained, text, out))
-
-
-def draw_if_possible(draw: Callable[[], object]) -> None:
-    """Draw, and warn if that fails: no drawing is worth a trained model."""
     try:
-        draw()
-    except Exception as error:  # noqa: BLE001  # whatever it is
+        for name in ("loss", "learning_rate"):
+            figure = require("matplotlib.figure").Figure((7, 4), layout="constrained")
+            ax = figure.add_subplot(xlabel="step", ylabel=name.replace("_", " "))
+            values = [line[name] for line in steps]
+            ax.plot([x["step"] for x in steps], values, lw=0.8, label="training")
+            if name == "loss":
+                values = [line["validation_loss"] for line in looks]
+                ax.plot([x["step"] for x in looks], values, lw=2, label="validation")
+                ax.set(ylabel="loss, nats a token", yscale="log")
+                ax.legend()
+            save_figure(figure, folder.path / f"{name}.svg")
+    except Exception as error:  # noqa: BLE001  # no drawing is worth a trained model
         warnings.warn(f"a drawing was left out: {error}", stacklevel=1)

@@ -1,10 +1,17 @@
 """The data of a run: drawn from a task, or read from somebody's own files."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tformer.data.batch import Batch, PairBatch, TextBatch
 from tformer.data.batches import batches_of_pairs
 from tformer.data.bpe import (
     BytePairVocabulary,
@@ -16,33 +23,41 @@ from tformer.data.pairs import SPLITS, check_pairs, read_pairs, split_pairs
 from tformer.data.text_files import read_pieces, split_by_position
 from tformer.data.token_stream import open_token_stream, write_token_stream
 from tformer.data.vocabulary import CharacterVocabulary, Vocabulary
-from tformer.data.windows import text_batches
-from tformer.files import read_json, sha256_of, unchanged, write_json
-from tformer.runs.batches import (
-    Pairs,
-    RunData,
-    hidden_windows,
-    hiding,
-    pairs_in_order,
-    windows_in_order,
-)
-from tformer.runs.folder import RunError, writing
+from tformer.data.windows import masked_batches, text_batches
+from tformer.files import read_json, sha256_of, write_json
+from tformer.runs.folder import RunError
 from tformer.runs.rules import OWN_FILES
 from tformer.runs.settings import RunSettings
 from tformer.tasks import TASKS
 from tformer.training.processes import process_rank, wait_for_all
 
+Pairs = Sequence[tuple[str, str]]
+Stream = Sequence[int] | npt.NDArray[np.integer]
+WINDOWS_IN_A_BATCH = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunData:
+    """What a run reads."""
+
+    vocabulary: Vocabulary
+    batches: Callable[[int], Iterator[Batch]]  # those after so many steps
+    validation: Sequence[Batch]  # for the loss, while the run goes on
+    test: Sequence[Batch]  # for the loss, at its end
+    validation_pairs: Pairs = ()  # to be decoded
+    test_pairs: Pairs = ()
+    max_target_len: int = 0  # tokens, the end token included
+    digest: str = ""  # of own files, as ids: a run goes on with the same ones only
+
+
+VOCABULARY = "data/vocabulary.json"  # of own files, in the folder of the run
+
 
 def run_data(settings: RunSettings, folder: Path) -> RunData:
     """Draw or read the data of a run: always the same for the same settings.
 
-    What is made of own files is kept in the folder of the run.
-
-    Raises:
-        OSError: a file is missing.
-        ValueError: a file is faulty, or has changed since the run began or while it
-            was read; a text is longer than `max_len`; there are too few; or the folder
-            cannot be written to.
+    What is made of own files is kept in the folder of the run. An OSError says that a
+    file is missing; a ValueError that it is faulty, or has too few or too long texts.
     """
     if settings.task not in OWN_FILES:
         return task_data(settings)
@@ -77,18 +92,16 @@ def pairs_data(
 ) -> RunData:
     """Make the data of a run from pairs: those of the splits, in this vocabulary."""
     s = settings
-    batches = partial(
-        batches_of_pairs,
-        vocabulary,
-        splits["train"],
-        batch_size=None if s.batch_tokens else s.batch_size,
-        batch_tokens=s.batch_tokens,
-        seed=s.seed,
-    )
     return RunData(
         vocabulary=vocabulary,
-        vocab_size=len(vocabulary),
-        batches=lambda start: batches(start=start),
+        batches=lambda start: batches_of_pairs(
+            vocabulary,
+            splits["train"],
+            batch_size=None if s.batch_tokens else s.batch_size,
+            batch_tokens=s.batch_tokens,
+            seed=s.seed,
+            start=start,
+        ),
         validation=pairs_in_order(vocabulary, splits["validation"]),
         test=pairs_in_order(vocabulary, splits["test"]),
         validation_pairs=splits["validation"],
@@ -102,9 +115,7 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
     """Read a text: its first 90 % to train on, the rest to validate and test with.
 
     The run keeps the text as ids, in a file that is mapped and not loaded, so that it
-    may be larger than memory, and is no longer needed once the run has begun. The ids
-    are held to their hash when a run goes on and when it ends; at each checkpoint the
-    time of the last change is looked at.
+    may be larger than memory, and is no longer needed once the run has begun.
     """
     s, tokens = settings, folder / "data/tokens.bin"
     header = tokens.with_name("tokens.bin.json")
@@ -114,44 +125,26 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
     elif process_rank() == 0:
         whole = s.vocabulary == "characters"  # all must be known
         pieces = read_pieces(s.files[0]) if whole else _beginning(s.files[0])
-        vocabulary = make_vocabulary(s, pieces)
-        keep_vocabulary(vocabulary, folder, {})
-        with writing(folder):
-            write_token_stream(s.files[0], tokens, vocabulary)
+        vocabulary = keep_vocabulary(s, pieces, folder)
+        write_token_stream(s.files[0], tokens, vocabulary)
     wait_for_all()
-    seen = tokens.stat()
-    vocabulary = kept_vocabulary(folder, {})
+    vocabulary = run_vocabulary(s, folder)
     train, rest = split_by_position(open_token_stream(tokens, vocabulary))
     if min(len(train), len(rest)) <= s.max_len:
         raise RunError(
             f"{s.files[0]} has {len(train) + len(rest)} tokens: too few for "
             f"windows of {s.max_len} in its last tenth; a smaller max_len may do"
         )
-
-    def check(whole: bool) -> None:
-        if not unchanged(tokens, seen):
-            raise RunError(f"{tokens} was changed while the run read it")
-        if whole and process_rank() == 0:
-            open_token_stream(tokens, verify=True)
-
     hides = s.model == "bert"
     drawn = hiding(vocabulary) if hides else text_batches
+    look = partial(hidden_windows, vocabulary) if hides else windows_in_order
     sizes = {"batch_size": s.batch_size, "context": s.max_len, "seed": s.seed}
-    counts = (s.evaluate_examples, s.test_examples)
-    if hides:
-        looks = [hidden_windows(rest, vocabulary, s.max_len, n) for n in counts]
-    else:
-        looks = [[*windows_in_order(rest, s.max_len, n)] for n in counts]
-    rows = (row for batch in looks[1] for row in batch.targets.tolist())
     return RunData(
         vocabulary=vocabulary,
-        vocab_size=len(vocabulary) + hides,
         batches=lambda start: drawn(train, start=start, **sizes),
-        validation=looks[0],
-        test=looks[1],
-        test_bytes=0 if hides else sum(map(vocabulary.num_bytes, rows)),
-        digest=digest_of(vocabulary, read_json(header)["sha256"]),
-        check=check,
+        validation=look(rest, s.max_len, s.evaluate_examples),
+        test=look(rest, s.max_len, s.test_examples),
+        digest=_digest(vocabulary, read_json(header)["sha256"]),
     )
 
 
@@ -161,10 +154,8 @@ def _beginning(file: str, fraction: float = 0.9) -> Iterator[str]:
     left = int(fraction * sum(len(piece.encode()) for piece in read_pieces(file)))
     for piece in read_pieces(file):
         data = piece.encode()
-        yield data[:left].decode(errors="ignore")
+        yield data[: max(0, left)].decode(errors="ignore")
         left -= len(data)
-        if left <= 0:
-            return
 
 
 def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
@@ -174,7 +165,7 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
     what the files say.
     """
     s = settings
-    digests = {file: sha256_of(file) for file in s.files}
+    digests = [sha256_of(file) for file in s.files]
     names = list(zip(s.files[::2], s.files[1::2], strict=True))
     parts = [read_pairs(*each) for each in names]
     splits = dict(zip(SPLITS, parts, strict=False))
@@ -185,65 +176,84 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
             f"{s.files[0]} has {len({source for source, _ in parts[0]})} different "
             "lines: too few to leave some for the validation and some for the test"
         )
-    if process_rank() == 0 and not kept_at(folder).exists():
+    if process_rank() == 0 and not (folder / VOCABULARY).exists():
         texts = (f"{text}\n" for pair in splits["train"] for text in pair)
         if s.vocabulary == "characters":  # all must be known
             texts = (text for pairs in parts for pair in pairs for text in pair)
-        keep_vocabulary(make_vocabulary(s, texts), folder, digests)
+        keep_vocabulary(s, texts, folder)
     wait_for_all()
-    vocabulary = kept_vocabulary(folder, digests)
+    vocabulary = run_vocabulary(s, folder)
     for (source_path, target_path), pairs in zip(names, parts, strict=True):
         paths = {"source_path": source_path, "target_path": target_path}
         check_pairs(vocabulary, pairs, max_len=s.max_len, **paths)
-    for file, digest in digests.items():
-        if sha256_of(file) != digest:
-            raise RunError(f"{file} has changed while it was read")
     splits["validation"] = splits["validation"][: s.evaluate_examples]
     splits["test"] = splits["test"][: s.test_examples]
-    digest = digest_of(vocabulary, *(digests[file] for file in s.files))
+    digest = _digest(vocabulary, *digests)
     return pairs_data(s, vocabulary, splits, s.max_len, digest)
 
 
-def run_vocabulary(settings: RunSettings, folder: Path) -> tuple[Vocabulary, int]:
-    """Read the vocabulary of a run that has begun; count the tokens of its model."""
-    task = TASKS.get(settings.task)
-    vocabulary = kept_vocabulary(folder, {}) if task is None else task.vocabulary()
-    return vocabulary, len(vocabulary) + (settings.model == "bert")
+def run_vocabulary(settings: RunSettings, folder: Path) -> Vocabulary:
+    """Read the vocabulary of a run that has begun."""
+    if settings.task in TASKS:
+        return TASKS[settings.task].vocabulary()
+    values = read_json(folder / VOCABULARY, types={"vocabulary": dict})
+    return vocabulary_from_json(values["vocabulary"])
 
 
-def digest_of(vocabulary: Vocabulary, *digests: str) -> str:
+def _digest(vocabulary: Vocabulary, *files: str) -> str:
     """Make one hash of those of the files and that of the vocabulary."""
-    parts = " ".join((vocabulary_digest(vocabulary), *digests))
+    parts = " ".join((vocabulary_digest(vocabulary), *files))
     return hashlib.sha256(parts.encode()).hexdigest()
 
 
-def make_vocabulary(settings: RunSettings, texts: Iterable[str]) -> Vocabulary:
-    """Make the vocabulary that a run asks for, from what it learns from."""
-    if settings.vocabulary == "bpe":
-        return BytePairVocabulary.train(texts, vocab_size=settings.vocab_size)
-    return CharacterVocabulary.of(texts)
-
-
-def kept_at(folder: Path) -> Path:
-    """Name the file of the vocabulary of own files, in the folder of the run."""
-    return folder / "data/vocabulary.json"
-
-
 def keep_vocabulary(
-    vocabulary: Vocabulary, folder: Path, digests: Mapping[str, str]
-) -> None:
-    """Write the vocabulary down, and the hashes of the files that it was made of."""
-    saved = vocabulary_to_json(vocabulary)
-    with writing(folder):
-        kept_at(folder).parent.mkdir(exist_ok=True)
-        write_json(kept_at(folder), {"vocabulary": saved, "sha256_of_files": digests})
+    settings: RunSettings, texts: Iterable[str], folder: Path
+) -> Vocabulary:
+    """Make the vocabulary that a run asks for, from what it learns from; keep it."""
+    if settings.vocabulary == "bpe":
+        size = settings.vocab_size
+        vocabulary: Vocabulary = BytePairVocabulary.train(texts, vocab_size=size)
+    else:
+        vocabulary = CharacterVocabulary.of(texts)
+    (folder / "data").mkdir(exist_ok=True)
+    write_json(folder / VOCABULARY, {"vocabulary": vocabulary_to_json(vocabulary)})
+    return vocabulary
 
 
-def kept_vocabulary(folder: Path, digests: Mapping[str, str]) -> Vocabulary:
-    """Read the vocabulary, and hold files to what they were when it was made."""
-    types = {"vocabulary": dict, "sha256_of_files": dict}
-    values = read_json(kept_at(folder), types=types)
-    for file, digest in digests.items():  # which may lie elsewhere now
-        if digest not in values["sha256_of_files"].values():
-            raise RunError(f"{file} has changed since the run in {folder} began")
-    return vocabulary_from_json(values["vocabulary"])
+def pairs_in_order(
+    vocabulary: Vocabulary, pairs: Pairs, *, batch_size: int = 256
+) -> list[PairBatch]:
+    """Put pairs into batches, each once and in the order in which they come."""
+    batches = []
+    for first in range(0, len(pairs), batch_size):
+        sources, targets = zip(*pairs[first : first + batch_size], strict=True)
+        src = vocabulary.encode_batch(sources, eos=True)
+        tgt = vocabulary.encode_batch(targets, bos=True, eos=True)
+        batches.append(PairBatch(src, tgt))
+    return batches
+
+
+def windows_in_order(stream: Stream, context: int, most: int) -> list[TextBatch]:
+    """Cut a text into windows side by side; each target is asked for once."""
+    whole = (len(stream) - 1) // context
+    # Spread over the whole text, if there are more than are wanted.
+    places = np.linspace(0, whole - 1, min(most, whole)).astype(int)
+    rows = [stream[i * context : (i + 1) * context + 1] for i in places]
+    ids = torch.from_numpy(np.stack(rows).astype(np.int64))
+    return [TextBatch(part) for part in torch.split(ids, WINDOWS_IN_A_BATCH)]
+
+
+def hidden_windows(
+    vocabulary: Vocabulary, stream: Stream, context: int, count: int
+) -> list[Batch]:
+    """Draw about so many windows of a text with hidden tokens, always the same ones."""
+    sizes = {"batch_size": WINDOWS_IN_A_BATCH, "context": context, "seed": 0}
+    batches = hiding(vocabulary)(np.asarray(stream), **sizes)
+    return list(itertools.islice(batches, max(1, count // WINDOWS_IN_A_BATCH)))
+
+
+def hiding(vocabulary: Vocabulary) -> Callable[..., Iterator[Batch]]:
+    """Return `masked_batches` that hides by one token more than the vocabulary has."""
+    size, v = len(vocabulary), vocabulary
+    special = (v.pad_id, v.bos_id, v.eos_id)  # are never hidden
+    return partial(masked_batches, mask_id=size, vocab_size=size, special_ids=special)

@@ -1,10 +1,8 @@
 """The folder of a run: what lies where, and who may write there."""
 
 import dataclasses
-import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,7 +51,7 @@ class RunFolder:
         self.result = self.path / "result.json"
         self._lock_path = self.path / "lock"
         self._lock: BaseFileLock | None = None  # while it is held
-        self._locked_file: os.stat_result | None = None
+        self._inode = 0  # of the file that is locked
         self._made: list[Path] | None = None  # the folders, if the run is ours to take
         try:
             str(path).encode()
@@ -70,23 +68,21 @@ class RunFolder:
         """
         folder = cls(path)
         try:
-            with writing(folder.path):
-                folder._check_free()
-                made = make_folders(folder.path)
-                folder.lock()
-                # From here on no other process writes, and what is here is ours.
-                folder._check_free()
-                folder._made = made
-                write_json(folder.config, dataclasses.asdict(settings))
+            folder._check_free()
+            made = make_folders(folder.path)
+            folder.lock()
+            # From here on no other process writes, and what is here is ours.
+            folder._check_free()
+            folder._made = made
+            write_json(folder.config, dataclasses.asdict(settings))
         except BaseException:
             folder.discard()
-            folder.unlock()
             raise
         return folder
 
     def _check_free(self) -> None:
-        is_folder = self.path.is_dir()
-        names = {file.name for file in self.path.iterdir()} if is_folder else set()
+        files = self.path.iterdir() if self.path.is_dir() else ()
+        names = {file.name for file in files}
         if self.config.name in names:
             raise RunError(
                 f"{self.path} has a run in it: go on with --resume, remove it, or name "
@@ -98,16 +94,13 @@ class RunFolder:
 
     def discard(self) -> None:
         """Take away a run that this process began, alone, and that has made no step."""
-        if self._made is None:
-            return
         with suppress(RunError, OSError):  # somebody else is here, or a file of theirs
-            self.lock()
-            self.check()
-            begun = self.metrics.exists() and self.metrics.stat().st_size > 0
-            if not begun and not self.checkpoints.exists():
+            begun = self.metrics.exists() or self.checkpoints.exists()
+            if self._made is not None and not begun:
+                self.lock()
+                self.check()
                 shutil.rmtree(self.path / "data", ignore_errors=True)
-                own = (self.config, beside(self.config), self.metrics, self._lock_path)
-                for file in own:
+                for file in (self.config, beside(self.config), self._lock_path):
                     file.unlink(missing_ok=True)
                 for folder in self._made:
                     folder.rmdir()
@@ -135,38 +128,22 @@ class RunFolder:
             return self.model
         return self.old_model if self.old_model.exists() else None
 
-    @contextmanager
-    def locked(self, patience: float = 0.0) -> Iterator[None]:
-        """Hold the lock while something is written, unless it is held already."""
-        held = self._lock is not None
-        self.lock(patience)
-        try:
-            yield
-        finally:
-            if not held:
-                self.unlock()
-
     def lock(self, patience: float = 0.0) -> None:
         """Keep other processes from writing here; if we do so already, do nothing.
 
-        Raises:
-            RunError: another process writes here for `patience` seconds; or a part of
-                the folder is a link, through which we should write somewhere else.
+        A RunError says that another process writes here, for `patience` seconds, or
+        that a part of the folder is a link: we should write somewhere else.
         """
         if self._lock is not None:
             return
         self.check("lock", "checkpoints", "data", "model")
         filelock = require("filelock")
         lock: BaseFileLock = filelock.FileLock(self._lock_path, thread_local=False)
-        with writing(self.path):
-            try:
-                lock.acquire(timeout=patience)
-            except filelock.Timeout:
-                raise RunError(
-                    f"{self.path}: another process is training here"
-                ) from None
-            self._locked_file = self._lock_path.lstat()
-        self._lock = lock
+        try:
+            lock.acquire(timeout=patience)
+        except filelock.Timeout:
+            raise RunError(f"{self.path}: another process is training here") from None
+        self._lock, self._inode = lock, self._lock_path.lstat().st_ino
 
     def unlock(self) -> None:
         """Let other processes in. If we have no lock, do nothing."""
@@ -180,8 +157,10 @@ class RunFolder:
         Else a folder that is moved would be made again where it was, and the run would
         lie in two halves. A move after this look is found by the next one.
         """
-        locked = self._locked_file if self._lock is not None else None
-        if locked is not None and not is_still(self._lock_path, locked):
+        lock = self._lock_path
+        if self._lock is not None and (
+            not lock.exists() or lock.lstat().st_ino != self._inode
+        ):
             raise RunError(
                 f"{self.path} was moved while the run wrote there, or its lock was "
                 "removed: the run stops. Go on with --resume and the folder as it is "
@@ -193,22 +172,6 @@ class RunFolder:
                     f"{self.path / name} is a link: a run writes into its own folder "
                     "and nowhere else"
                 )
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Say where the system did not let us write, as on a full disk."""
-    try:
-        yield
-    except OSError as error:
-        raise RunError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def is_still(path: Path, seen: os.stat_result) -> bool:
-    """Tell a file from another that has its name later."""
-    with suppress(OSError):
-        return os.path.samestat(path.lstat(), seen)
-    return False
 
 
 def read_kept_json(path: Path, **types: type) -> Json:

@@ -13,12 +13,11 @@ from typing import Any
 
 from engine.tables import Kept, KeptError, read_kept
 from tformer.models.families.custom import PARTS
-from tformer.runs.evaluation import saved_evaluations
 from tformer.runs.folder import RunFolder, read_kept_json
-from tformer.runs.metrics import read_metrics
+from tformer.runs.metrics import read_metrics, saved_evaluations
+from tformer.runs.model import check_unchanged
 from tformer.runs.rules import PARTED
 from tformer.runs.settings import RunSettings
-from tformer.runs.trained import check_unchanged
 
 FILES = "results"
 OF_PARTS = "parts"  # a folder there: of models that were built with parts, many runs
@@ -106,7 +105,7 @@ def summary(folder: RunFolder) -> dict[str, Any]:
     settings = folder.settings()
     check_unchanged(folder, settings)
     files = tuple(Path(file).name for file in settings.files)
-    lines = read_metrics(folder.metrics) if folder.metrics.exists() else []
+    lines = read_metrics(folder.metrics)
     kept = {
         "settings": dataclasses.replace(settings, files=files).flat(),
         "result": read_kept_json(folder.result),
