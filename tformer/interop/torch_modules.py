@@ -133,8 +133,9 @@ def _weights(part: Any) -> dict[str, Tensor]:
     return weights
 
 
-def _ours(old: Any) -> Any:
+def _ours(module: nn.Module) -> Any:
     """Make our module of the sizes of torch's; what is not of its kind is an error."""
+    old: Any = module
     if isinstance(old, nn.MultiheadAttention):
         D, H, bias = old.embed_dim, old.num_heads, old.in_proj_bias is not None
         return MultiHeadAttention(D, H, bias=bias, dropout=old.dropout)
@@ -152,16 +153,17 @@ def _ours(old: Any) -> Any:
             bias=old.linear1.bias is not None,
         )
     for kind, stack in STACKS.items():
-        if isinstance(old, kind):
+        if isinstance(module, kind):
             return stack(map(_ours, old.layers), _norm(old.norm, LayerNorm))
     if isinstance(old, nn.Transformer):
         return EncoderDecoder(_ours(old.encoder), _ours(old.decoder))
     raise TypeError(f"module must be one of torch's kinds, not {type(old).__name__}")
 
 
-def _theirs(old: Any) -> Any:
+def _theirs(module: nn.Module) -> Any:
     """Make torch's module of the sizes of ours; what it cannot have is an error."""
-    if isinstance(old, MultiHeadAttention):
+    old: Any = module
+    if isinstance(module, MultiHeadAttention):
         options = ("sinks", "window", "scale", "softcap")
         own = [name for name in options if getattr(old, name) is not None]
         own += [name for name, _ in old.named_children()][4:]
@@ -171,17 +173,17 @@ def _theirs(old: Any) -> Any:
         bias = any(name.endswith("bias") for name, _ in old.named_parameters())
         D, H, dropout = old.d_model, old.num_heads, old.dropout
         return nn.MultiheadAttention(D, H, dropout, bias=bias, batch_first=True)
-    if isinstance(old, Block):
+    if isinstance(module, Block):
         return _layer(old)
     for kind, stack in STACKS.items():
-        if type(old) is stack:
+        if type(module) is stack:
             layers, norm = map(_layer, old.blocks), _norm(old.norm, nn.LayerNorm)
             # A nested tensor would leave zeros at padding, where ours have numbers.
             nested = {} if stack is Decoder else {"enable_nested_tensor": False}
             new = kind(_layer(old.blocks[0]), len(old.blocks), norm, **nested)
             new.layers = nn.ModuleList(layers)
             return new
-    if isinstance(old, EncoderDecoder):
+    if isinstance(module, EncoderDecoder):
         both = {f"custom_{n}": _theirs(part) for n, part in old.named_children()}
         attention = both["custom_decoder"].layers[0].self_attn
         sizes = attention.embed_dim, attention.num_heads
