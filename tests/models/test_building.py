@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-import torch.nn.functional as functional
-from torch import nn
 
 from tformer import BERTConfig, CausalLM, TransformerConfig
 from tformer.models import build_model, config_of, names_of_today
@@ -60,21 +58,6 @@ def test_bad_values_of_a_model_put_together_by_hand(changes, message, raises):
     parts = build_model(CONFIGS["GPT"])
     with raises(ValueError, message):
         CausalLM(parts.embedding, parts.blocks, None, max_len=3, **changes)
-
-
-class Silent(nn.Linear):
-    """Is false, as a layer with a length of 0 would be."""
-
-    def __len__(self):
-        return 0
-
-
-@pytest.mark.parametrize("name", ["GPT", "Transformer"])
-def test_an_output_that_is_false_is_an_output(name):
-    model = build_model({**CONFIGS[name], "tie_embeddings": False})
-    x = torch.randn(2, 3, 64)
-    model.output.__class__ = Silent
-    assert torch.equal(model.logits(x), functional.linear(x, model.output.weight))
 
 
 @pytest.mark.parametrize("name", ["BERT", "Transformer"])

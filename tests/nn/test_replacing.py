@@ -5,9 +5,9 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from tformer import Block, FeedForward, MultiHeadAttention, transformer_encoder
+from tformer import Block, MultiHeadAttention, transformer_encoder
 from tformer.models.families import gpt2
-from tformer.nn import LayerNorm, heads
+from tformer.nn import heads
 
 D, H, V = 12, 3, 11
 LENGTHS = torch.tensor([5, 2, 7])
@@ -43,24 +43,15 @@ def halved(original):
     return lambda *args, **options: 0.5 * original(*args, **options)
 
 
-REPLACED = {
-    "of a class": [
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
         (MultiHeadAttention, "forward"),
         (Block, "forward"),
-        (FeedForward, "forward"),
-        (LayerNorm, "forward"),
         (nn.Linear, "forward"),
-    ],
-    "of the module": [
         (heads, "scaled_dot_product_attention"),
         (heads, "split_heads"),
-        (heads, "merge_heads"),
     ],
-}
-
-
-@pytest.mark.parametrize(
-    ("owner", "name"), [each for group in REPLACED.values() for each in group]
 )
 def test_of_a_class_or_a_module(owner, name, monkeypatch, model, encoder):
     plain = logits(model)[0], encoded(encoder)[0]
