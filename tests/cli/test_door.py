@@ -1,7 +1,6 @@
 """The door of the command line: a sentence and an exit code, whatever goes wrong."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from unittest.mock import Mock
@@ -91,31 +90,6 @@ def test_no_file_gets_the_number_of_a_closed_stream(forked):
 
     forked("", "02", run=run)
     assert Path("new").read_text() == "True"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are Unicode")
-def test_a_name_that_is_no_unicode_goes_out_as_it_came(forked):
-    out = b"-o\xe9.svg"
-    code, said, err = forked(f"attend dates 3.März2000 {os.fsdecode(out)}")
-    assert (code, said) == (0, b"\xe9.svg\n"), err
-    assert os.path.exists(b"\xe9.svg")
-
-
-def test_without_docstrings_all_still_works():
-    """In a process of its own, as `python -m tformer` is."""
-    code = """
-import sys, tformer.cli
-for words in (["train", "--help"], ["translate", "dates", "3 mai 1979"]):
-    sys.argv[1:] = words
-    try:
-        tformer.cli.main()
-    except SystemExit as ended:
-        assert not ended.code
-"""
-    words = [sys.executable, "-OO", "-c", code]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert "--warmup-steps" in done.stdout
-    assert done.stdout.endswith("\n1979-05-03\n")
 
 
 class Panic(BaseException):

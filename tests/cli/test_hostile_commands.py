@@ -1,13 +1,11 @@
 """Commands on folders that others have made or use, and beside peers."""
 
-import json
 import os
 import shutil
 
 import pytest
 import torch.distributed as dist
 
-from tformer.runs import data
 from tformer.runs.folder import RunFolder
 from tformer.runs.settings import RunSettings
 
@@ -64,24 +62,6 @@ class TestTrain:
             assert other.config.read_bytes() == before
         assert "another process is training here" in tformer("train", *words).err
 
-    def test_nobody_comes_in_while_the_data_are_read(
-        self, tformer, small, runs, tmp_path, monkeypatch
-    ):
-        out, write, said = tmp_path / "run", data.write_token_stream, []
-
-        def write_and_try(*arguments):
-            monkeypatch.setattr(data, "write_token_stream", write)
-            said.append(tformer("train", "--resume", out))
-            return write(*arguments)
-
-        monkeypatch.setattr(data, "write_token_stream", write_and_try)
-        words = ["text", runs["text"], *small(max_len=17), "-o", out, "--quiet"]
-        assert tformer("train", *words).code == 0
-        assert said[0].code == 1
-        assert "another process is training here" in said[0].err
-        mine, whole = (p / "model/model.safetensors" for p in (out, runs["gpt"]))
-        assert mine.read_bytes() == whole.read_bytes()
-
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such pipes on Windows")
 class TestEndless:
@@ -122,28 +102,3 @@ class TestEndless:
         endless(newest / name)
         said = tformer("train", "--resume", copied)
         assert (said.code, "is not a regular file" in said.err) == (1, True)
-
-
-class TestFiles:
-    @pytest.mark.parametrize("name", ["config.json", "metrics.jsonl", "result.json"])
-    @pytest.mark.parametrize("text", [DEEP, '{"step": ' + DEEP, "\0" * 100])
-    def test_info_and_resume_end_with_a_sentence(self, tformer, copied, name, text):
-        (copied / name).write_text(f"{text}\n")
-        for words in (["info", copied], ["train", "--resume", copied, "--quiet"]):
-            said = tformer(*words)
-            assert said.code in (0, 1)
-            assert bool(said.err) == (said.code == 1)
-
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"files": [5]}, "files ((5,)) must be a list of texts"),
-            ({"steps": "9"}, "steps ('9') must be of type int"),
-        ],
-    )
-    def test_a_setting_of_another_type(self, tformer, copied, changes, message):
-        config = copied / "config.json"
-        config.write_text(json.dumps({**json.loads(config.read_text()), **changes}))
-        for words in (["info", copied], ["train", "--resume", copied]):
-            said = tformer(*words)
-            assert (said.code, message in said.err) == (1, True)

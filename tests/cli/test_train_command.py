@@ -43,7 +43,7 @@ def test_a_run_says_what_came_of_it(tformer, small, tmp_path):
         (["copy", "-o", "x", "--d-model", "9"], 1, "d_model (9)"),
         (["copy", "-o", "x", "--precision", "fp16"], 1, "not for CPUs: take 'bf16'"),
         (["copy", "-o", "x", "--max-len", "16"], 1, "max_len (16) must be at least 17"),
-        (["copy", "-o", "x", "--strategy", "foo"], 2, "must be ddp or fsdp"),
+        (["copy", "-o", "x", "--strategy", "foo"], 2, "is not one of 'ddp', 'fsdp'"),
         (["copy", "-o", "x", "--threads", "100000"], 2, "1024"),
         (["copy", "-o", "x", "--seed", str(2**63)], 2, "below 2^63"),
         (["text", ".", "-o", "x"], 1, ".: is not a regular file"),

@@ -83,6 +83,10 @@ def test_settings_that_do_not_fit_are_named(task, changes, message):
         ({"bias": 1}, r"bias \(1\) must be of type bool"),
         ({"parts": 5}, r"parts \(5\) must be of type dict"),
         ({"parts": {"colour": "red"}}, "there is no part 'colour'"),
+        (
+            {"model": "causal-lm", "parts": {"softcap": "20"}},
+            r"softcap \(.20.\) must be of",
+        ),
     ],
 )
 def test_a_setting_of_another_type_is_named(tmp_path, changes, message):

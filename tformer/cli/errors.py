@@ -1,7 +1,6 @@
 """Errors of the command line: a sentence on stderr, and an exit code."""
 
 import errno
-import io
 import os
 import sys
 import warnings
@@ -96,5 +95,3 @@ def _check_streams() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
         raise OSError(errno.EBADF, "the standard output is closed")
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files go out as they came
-        sys.stdout.reconfigure(errors="surrogateescape")

@@ -123,16 +123,14 @@ def evaluate(
 
 def _check_used(context: typer.Context, trained: Trained, files: list[Path]) -> None:
     """Raise if an option was given that does nothing for this model or these files."""
-    drawn = trained.task in TASKS and not files
-    translates = isinstance(trained.model, Transformer)
-    for name, used, what in (
-        ("split", drawn, "the test of a task"),
-        ("count", drawn, "the test of a task"),
-        ("beams", translates, "a model that translates"),
-        ("length_penalty", translates, "a model that translates"),
-    ):
+    unused: dict[str, str] = {}
+    if files or trained.task not in TASKS:
+        unused |= dict.fromkeys(("split", "count"), "the test of a task")
+    if not isinstance(trained.model, Transformer):
+        unused |= dict.fromkeys(("beams", "length_penalty"), "a model that translates")
+    for name, what in unused.items():
         source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE" and not used:
+        if source is not None and source.name == "COMMANDLINE":
             raise typer.BadParameter(f"--{name.replace('_', '-')} is for {what}")
 
 
@@ -160,8 +158,8 @@ def _of_pairs(
     sources, targets = (list(texts) for texts in zip(*pairs, strict=True))
     for texts in (sources, targets):
         check_lines(trained, texts)
-    loss = _mean_loss(trained, pairs_in_order(vocabulary, pairs))
-    result: Scores = {"pairs": len(pairs), "exact_match": math.nan, **_scores(loss)}
+    _, scores = _mean_loss(trained, pairs_in_order(vocabulary, pairs))
+    result: Scores = {"pairs": len(pairs), "exact_match": math.nan, **scores}
     longest = longest_target(trained)
     try:
         written = translate_to_ids(
@@ -197,18 +195,15 @@ def _of_text(trained: Trained, files: list[Path]) -> Scores:
         raise RunError(f"{files[0]} has {len(ids)} tokens: too few for {context}")
     if isinstance(trained.model, BERT):
         hidden = hidden_windows(vocabulary, ids, context, len(ids) // context)
-        loss = _mean_loss(trained, hidden)
-        return {"hidden_tokens": loss.tokens, **_scores(loss)}
+        loss, scores = _mean_loss(trained, hidden)
+        return {"hidden_tokens": loss.tokens, **scores}
     batches = windows_in_order(ids, context, len(ids))
-    loss = _mean_loss(trained, batches)
+    loss, scores = _mean_loss(trained, batches)
     bits = text_bits_per_byte(vocabulary, batches, loss)
-    return {"tokens": loss.tokens, **_scores(loss), "bits_per_byte": bits}
+    return {"tokens": loss.tokens, **scores, "bits_per_byte": bits}
 
 
-def _mean_loss(trained: Trained, batches: Iterable[Batch]) -> MeanLoss:
+def _mean_loss(trained: Trained, batches: Iterable[Batch]) -> tuple[MeanLoss, Scores]:
     device = next(trained.model.parameters()).device
-    return mean_loss(trained.model, (batch.to(device) for batch in batches))
-
-
-def _scores(loss: MeanLoss) -> Scores:
-    return {"loss": loss.loss, "perplexity": loss.perplexity}
+    loss = mean_loss(trained.model, (batch.to(device) for batch in batches))
+    return loss, {"loss": loss.loss, "perplexity": loss.perplexity}

@@ -60,22 +60,16 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _option(name: str, kind: Any, told: str, panel: str) -> inspect.Parameter:
-    option = Annotated[kind | None, typer.Option(help=told, rich_help_panel=panel)]
+    most = LARGEST if kind in (int, int | None) and name != "seed" else None
+    about = typer.Option(help=told, max=most, rich_help_panel=panel)
+    option = Annotated[kind | None, about]
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option
     )
 
 
 def given(options: Mapping[str, object]) -> dict[str, object]:
-    """Keep the options that were given.
-
-    Raises:
-        BadParameter: a size is larger than any that there could be.
-    """
-    for name, value in options.items():
-        if isinstance(value, int) and value > LARGEST and name != "seed":
-            option = name.replace("_", "-")
-            raise typer.BadParameter(f"--{option} ({value}) must be at most {LARGEST}")
+    """Keep the options that were given."""
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in options.items()

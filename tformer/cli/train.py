@@ -3,14 +3,13 @@
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 import typer
 
 from tformer.cli.errors import INTERRUPTED
 from tformer.cli.options import Device, given, with_settings
-from tformer.runs.checkpoints import saved_states
 from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.rules import PRESETS
 from tformer.runs.run import Run, Stopped
@@ -46,7 +45,7 @@ def train(
     ] = None,
     device: Device = "auto",
     strategy: Annotated[
-        str,
+        Literal["ddp", "fsdp"],
         typer.Option(
             help="With several processes under torchrun: ddp (each holds the model) or "
             "fsdp (each holds a part of it)."
@@ -77,8 +76,6 @@ def train(
     """
     if (resume is None) == (task is None):
         raise typer.BadParameter("name a task to begin with, or a run to --resume")
-    if strategy not in ("ddp", "fsdp"):
-        raise typer.BadParameter(f"--strategy ({strategy}) must be ddp or fsdp")
     changes = given(settings)
     if resume is not None and (changes or out is not None):
         name = next(iter(changes), "out").replace("_", "-")
@@ -104,7 +101,7 @@ def train(
         except (Stopped, KeyboardInterrupt) as stop:
             if first:
                 how = f"tformer train --resume {shlex.quote(str(folder.path))}"
-                said = str(stop) or f"interrupted: {_newest(folder)}"
+                said = str(stop) or "interrupted: steps since the last save are lost"
                 typer.echo(f"{said}; go on with: {how}", err=True)
             raise SystemExit(INTERRUPTED) from None
         except Exception:
@@ -116,14 +113,6 @@ def train(
                 if name.startswith("test_"):
                     typer.echo(f"{name} {value}")
             typer.echo(f"run {folder.path}")
-
-
-def _newest(folder: RunFolder) -> str:
-    """Say what is there to go on from, where no checkpoint could be made any more."""
-    saved = saved_states(folder.checkpoints)
-    if not saved:
-        return "no checkpoint was made, and all steps are lost"
-    return f"the steps after the checkpoint {saved[-1].name} are lost"
 
 
 def _begun(

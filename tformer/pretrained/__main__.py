@@ -28,12 +28,8 @@ STORED = torch.float16
 def keep(run: Path, folder: Path) -> dict[str, Any]:
     """Write the model of a finished run into a folder, under the name of its task.
 
-    Returns:
-        The manifest: of the run its settings, its result and what it measured on the
-        way; of what is stored how good it is; and the commands that make it again.
-
-    Raises:
-        RunError: there is no such run, or it is not finished.
+    The manifest that is returned has the settings, the result and the looks of the run,
+    how good what is stored is, and the commands that make it again.
     """
     trained = load_trained(run)
     if trained.settings is None or trained.folder is None:
@@ -59,12 +55,7 @@ def keep(run: Path, folder: Path) -> dict[str, Any]:
 
 @torch.no_grad()
 def stored_scores(model: nn.Module, settings: RunSettings) -> dict[str, object]:
-    """Measure a model on the held-out test, as at the end of its run.
-
-    Returns:
-        The scores of `test_scores`, and how many tokens are right when the true ones
-        before them are given.
-    """
+    """Return `test_scores`, and the share of tokens right after the true ones."""
     data = task_data(dataclasses.replace(settings, examples=1))  # nothing to train on
     scores = test_scores(model, data, torch.device("cpu"))
     right = asked = 0

@@ -33,7 +33,7 @@ from tformer.training.processes import process_rank, wait_for_all
 
 Pairs = Sequence[tuple[str, str]]
 Stream = Sequence[int] | npt.NDArray[np.integer]
-WINDOWS_IN_A_BATCH = 64
+PAIRS_IN_A_BATCH, WINDOWS_IN_A_BATCH = 256, 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +56,12 @@ VOCABULARY = "data/vocabulary.json"  # of own files, in the folder of the run
 def run_data(settings: RunSettings, folder: Path) -> RunData:
     """Draw or read the data of a run: always the same for the same settings.
 
-    What is made of own files is kept in the folder of the run. An OSError says that a
-    file is missing; a ValueError that it is faulty, or has too few or too long texts.
+    What is made of own files is kept in the folder. An OSError says that a file is
+    missing; a ValueError that it is faulty, or has too few or too long texts.
     """
     if settings.task not in OWN_FILES:
         return task_data(settings)
-    read = text_data if settings.task == "text" else own_pairs_data
-    return read(settings, folder)
+    return (text_data if settings.task == "text" else own_pairs_data)(settings, folder)
 
 
 def task_data(settings: RunSettings) -> RunData:
@@ -71,8 +70,8 @@ def task_data(settings: RunSettings) -> RunData:
     longest = max(task.max_source_len, task.max_target_len) + 1  # and the end token
     if s.max_len < longest:
         raise RunError(
-            f"max_len ({s.max_len}) must be at least {longest} for {s.task}: so many "
-            "tokens has its longest text"
+            f"max_len ({s.max_len}) must be at least {longest}, the tokens of the "
+            f"longest text of {s.task}"
         )
     drawn = {
         "train": task.pairs("train", s.examples, s.seed),
@@ -114,8 +113,7 @@ def pairs_data(
 def text_data(settings: RunSettings, folder: Path) -> RunData:
     """Read a text: its first 90 % to train on, the rest to validate and test with.
 
-    The run keeps the text as ids, in a file that is mapped and not loaded, so that it
-    may be larger than memory, and is no longer needed once the run has begun.
+    The run keeps it as ids, in a file that is mapped and may be larger than memory.
     """
     s, tokens = settings, folder / "data/tokens.bin"
     header = tokens.with_name("tokens.bin.json")
@@ -132,8 +130,8 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
     train, rest = split_by_position(open_token_stream(tokens, vocabulary))
     if min(len(train), len(rest)) <= s.max_len:
         raise RunError(
-            f"{s.files[0]} has {len(train) + len(rest)} tokens: too few for "
-            f"windows of {s.max_len} in its last tenth; a smaller max_len may do"
+            f"{s.files[0]} has {len(train) + len(rest)} tokens: too few for windows "
+            f"of {s.max_len} in its last tenth"
         )
     hides = s.model == "bert"
     drawn = hiding(vocabulary) if hides else text_batches
@@ -148,10 +146,10 @@ def text_data(settings: RunSettings, folder: Path) -> RunData:
     )
 
 
-def _beginning(file: str, fraction: float = 0.9) -> Iterator[str]:
+def _beginning(file: str) -> Iterator[str]:
     """Read what is trained on: pieces of words are not learned from the test."""
     # Of the text as it is read: line ends of two bytes, which count once, are gone.
-    left = int(fraction * sum(len(piece.encode()) for piece in read_pieces(file)))
+    left = int(0.9 * sum(len(piece.encode()) for piece in read_pieces(file)))
     for piece in read_pieces(file):
         data = piece.encode()
         yield data[: max(0, left)].decode(errors="ignore")
@@ -159,11 +157,7 @@ def _beginning(file: str, fraction: float = 0.9) -> Iterator[str]:
 
 
 def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
-    """Read two parallel files, or two of each split, all once and into memory.
-
-    Of two files a hash of each source says in which split it is. Of six the splits are
-    what the files say.
-    """
+    """Read two parallel files, which `split_pairs` deals out, or two of each split."""
     s = settings
     digests = [sha256_of(file) for file in s.files]
     names = list(zip(s.files[::2], s.files[1::2], strict=True))
@@ -188,16 +182,15 @@ def own_pairs_data(settings: RunSettings, folder: Path) -> RunData:
         check_pairs(vocabulary, pairs, max_len=s.max_len, **paths)
     splits["validation"] = splits["validation"][: s.evaluate_examples]
     splits["test"] = splits["test"][: s.test_examples]
-    digest = _digest(vocabulary, *digests)
-    return pairs_data(s, vocabulary, splits, s.max_len, digest)
+    return pairs_data(s, vocabulary, splits, s.max_len, _digest(vocabulary, *digests))
 
 
 def run_vocabulary(settings: RunSettings, folder: Path) -> Vocabulary:
     """Read the vocabulary of a run that has begun."""
     if settings.task in TASKS:
         return TASKS[settings.task].vocabulary()
-    values = read_json(folder / VOCABULARY, types={"vocabulary": dict})
-    return vocabulary_from_json(values["vocabulary"])
+    kept = read_json(folder / VOCABULARY, types={"vocabulary": dict})["vocabulary"]
+    return vocabulary_from_json(kept)
 
 
 def _digest(vocabulary: Vocabulary, *files: str) -> str:
@@ -220,13 +213,11 @@ def keep_vocabulary(
     return vocabulary
 
 
-def pairs_in_order(
-    vocabulary: Vocabulary, pairs: Pairs, *, batch_size: int = 256
-) -> list[PairBatch]:
+def pairs_in_order(vocabulary: Vocabulary, pairs: Pairs) -> list[PairBatch]:
     """Put pairs into batches, each once and in the order in which they come."""
     batches = []
-    for first in range(0, len(pairs), batch_size):
-        sources, targets = zip(*pairs[first : first + batch_size], strict=True)
+    for first in range(0, len(pairs), PAIRS_IN_A_BATCH):
+        sources, targets = zip(*pairs[first : first + PAIRS_IN_A_BATCH], strict=True)
         src = vocabulary.encode_batch(sources, eos=True)
         tgt = vocabulary.encode_batch(targets, bos=True, eos=True)
         batches.append(PairBatch(src, tgt))
@@ -236,7 +227,7 @@ def pairs_in_order(
 def windows_in_order(stream: Stream, context: int, most: int) -> list[TextBatch]:
     """Cut a text into windows side by side; each target is asked for once."""
     whole = (len(stream) - 1) // context
-    # Spread over the whole text, if there are more than are wanted.
+    # Over the whole text, if there are more than are wanted.
     places = np.linspace(0, whole - 1, min(most, whole)).astype(int)
     rows = [stream[i * context : (i + 1) * context + 1] for i in places]
     ids = torch.from_numpy(np.stack(rows).astype(np.int64))

@@ -53,12 +53,6 @@ class RunFolder:
         self._lock: BaseFileLock | None = None  # while it is held
         self._inode = 0  # of the file that is locked
         self._made: list[Path] | None = None  # the folders, if the run is ours to take
-        try:
-            str(path).encode()
-        except UnicodeEncodeError:  # safetensors could read no file there
-            raise RunError(
-                f"{path}: the name of a run's folder must be UTF-8; rename it"
-            ) from None
 
     @classmethod
     def create(cls, path: str | Path, settings: RunSettings) -> "RunFolder":

@@ -147,10 +147,8 @@ class RunSettings:
     def from_json(cls, values: Mapping[str, Any]) -> "RunSettings":
         """Read what `dataclasses.asdict` and JSON have made of settings.
 
-        Parts may lie beside the other settings, as in older versions: None is none.
-
-        Raises:
-            ValueError: as the class; or the task is missing, or a setting unknown.
+        Parts may lie beside the other settings, as in older versions: None is none. A
+        ValueError comes as of the class; or the task is missing, or a setting unknown.
         """
         check_type("settings", values, Mapping)
         given: Json = {"task": None, **values}

@@ -39,14 +39,10 @@ class DateExample(NamedTuple):
 
 @functools.cache
 def split_days() -> dict[str, tuple[datetime.date, ...]]:
-    """Deal the 73,049 days from 1900 to 2099 out to "train", "validation" and "test".
+    """Deal the 73,049 days from 1900 to 2099 out to the splits, always the same way.
 
-    The split is by day: a day of the test is in no other split, in no language. Were
-    the *texts* split, the model could meet "3 May 1979" in training and be asked for
-    "3. Mai 1979" in the test.
-
-    Returns:
-        The days of each split; always the same.
+    A day of the test is in no other split, in no language. Were the *texts* split, the
+    model could meet "3 May 1979" in training and be asked for "3. Mai 1979".
     """
     count = (LAST_DAY - FIRST_DAY).days + 1
     days = [FIRST_DAY + datetime.timedelta(days=i) for i in range(count)]
@@ -100,11 +96,8 @@ def date_examples(
     Locale and pattern are drawn evenly. Of the texts 15 % are in lower case and 10 % in
     upper case, as people write them too.
 
-    Args:
-        count: how many. Beyond the days of the split, they come round again.
-        seed: of the draw; the same gives the same examples, with one version of Babel.
-        split: "train", "validation" or "test"; see `split_days`.
-        locales: to draw from.
+    Beyond the days of the split, they come round again. The same seed gives the same
+    examples, with one version of Babel.
 
     Raises:
         ImportError: Babel is not installed.
@@ -198,14 +191,8 @@ class DatesTask(Task):
     Beside the three splits of every task it can draw others: those of
     `harder_examples`, and "locale-fr" and the like, the test of one locale.
 
-    Args:
-        name: on the command line.
-        locales: as for `date_examples`.
-        held_out: locales of which there is no text in training and validation: the
-            test has no others.
-
-    Raises:
-        ValueError: `held_out` names a locale that is not in `locales`, or all of them.
+    Of locales that are held out, some and not all, there is no text in training and
+    validation; the test has no others.
     """
 
     max_source_len = len("segunda-feira, 28 de fevereiro de 2005")
