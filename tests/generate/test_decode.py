@@ -110,13 +110,6 @@ def test_a_narrow_window_reads_less_often():
     assert lengths == [3, 1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 4, 1, 1]
 
 
-def test_a_window_changes_nothing_before_it_is_needed():
-    model = tiny_gpt(5, vocab_size=7, max_len=8)
-    prompt = torch.tensor([[1, 2, 3]])
-    with_window = greedy(model, prompt, max_len=6, window=2)
-    assert torch.equal(with_window, greedy(model, prompt, max_len=6))
-
-
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e38])
 def test_what_comes_of_scores_that_are_none_is_not_taken_for_an_answer(way, value):

@@ -8,7 +8,7 @@ from torch import nn
 from torch.testing import assert_close
 
 import tformer
-from tformer import Decoder, MultiHeadAttention, transformer_encoder
+from tformer import MultiHeadAttention, transformer_encoder
 from tformer.interop import from_torch, to_torch
 from tformer.models.encoder_decoder import EncoderDecoder
 
@@ -215,8 +215,3 @@ def test_stacks_of_a_transformer(inputs):
     mask = nn.Transformer.generate_square_subsequent_mask(2)
     output = theirs(model.embed_source(src), model.embed_target(tgt), tgt_mask=mask)
     assert_close(model.logits(output), model(src, tgt))
-
-
-def test_is_found_from_the_top():
-    assert tformer.interop.from_torch is from_torch
-    assert isinstance(from_torch(build("TransformerDecoder")), Decoder)
