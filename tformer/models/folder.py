@@ -7,7 +7,6 @@ file can run code when it is opened, which a pickle can.
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,14 +25,6 @@ DTYPES = {  # of weights, as safetensors calls them
     "F64": torch.float64,
 }
 WIDEST = 2**24  # of a model's sizes: a larger one is a mistake, or an attack
-
-
-class Entry(NamedTuple):
-    """What the header of a file says of a tensor."""
-
-    shape: tuple[int, ...]
-    dtype: str
-    file: Path
 
 
 def read_model(
@@ -56,25 +47,20 @@ def read_model(
     values = dict(read_json(folder / "config.json") if config is None else config)
     ours = values.pop(OURS, None) is not None
     values.pop(SEAL, None)
-    entries = read_headers(weight_files(folder) if files is None else files)
-    model = on_meta(values, len(entries))
+    files = weight_files(folder) if files is None else files
+    saved = read_headers(files)
+    model = on_meta(values, len(saved))
     own = saved_of(model)
     of_today = partial(names_of_today, own=set(own))
     rename = of_today if ours else family_of(values).rename
-    shapes = {n: torch.empty(e.shape, device="meta") for n, e in entries.items()}
     try:
-        named = rename(shapes)
+        named = rename(saved)
     except (IndexError, RuntimeError) as error:  # of shapes that cannot be cut
         raise ValueError(f"{folder}: weights of wrong shapes: {error}") from error
     check_names(folder, own, named, tied=not ours)
-    for name, entry in entries.items():
-        if entry.dtype not in DTYPES:
-            wrong = f"{name} is of {entry.dtype}, not one of {', '.join(DTYPES)}"
-            raise ValueError(f"{entry.file}: {wrong}")
-    state = {}
-    load = require("safetensors.torch").load_file
-    for file in dict.fromkeys(entry.file for entry in entries.values()):
-        state.update(load(file))
+    state, load = {}, require("safetensors.torch").load_file
+    for file in files:
+        state |= load(file)
     state = {name: x.contiguous() for name, x in rename(state).items() if name in own}
     model.load_state_dict(state, strict=False, assign=True)
     dtype = next(iter(state.values())).dtype
@@ -107,22 +93,25 @@ def weight_files(folder: Path) -> list[Path]:
     return [folder / name for name in dict.fromkeys(names)]
 
 
-def read_headers(files: list[Path]) -> dict[str, Entry]:
-    """Read name, shape and dtype of every tensor, without the tensors."""
+def read_headers(files: list[Path]) -> dict[str, Tensor]:
+    """Read name, shape and dtype of every tensor, without its numbers."""
     safetensors = require("safetensors")
-    entries: dict[str, Entry] = {}
+    saved: dict[str, Tensor] = {}
     for path in files:
         check_has_end(path)
         try:
             with safetensors.safe_open(path, "pt") as file:
                 for name in file.keys():  # noqa: SIM118 - it is no mapping
-                    if name in entries:
+                    if name in saved:
                         raise ValueError(f"{path} and another file hold {name}")
                     x = file.get_slice(name)
-                    entries[name] = Entry(tuple(x.get_shape()), x.get_dtype(), path)
+                    if (kind := x.get_dtype()) not in DTYPES:
+                        wrong = f"{name} is of {kind}, not one of {', '.join(DTYPES)}"
+                        raise ValueError(f"{path}: {wrong}")
+                    saved[name] = torch.empty(x.get_shape(), device="meta")
         except safetensors.SafetensorError as error:
             raise ValueError(f"{path} is not safetensors: {error}") from error
-    return entries
+    return saved
 
 
 def on_meta(config: Config, tensors: int) -> Model:
