@@ -72,7 +72,7 @@ def beam_search(
     if options.get("window") is not None:
         raise ValueError(f"window ({options['window']}) is not for beam search")
     with evaluating(model), torch.no_grad():
-        score, cache, prompts, lengths, max_len, stops, fill_id, V = check_given(
+        score, prompts, max_len, stops, fill_id, lengths, cache, V = check_given(
             model, given, **options
         )
         exponent = length_penalty * math.log2((5 + max_len) / 6)

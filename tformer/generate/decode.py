@@ -62,11 +62,10 @@ def write(
     score: Score,
     prompts: Tensor,
     max_len: int,
-    *,
-    choose: Choose = likeliest,
     stops: Sequence[int] = (),
     fill_id: int = 0,
     lengths: Sequence[int] | None = None,
+    choose: Choose = likeliest,
 ) -> Tensor:
     """Choose a token, append it, read it, choose again, until all rows have ended.
 
@@ -78,10 +77,10 @@ def write(
         score: reads the newest ids (B, T), and returns logits (B, V) of the next.
         prompts: ids (B, P). Of a shorter prompt the end is filled up, and never read.
         max_len: write at most so many tokens, the end token included.
-        choose: makes of logits (B, V) ids (B,).
         stops: the end tokens.
         fill_id: what stands after the end token of a row.
         lengths: of the prompts; P each if None.
+        choose: makes of logits (B, V) ids (B,).
 
     Returns:
         ids (B, T), T <= max_len: what follows each prompt.

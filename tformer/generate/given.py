@@ -90,25 +90,17 @@ class Given(NamedTuple):
     """What every way of decoding begins with, checked."""
 
     score: Score
-    cache: ModelCache  # where `score` keeps what it has read
     prompts: Tensor  # int64 (B, P); of a Transformer the start tokens
-    lengths: list[int]  # of the prompts
     max_len: int
     stops: list[int]
     fill_id: int  # stands after an end token
+    lengths: list[int]  # of the prompts
+    cache: ModelCache  # where `score` keeps what it has read
     vocab_size: int
 
     def write(self, choose: Choose) -> Tensor:
         """Write until all rows have ended: ids (B, T)."""
-        return write(
-            self.score,
-            self.prompts,
-            self.max_len,
-            choose=choose,
-            stops=self.stops,
-            fill_id=self.fill_id,
-            lengths=self.lengths,
-        )
+        return write(*self[:6], choose)
 
 
 def check_given(
@@ -166,7 +158,7 @@ def check_given(
         if window is None:
             room = _room(model.positions, read, max_len)
             copied = None if prefix is None else prefix.new_cache(len(rows), room)
-            cache = model.new_cache(room) if copied is None else copied
+            cache = copied or model.new_cache(room)
             score = continuing(model, cache)
         else:
             room = min(read + max_len - 1, most)
@@ -178,7 +170,7 @@ def check_given(
     for stop in stops:
         check_id("eos_id", stop, V)
     fill_id = [*stops, 0][0] if model.pad_id is None else model.pad_id
-    return Given(score, cache, prompts, lengths, max_len, stops, fill_id, V)
+    return Given(score, prompts, max_len, stops, fill_id, lengths, cache, V)
 
 
 def _room(positions: nn.Module | None, read: int, max_len: int) -> int:

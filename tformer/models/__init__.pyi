@@ -6,7 +6,6 @@ from tformer.models.building import names_of_today as names_of_today
 from tformer.models.causal_lm import CausalLM as CausalLM
 from tformer.models.config import TransformerConfig as TransformerConfig
 from tformer.models.encoder_decoder import EncoderDecoder as EncoderDecoder
-from tformer.models.folder import Entry as Entry
 from tformer.models.folder import read_model as read_model
 from tformer.models.folder import saved_of as saved_of
 from tformer.models.folder import weight_files as weight_files

@@ -58,7 +58,8 @@ def read_model(
     except (IndexError, RuntimeError) as error:  # of shapes that cannot be cut
         raise ValueError(f"{folder}: weights of wrong shapes: {error}") from error
     check_names(folder, own, named, tied=not ours)
-    state, load = {}, require("safetensors.torch").load_file
+    state: dict[str, Tensor] = {}
+    load = require("safetensors.torch").load_file
     for file in files:
         state |= load(file)
     state = {name: x.contiguous() for name, x in rename(state).items() if name in own}
