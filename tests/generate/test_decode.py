@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from brute_force import WAYS, tiny_gpt
 from tformer import greedy, sample
-from tformer.generate.decode import continuing, write
 
 
 @torch.no_grad()
@@ -48,12 +47,6 @@ def test_prompts_of_any_lengths(prompts, max_len, eos_id, seed):
     fill = stops[0] if stops else 0
     padded = [row + [fill] * (longest - len(row)) for row in expected]
     assert greedy(model, prompts, max_len=max_len, eos_id=eos_id).tolist() == padded
-
-
-def test_the_bare_loop_needs_no_more_than_a_prompt():
-    model, prompts = tiny_gpt(0, vocab_size=7), torch.randint(0, 7, (3, 4))
-    written = write(continuing(model, model.new_cache(9)), prompts, 6)
-    assert torch.equal(written, greedy(model, prompts, max_len=6))
 
 
 def test_a_prompt_is_read_in_one_step_and_nothing_twice():

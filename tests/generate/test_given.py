@@ -50,28 +50,16 @@ def test_the_texts_are_those_of_fresh_runs(make):
     assert prefix.length == 6
 
 
-def test_it_is_read_once():
-    model, read = tiny_gpt(0, max_len=40), []
+def test_it_is_read_once_and_counts():
+    model, read = tiny_gpt(0, max_len=10), []
     model.embedding.register_forward_hook(lambda _, ids, __: read.append(ids[0].shape))
     prefix = Prefix(model, BEGIN)
+    assert prefix.nbytes == 2 * 2 * 16 * 6 * 4  # kinds, layers, D, P
     for rest in REST:
         greedy(model, [rest], max_len=1, prefix=prefix)
     assert read == [(1, 6), (1, 1), (1, 3), (1, 2)]
-
-
-def test_bytes():
-    model = tiny_gpt(0, max_len=40)
-    assert Prefix(model, BEGIN).nbytes == 2 * 2 * 16 * 6 * 4  # kinds, layers, D, P
-
-
-def test_learned_positions_count_it(raises):
-    model = tiny_gpt(0, max_len=10)
-    prefix = Prefix(model, BEGIN)
     assert greedy(model, [[1]], max_len=4, prefix=prefix).shape == (1, 4)
-    message = (
-        "max_len (5) must be at most 4, as the model's learned positions (10) end there"
-    )
-    with raises(ValueError, message):
+    with pytest.raises(ValueError, match=r"max_len \(5\) must be at most 4, as"):
         greedy(model, [[1]], max_len=5, prefix=prefix)
 
 

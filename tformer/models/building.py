@@ -70,10 +70,9 @@ def names_of_today(state: Mapping[str, T], own: Collection[str]) -> dict[str, T]
     """
     ours = {}
     for name, x in state.items():
-        prefix, rest = "", name
-        for before in ("model.", "optimizer.state."):
-            if name.startswith(before):
-                prefix, rest = before, name.removeprefix(before)
+        before = (x for x in ("model.", "optimizer.state.") if name.startswith(x))
+        prefix = next(before, "")
+        rest = name.removeprefix(prefix)
         for old, new in OLD_NAMES:
             rest = re.sub(old, new, rest)
         names = (name, prefix + rest, f"{prefix}encoder.{rest}")  # the last: of a BERT
