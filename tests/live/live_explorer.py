@@ -4,7 +4,7 @@ Everything is read from the page: labels, numbers, tables, widths of lines.
 """
 
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from math import inf
 from typing import Any
 
@@ -83,7 +83,6 @@ def ids_written(written: Sequence[str]) -> list[int]:
     return [special[c] if c in special else ids_of(c)[0] for c in written]
 
 
-@lru_cache(maxsize=8)
 def computed(case: Case, model: str = "dates") -> dict[str, Tensor]:
     return expected(loaded(model)[0], case)
 

@@ -141,6 +141,7 @@ def attend(
     return heads
 
 
+@cache
 @torch.no_grad()
 def expected(model: Transformer, case: Case) -> dict[str, Tensor]:
     """Every number of the package on the way to the logits."""

@@ -29,9 +29,10 @@ def check_step(name: str, ours: Tensor, theirs: Tensor, case: Case) -> None:
     assert ours.shape == theirs.shape, (name, ours.shape, theirs.shape)
     infinite = theirs.isinf()
     assert torch.equal(ours.isinf(), infinite), (name, "another mask", case)
-    off = (ours - theirs).masked_fill(infinite, 0.0).abs()
+    ours, theirs = (x.masked_fill(infinite, 0.0) for x in (ours, theirs))
+    off = (ours - theirs).abs()
     # float32 has seven digits: where numbers are large, so are differences
-    allowed = OFF * theirs.masked_fill(infinite, 0.0).abs().clamp(min=1)
+    allowed = OFF * theirs.abs().clamp(min=1)
     if name.endswith(":weights") or name == "logits":
         allowed = OFF if name == "logits" else OFF / 10
     assert bool((off <= allowed).all()), (name, float(off.max()), case)
@@ -75,16 +76,6 @@ def dates_read(count: int) -> list[list[int]]:
     return [vocabulary.encode(example.text) for example in examples]
 
 
-@cache
-def compared(model: Transformer, case: Case) -> dict[str, Tensor]:
-    """What is compared of a case: every step, or only weights and logits. It is kept,
-    for the second browser is asked the same."""
-    theirs = expected(model, case)
-    if case.whole:
-        return theirs
-    return {n: x for n, x in theirs.items() if n.endswith(":weights") or n == "logits"}
-
-
 def check_written(model: Transformer, case: Case, ids: list[int], gap: float) -> None:
     """Hold a text to the package's choices: the likeliest token, up to equal ones."""
     assert 1 <= len(ids) <= MAX_LEN
@@ -103,7 +94,7 @@ def check_parity(page: Page, name: str, model: Transformer, asked: list[Case]) -
         some = asked[start : start + BATCH]
         given = {"name": name, "cases": [case.asked() for case in some]}
         for case, answer in zip(some, page.evaluate(ASK, given), strict=True):
-            theirs = compared(model, case)
+            theirs = expected(model, case)
             numbers = answer["numbers"]
             if case.whole:
                 assert set(numbers) == set(theirs), set(numbers) ^ set(theirs)

@@ -156,15 +156,6 @@ def test_a_finger_drags_a_key_and_the_plane_has_an_end(live_page):
     check(page)
 
 
-def test_a_screen_reader_hears_the_weights(page):
-    for _ in range(5):
-        handle(page, NAMES[1]).press("Shift+ArrowLeft")
-    page.locator("p.live-said", has_text="Weights").wait_for(state="attached")
-    said = page.locator("p.live-said", has_text="Weights").inner_text()
-    for word, *_, weight in live.table(page, STEPS)[1:]:
-        assert f"{word} {float(weight):.0%}".replace("%", " %") in said
-
-
 def check_elsewhere(page: Page) -> None:
     for _ in range(4):
         handle(page, NAMES[0]).press("Shift+ArrowUp")

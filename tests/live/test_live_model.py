@@ -122,7 +122,6 @@ test_a_fault_in_the_tables_is_seen = live.planted(
     (HEAD, "= token(model, model.vocabulary.bosId);", "= rows[0];"),
     (HEAD, "weights.row(t)", "weights.row(0)"),
     (STAGE, "scene.arcs.weights[inSource ? s : s + 1]", "scene.arcs.weights[s]"),
-    ("engine/heads.js", "run.changes.scale / Math", "1.001 * run.changes.scale / Math"),
 )
 test_a_fault_in_the_maps_is_seen = live.planted(
     PIECE,

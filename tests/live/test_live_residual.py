@@ -85,6 +85,7 @@ def all_kinds_agree(page: Page, depth: int, strong: bool) -> None:
 @live.IN_BOTH
 def test_all_of_the_chapters_table(page, request):
     assert not page.locator(".static").is_visible()
+    assert page.locator("live-residual code").inner_text() == "part(x)"
     depth = 4 if "firefox" in request.node.name else 24
     for strong in (False, True):
         all_kinds_agree(page, depth, strong)
@@ -137,6 +138,7 @@ def test_the_lines_stand_where_the_numbers_say(page):
 
 def test_what_was_tried_stays_and_is_run_again_at_another_depth(page):
     choose(page, True, "before the part")
+    assert page.locator("live-residual code").inner_text() == "x + part(norm(x))"
     live.slide(page, "layers", 12)
     done(page)
     for name in ("nothing", "pre-norm"):

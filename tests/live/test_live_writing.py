@@ -74,6 +74,8 @@ def test_it_writes_as_the_package(live_page):
     for text in ("25 Απριλίου 1914", "<b>3 mai</b> 1979 🎂"):
         write(page, text)
         assert "".join(row(page, "written")) == written_by(text) + "▮"
+        said = page.locator("live-writing > .live-said")
+        expect(said).to_have_text(f"It writes {written_by(text)}.")
     assert page.locator(".stage b").count() == 0
     unknown = [c for c in text if c not in loaded()[1].characters]
     assert page.locator(".stage-source .unknown bdi").all_inner_texts() == unknown
@@ -125,19 +127,6 @@ def test_the_keyboard_alone_writes(live_page):
         "One token on",
         "speed",
     ]
-    page.locator(".stage-written [tabindex='0']").focus()
-    page.keyboard.press("Home")
-    page.get_by_text("Token 1: what could follow").wait_for()
-    page.keyboard.press("ArrowRight")
-    page.get_by_text("Token 2: what could follow").wait_for()
-    check_picture(page, TEXT)
-
-
-def test_what_is_written_is_said(live_page):
-    page = write(ready(live_page(HOME)), OTHER)
-    said = page.locator("live-writing > .live-said")
-    assert said.get_attribute("role") == "status"
-    expect(said).to_have_text(f"It writes {written_by(OTHER)}.")
 
 
 def test_it_is_played_unless_the_reader_wants_none_to_move(live_page):

@@ -1,27 +1,18 @@
 """The pages of the site: mkdocs.yml's navigation, and a page for each module."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import yaml
+from address import ROOT
+from engine.pages.listing import files_of
+from engine.pages.reading import Page
+from engine.project import Project
 
-from address import ROOT, SOURCE
-
-CONFIG = yaml.safe_load(SOURCE.read_text("utf-8"))
-
-
-def _files(entry: Any) -> Iterator[str]:
-    if isinstance(entry, str):
-        yield entry
-    else:
-        for part in entry.values() if isinstance(entry, dict) else entry:
-            yield from _files(part)
+PROJECT = Project(ROOT)
 
 
 def url(file: str) -> str:
     """Return the address of a source file's page, below the home page."""
-    stem = file.removesuffix(".md").removesuffix(".ipynb")
-    return "" if stem == "index" else stem.removesuffix("/index") + "/"
+    return PROJECT.page_url(PROJECT.docs / file).removeprefix(PROJECT.site_url)
 
 
 def module_urls() -> dict[str, str]:
@@ -37,12 +28,10 @@ def module_urls() -> dict[str, str]:
 
 def front_matter(file: str) -> dict[str, Any]:
     """Return what a page says about itself before its text."""
-    text = (ROOT / "docs" / file).read_text("utf-8")
-    _, head, _ = text.split("---\n", 2)
-    return dict(yaml.safe_load(head))
+    return Page(PROJECT, PROJECT.docs / file).meta
 
 
-FILES = list(_files(CONFIG["nav"]))
+FILES = list(files_of(PROJECT.config["nav"]))
 MODULES = module_urls()
 PAGES = [*(url(file) for file in FILES), *MODULES.values()]
 MARKDOWN = [file for file in FILES if file.endswith(".md")]

@@ -13,10 +13,8 @@ import pytest
 from engine.copies.alone import problem_of
 from engine.copies.standalone import standalone_files
 from engine.pages.reading import Page
-from engine.project import Project
-from navigation import CHAPTERS, FILES, front_matter, url
+from navigation import CHAPTERS, FILES, PROJECT, front_matter, url
 
-PROJECT = Project.find(Path(__file__))
 NAMES = [Path(file).stem for file in CHAPTERS]
 LABS = [file for file in FILES if file.endswith(".ipynb")]
 KILOBYTES = 300

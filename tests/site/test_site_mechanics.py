@@ -114,16 +114,12 @@ def test_a_button_covers_no_code(
     tab.goto(home + url(file), wait_until="networkidle")
     tab.evaluate(SCROLLED)
     assert tab.evaluate(COVERED) == []
+    assert tab.locator(".md-code__nav[role=none]").count() > 5
+    assert tab.locator(".md-code__nav:not([role=none])").count() == 0
     tab.add_style_tag(
         content=".md-code__nav { position: absolute !important; right: 0 }"
     )
     assert tab.evaluate(COVERED)
-
-
-def test_buttons_of_code_are_no_navigation(tab: Page) -> None:
-    tab.evaluate(SCROLLED)
-    assert tab.locator(".md-code__nav[role=none]").count() > 5
-    assert tab.locator(".md-code__nav:not([role=none])").count() == 0
 
 
 def test_ticks_are_remembered_on_their_page(tab: Page, home: str) -> None:
