@@ -32,10 +32,8 @@ def generate(project: Project, chosen: Chosen = None) -> list[str]:
             cache.store(page, outcome.inputs, outcome.products)
     if len(pages) == len(project.pages):
         wanted = set().union(*(cache.products(page) for page in pages))
-        for folder, suffix in MADE.items():
-            for path in (project.docs / folder).glob(f"*{suffix}"):
-                if project.relative(path) not in wanted:
-                    path.unlink()
+        for folder in MADE:
+            _remove_others(project, folder, wanted)
     return problems
 
 
@@ -44,16 +42,15 @@ def rewrite_outputs(project: Project, chosen: Chosen = None) -> list[str]:
 
     A page with a block that fails stays as it is.
     """
-    from engine.run.outputs import with_outputs
+    from engine.run.outputs import UNSEEDED, with_outputs
 
     pages, problems = read_pages(project, chosen or project.pages)
     for page, outcome in _run_stale(Cache(project), pages):
         if outcome.failed:
             problems += outcome.problems
             continue
-        problems += map(project.tidy, outcome.unseeded.values())  # and not written
-        kept = outcome.printed.keys() - outcome.unseeded.keys()
-        text, count = with_outputs(page, {n: outcome.printed[n] for n in kept})
+        problems += (x for x in outcome.problems if UNSEEDED in x)  # and not written
+        text, count = with_outputs(page, outcome.printed)
         if count:
             page.path.write_bytes(text.encode())
             name = project.relative(page.path)
@@ -66,21 +63,27 @@ def write_downloads(project: Project, chosen: Chosen = None) -> list[str]:
     from engine.copies.standalone import standalone_files
 
     pages, problems = read_pages(project, chosen or project.pages)
-    folder, written = project.docs / "downloads", set()
+    written = set()
     for page in pages:
         try:
             for file in standalone_files(page) if page.is_chapter else []:
-                path = folder / file.name
+                path = project.docs / "downloads" / file.name
                 write(path, file.text)
-                written.add(path)
+                written.add(project.relative(path))
                 lines = file.text.count("\n")
                 print(f"{project.relative(path)}: {lines} lines", flush=True)
         except PageError as error:
             problems.append(project.tidy(str(error)))
     if not chosen and not problems:
-        for path in set(folder.glob("*.py")) - written:
-            path.unlink()
+        _remove_others(project, "downloads", written)
     return problems
+
+
+def _remove_others(project: Project, folder: str, wanted: set[str]) -> None:
+    """Remove the files that no page makes any more."""
+    for path in (project.docs / folder).glob(f"*{MADE[folder]}"):
+        if project.relative(path) not in wanted:
+            path.unlink()
 
 
 def read_pages(project: Project, paths: list[Path]) -> tuple[list[Page], list[str]]:

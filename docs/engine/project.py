@@ -71,7 +71,6 @@ class Project:
         options = {name: dict(given or {}) for name, given in found.items()}
         if snippets := options.get("engine.definitions"):
             bases = snippets.get("base_path", ["."])
-            bases = [bases] if isinstance(bases, str) else bases
             snippets["base_path"] = [str(self.root / base) for base in bases]
         return options
 

@@ -129,7 +129,7 @@ def test_every_chapter_with_a_copy_has_a_demonstration() -> None:
         ("def f():\n    return nowhere(1)", "not defined: nowhere"),
         ("class A:\n    def f(self):\n        return [gone for _ in '']", "gone"),
         ("raise RuntimeError('at import')", "at import"),
-        ('if __name__ == "__main__":\n    x = 1', "its demonstration prints nothing"),
+        ('if __name__ == "__main__":\n    1 / 0', "ZeroDivisionError"),
     ],
 )
 def test_what_does_not_run_alone_is_found(

@@ -20,8 +20,8 @@ def test_it_has_what_the_page_shows(project: Project) -> None:
     assert "- scale numbers" in lines
     shown = render(page).code
     assert len(shown) > 8
-    for code in shown:
-        assert f"\n{squeeze(code.text)}\n" in text, code.text
+    for _, code in shown:
+        assert f"\n{squeeze(code)}\n" in text, code
     for line in (
         '```python title="tiny/scale.py"',
         "```text",

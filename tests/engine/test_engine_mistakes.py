@@ -24,7 +24,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is changed, to what, and w
     "a goal with a colon": (
         "[scale numbers]",
         "[say: this]",
-        "quoted: {'say': 'this'}",
+        "quoted: [{'say': 'this'}]",
     ),
     "goals absent": ("goals: [scale numbers]\n", "", ":1: add `goals:`"),
     "description empty": ("How numbers are scaled.", "", ":1: add `description:`"),

@@ -29,11 +29,9 @@ print(f"{{0.12345:.4f}}", 2500.0)
     [
         ("0.12", True),
         ("12 %", True),
-        ("12.3 %", True),
         ("0.125", False),
         ("13 %", False),
         ("2,500 MB", True),
-        ("2.5 MB", False),
         ("37,000", True),
         ("37,001", False),
         ("44, says [it](https://x.y)", True),

@@ -143,15 +143,6 @@ def test_a_folder_shows_what_it_defines_and_not_what_it_hands_on(site: Path) -> 
     assert 'id="tiny.data.scale"' not in html
 
 
-def test_the_search_puts_chapters_first_and_a_part_before_its_twin(site: Path) -> None:
-    index = json.loads((site / "search/search_index.json").read_text("utf-8"))
-    found = {x["location"]: (x["title"], x.get("boost")) for x in index["docs"]}
-    assert found["api/tiny/scale/"] == ("tiny.scale", 0.5)
-    assert found["api/tiny/nn/either/"] == ("tiny.nn.either", 0.5)
-    assert found["api/tiny/reference/scale/"] == ("tiny.reference.scale", 0.25)
-    assert found["chapters/scale/"][1] is None
-
-
 def test_a_build_makes_files_and_links_them(site: Path) -> None:
     chapter = (site / "chapters/scale/index.html").read_text("utf-8")
     assert "pytest.mark" not in chapter

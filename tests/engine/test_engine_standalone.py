@@ -218,10 +218,3 @@ def test_a_table_that_is_filled_later_comes_along_full(
     (file,) = copied(write, "tiny/table.py:use")
     assert namespace(file)["use"]("abc") == 3
     assert "OTHER" not in file.text
-
-
-def test_what_a_module_needs_stands_above_it(write: Write, project: Project) -> None:
-    module(project, "two.py", "from tiny.one import Base\n\nTwo = Base(3)\n")
-    module(project, "one.py", "from math import pi\n\nclass Base(float):\n    x = pi\n")
-    (file,) = copied(write, "tiny/two.py, tiny/one.py")
-    assert namespace(file)["Two"] == 3

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine import speed
-from engine.speed.rows import KERNEL, Report, megabytes, milliseconds, ticks
+from engine.speed.rows import KERNEL, megabytes, milliseconds
 
 DOCS = Path(speed.__file__).parents[2]
 REPORTS = speed.kept_reports(DOCS)
@@ -49,10 +49,6 @@ def kept(*rows):
         "rows": list(rows),
         **dict.fromkeys(("changed", "short"), False),
     }
-
-
-def report(file):
-    return Report(file, "made.json")
 
 
 def page_of(docs, file):
@@ -106,18 +102,6 @@ def test_a_number_of_a_file_is_on_the_page(tmp_path):
     assert line.endswith("| 0.10 |")
     assert "torch 2.13.0; commit `0123456789`; 2026-01-02; 12 minutes" in text
     assert "times = [5632, 22528]" in text
-
-
-@pytest.mark.parametrize(
-    ("lengths", "shown"),
-    [
-        ((512, 2048), [512, 1024, 2048]),
-        ((128, 512, 2048, 4096, 16384), [128, 512, 2048, 8192]),
-    ],
-)
-def test_an_axis_of_lengths_has_the_ticks_that_have_room(lengths, shown):
-    rows = [attention_row(T, 10**6) for T in lengths]
-    assert ticks(report(kept(*rows)).rows) == shown
 
 
 def test_numbers_have_as_many_digits_as_are_read():

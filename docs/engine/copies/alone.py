@@ -1,16 +1,13 @@
-"""Run files where the package cannot be imported: `python -I alone.py PACKAGE FILE …`.
+"""Run a file where the package cannot be imported: `python -I alone.py PACKAGE FILE`.
 
-A Python file is imported, every global name that its code reads must exist, and what it
-does as a program must print something. Of a notebook the code cells are run, in order,
-and must print what the notebook holds, unless it holds no outputs at all.
+A Python file is imported, every global name that its code reads must exist, and it runs
+as a program. Of a notebook the code cells are run, in order, and must print what the
+notebook holds, unless it holds no outputs at all.
 This file needs nothing of the engine.
 """
 
 import builtins
-import contextlib
 import dis
-import importlib.util
-import io
 import json
 import linecache
 import os
@@ -27,14 +24,10 @@ from _pytest.capture import FDCapture
 DEMONSTRATION = 'if __name__ == "__main__":'
 
 
-def problem_of(package: str, *files: Path) -> str | None:
-    """Run files in a process of their own; return what went wrong with the first.
-
-    Several notebooks need a process each: what one imports is there for the next.
-    """
+def problem_of(package: str, file: Path) -> str | None:
+    """Run a file in a process of its own; return what went wrong."""
     here = str(Path(__file__).resolve())
-    names = [str(file.resolve()) for file in files]
-    command = [sys.executable, "-I", here, package, *names]
+    command = [sys.executable, "-I", here, package, str(file.resolve())]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # as the pages compute
     with tempfile.TemporaryDirectory() as folder:  # for what the code writes
         done = subprocess.run(
@@ -45,40 +38,28 @@ def problem_of(package: str, *files: Path) -> str | None:
             text=True,
             check=False,
         )
-    where = files[0] if len(files) == 1 else package
-    return f"{where}: {done.stderr.strip()}" if done.returncode else None
+    return f"{file}: {done.stderr.strip()}" if done.returncode else None
 
 
-def main(package: str, files: list[Path]) -> None:
-    """Run files; raise or exit with a message where one does not run alone."""
+def main(package: str, file: Path) -> None:
+    """Run a file; raise or exit with a message where it does not run alone."""
     sys.modules[package] = None  # type: ignore[assignment]  # cannot be imported
     os.environ["MPLBACKEND"] = "agg"
-    for file in files:
-        if file.suffix == ".ipynb":
-            _run_notebook(package, file)
-        else:
-            _run_file(file)
+    if file.suffix == ".ipynb":
+        _run_notebook(package, file)
+    else:
+        _run_file(file)
 
 
 def _run_file(file: Path) -> None:
     """Import a file, look for names that nothing defines, and run its demonstration."""
-    spec = importlib.util.spec_from_file_location("standalone", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
     source = file.read_text("utf-8")
-    known = {*vars(module), *vars(builtins)}
+    known = {*runpy.run_path(str(file), run_name="standalone"), *vars(builtins)}
     if unknown := {*_reads(compile(source, str(file), "exec"))} - known:
         names = ", ".join(sorted(unknown))
         raise SystemExit(f"{file.name}: names that are not defined: {names}")
     if DEMONSTRATION in source:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            runpy.run_path(str(file), run_name="__main__")
-        if not printed.getvalue().strip():
-            raise SystemExit(f"{file.name}: its demonstration prints nothing")
+        runpy.run_path(str(file), run_name="__main__")
 
 
 def _reads(code: types.CodeType) -> Iterator[str]:
@@ -119,4 +100,4 @@ def _run_notebook(package: str, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], [Path(name) for name in sys.argv[2:]])
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -108,7 +108,6 @@ _COMMENT = re.compile(r"<!--.*?-->")
 # What is around a picture that is live on the site.
 _NOWHERE = re.compile(r"\s*</?figure\b")
 _FOOTNOTE = re.compile(r"\[\^([\w-]+)\](:?)")
-_ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]+:\s?")
 # `{ #id .class key="value" }` after a heading, a link, a span or a blank; TeX has
 # braces too, but not such text in them.
 _VALUE = r'[\w-]+=(?:"[^"]*"|[\w-]+)'
@@ -142,7 +141,7 @@ def link_from(project: Project, file: Path, target: str) -> str:
 
 
 def _prose(page: Page, text: str) -> str:
-    for dropped in (_COMMENT, _ATTRIBUTES, _ICON):
+    for dropped in (_COMMENT, _ATTRIBUTES):
         text = dropped.sub("", text)
     text = _MATH.sub(lambda math: f"${math[1].strip()}$", text)
     text = _FOOTNOTE.sub(r"<sup>\1</sup>", _DISPLAY.sub("$$", text))

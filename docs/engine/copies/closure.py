@@ -42,14 +42,9 @@ class Import:
 
     @property
     def renamed(self) -> str:
-        """How `from … import` names it."""
-        return self.name if self.name == self.here else f"{self.name} as {self.here}"
-
-    @property
-    def statement(self) -> str:
-        """How `import` names it."""
-        plain = self.here == self.package
-        return f"import {self.source}" + ("" if plain else f" as {self.here}")
+        """How its import statement names it."""
+        plain = self.here == (self.name or self.package)
+        return f"{self.name or self.source}{'' if plain else f' as {self.here}'}"
 
 
 def imports_of(node: ast.AST) -> Iterator[Import]:

@@ -143,10 +143,10 @@ def _import_lines(imports: set[Import]) -> list[str]:
     for _, part in itertools.groupby(ordered, _group):
         lines += [""] if lines else []
         for source, several in itertools.groupby(part, lambda x: x.name and x.source):
-            if not source:
-                lines += [each.statement for each in several]
-                continue
             names = [each.renamed for each in several]
+            if not source:
+                lines += [f"import {name}" for name in names]
+                continue
             line = f"from {source} import {', '.join(names)}"
             if len(line) > 88:
                 inside = "".join(f"    {name},\n" for name in names)

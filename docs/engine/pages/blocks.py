@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, SupportsIndex
+from typing import NamedTuple
 
 TAB = 4
 
@@ -38,14 +38,9 @@ class Line(str):
         self.origin = origin
         return self
 
-    # What the snippet preprocessor does to a line, without losing the origin:
-    # `indent + line` for a snippet in a tab, `replace` for `;--8<--`.
+    # The snippet preprocessor adds `indent + line` for a snippet in a tab.
     def __radd__(self, indent: str) -> "Line":
         return Line(f"{indent}{self}", self.origin)
-
-    def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> "Line":
-        """Replace text in the line."""
-        return Line(super().replace(old, new, count), self.origin)
 
 
 def number(path: Path, text: str, first: int = 1) -> list[Line]:

@@ -1,16 +1,15 @@
 """All that can be wrong with a page, in one place for pytest and for the generator."""
 
-import difflib
 import functools
 import os
 import re
-import textwrap
 from collections import Counter
 from pathlib import Path
+from textwrap import indent
 
 from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
 
-from engine.pages.blocks import PYTHON, SESSIONS, Fence, Origin, squeeze
+from engine.pages.blocks import PYTHON, SESSIONS, Fence, squeeze
 from engine.pages.listing import unlisted_problem
 from engine.pages.numbers import number_problems
 from engine.pages.reading import Page, Rendered, render
@@ -23,7 +22,7 @@ def page_problems(page: Page) -> list[str]:
     return [
         *unseen_code(page, rendered),
         *header_problems(page),
-        *section_problems(page, rendered),
+        *section_problems(page),
         *image_problems(page, rendered),
         *text_problems(page),
         *(number_problems(page) if page.is_chapter else []),
@@ -37,26 +36,22 @@ def unseen_code(page: Page, rendered: Rendered) -> list[str]:
     a fence that the site does not take for one is missed by neither side.
     """
     shown = Counter(
-        (code.language in PYTHON | SESSIONS, squeeze(code.text))
-        for code in rendered.code
+        (language in PYTHON | SESSIONS, squeeze(text))
+        for language, text in rendered.code
     )
     found = Counter((fence.is_python, squeeze(fence.code)) for fence in page.fences)
-    kinds = {True: "a Python block", False: "a code block"}
+    tab, kinds = "    ", {True: "a Python block", False: "a code block"}
     problems = [
         f"{page.top}: the page shows {kinds[python]} that the engine did not find, as "
-        f"no fence begins it or its fence is not understood:\n{_indent(text)}"
+        f"no fence begins it or its fence is not understood:\n{indent(text, tab)}"
         for python, text in (shown - found).elements()
     ]
     places = {squeeze(x.code): x.opening.origin for x in reversed(page.fences)}
     return problems + [
         f"{places[text]}: the engine found {kinds[python]} that the page does not show "
-        f"as one:\n{_indent(text)}"
+        f"as one:\n{indent(text, tab)}"
         for python, text in (found - shown).elements()
     ]
-
-
-def _indent(text: str) -> str:
-    return textwrap.indent(text, "    ")
 
 
 SECTIONS = (
@@ -82,6 +77,7 @@ _PROMISED = {  # in the front matter
     "modules": "the files that it teaches, as in `modules: [package/file.py]`",
 }
 PYTHON_WIDTH, CODE_WIDTH = 100, 119  # columns
+_HEADING = re.compile(r"##\s+(.*?)\s*(?:#*|\{.*\})\s*$")
 GENERATED = "api"  # a folder of pages that only a build makes
 _LINK = re.compile(
     r"\]\(\s*<?(?P<target>[^)\s>]+)|^\s*\[[^\]^]+\]:\s+<?(?P<other>[^\s>]+)"
@@ -102,11 +98,9 @@ def header_problems(page: Page) -> list[str]:
         if key not in page.meta or (not page.meta[key] and key != "builds_on")
     ]
     goals = page.meta.get("goals") or []
-    for goal in goals if isinstance(goals, list) else [goals]:
-        if not isinstance(goal, str) or not isinstance(goals, list):
-            where = page.meta_line("goals")
-            rule = "must be a list of texts; a text with a colon is quoted"
-            problems.append(f"{where}: `goals:` {rule}: {goal!r}")
+    if not isinstance(goals, list) or not all(isinstance(x, str) for x in goals):
+        rule = "must be a list of texts; a text with a colon is quoted"
+        problems.append(f"{page.meta_line('goals')}: `goals:` {rule}: {goals!r}")
     problems += filter(None, [unlisted_problem(page)])
     roots = {"modules": page.project.root, "builds_on": page.path.parent}
     problems += [
@@ -158,10 +152,7 @@ def _language_problem(fence: Fence) -> str:
         return " names no language: write python, sh or text behind it"
     if fence.language in _languages():
         return ""
-    known = sorted(_languages(), key=lambda x: x != "python")
-    near = difflib.get_close_matches(fence.language, known, n=1, cutoff=0.5)
-    advice = near[0] if near else "python, sh or text"
-    return f": the language `{fence.language}` is unknown: write {advice}"
+    return f": the language `{fence.language}` is unknown: write python, sh or text"
 
 
 def _leads(page: Page, target: str) -> bool:
@@ -178,32 +169,26 @@ def _leads(page: Page, target: str) -> bool:
     return folder in ("figures", GENERATED)
 
 
-def section_problems(page: Page, rendered: Rendered) -> list[str]:
+def section_problems(page: Page) -> list[str]:
     """Return what a chapter lacks, or has in another place than other chapters."""
     if not page.is_chapter:
         return []
-    headings = rendered.headings
+    found = [(_HEADING.match(line), line.origin) for _, line in page.prose]
+    headings = [(match[1], origin) for match, origin in found if match]
+    there = [(name, origin) for name, origin in headings if name in SECTIONS]
+    wanted = sorted({name for name, _ in there}, key=SECTIONS.index)
     problems = [
         f"{page.top}: the section `## {name}` is missing"
         for name in SECTIONS
-        if name not in headings
+        if name not in wanted
     ]
     problems += [
-        f"{_heading_place(page, name)}: `## {name}` is no section of a chapter; "
-        "use ### in one"
-        for name in headings
+        f"{origin}: `## {name}` is no section of a chapter; use ### in one"
+        for name, origin in headings
         if name not in SECTIONS
     ]
-    there = [name for name in headings if name in SECTIONS]
-    wanted = sorted(set(there), key=SECTIONS.index)
-    for name, expected in zip(there, [*wanted, "nothing more"], strict=False):
+    for (name, origin), expected in zip(there, [*wanted, "nothing more"], strict=False):
         if name != expected:
-            problem = f"`## {name}` stands where `## {expected}` belongs"
-            problems.append(f"{_heading_place(page, name)}: {problem}")
-            break
+            belongs = f"`## {name}` stands where `## {expected}` belongs"
+            return [*problems, f"{origin}: {belongs}"]
     return problems
-
-
-def _heading_place(page: Page, name: str) -> Origin:
-    heading = re.compile(rf"\s*##\s+{re.escape(name)}\s*(#*|\{{.*\}})\s*$")
-    return next((x.origin for _, x in page.prose if heading.match(x)), page.top)

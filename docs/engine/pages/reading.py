@@ -3,7 +3,6 @@
 import functools
 import re
 import types
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -110,19 +109,20 @@ def expand(project: Project, lines: list[Line]) -> list[Line]:
     options = project.extensions.get("engine.definitions")
     if not options:
         return lines
-    last = lines[-1].origin if lines else Origin(project.root, 1)
-    try:
-        expanded = _preprocess(options, list(lines))
-    except SnippetMissingError as error:
-        for line in lines:
-            if "8<-" in line:
-                try:
-                    _preprocess(options, [line])
-                except SnippetMissingError:
-                    last = line.origin
-                    break
-        raise PageError(last, str(error)) from None
-    return list(_keep_origins(expanded, last))
+    settings = DefinitionExtension(**options).getConfigs()
+    preprocessor = _Snippets(settings, types.SimpleNamespace(tab_length=TAB))
+    expanded = []
+    for line in lines:
+        pieces: list[str] = [line]
+        if "8<-" in line:
+            try:
+                pieces = preprocessor.run([line])
+            except SnippetMissingError as error:
+                raise PageError(line.origin, str(error)) from None
+        for piece in pieces:
+            origin = piece.origin if isinstance(piece, Line) else line.origin
+            expanded.append(Line(piece.expandtabs(TAB), origin))
+    return expanded
 
 
 class _Snippets(DefinitionPreprocessor):
@@ -141,35 +141,13 @@ class _Snippets(DefinitionPreprocessor):
         return [Line(x, y.origin) for x, y in zip(dedented, lines, strict=True)]
 
 
-def _preprocess(options: dict[str, Any], lines: list[Line]) -> list[str]:
-    settings = DefinitionExtension(**options).getConfigs()
-    preprocessor = _Snippets(settings, types.SimpleNamespace(tab_length=TAB))
-    return list(preprocessor.run(lines))
-
-
-def _keep_origins(lines: list[str], origin: Origin) -> Iterator[Line]:
-    """Count on where the preprocessor made a line anew, as it does with `;--8<--`."""
-    for line in lines:
-        follows = Origin(origin.file, origin.line + 1)
-        origin = line.origin if isinstance(line, Line) else follows
-        yield Line(line.expandtabs(TAB), origin)
-
-
 _BUILTIN = ["toc", "tables", "fenced_code"]  # MkDocs adds these
-
-
-class ShownCode(NamedTuple):
-    """A code block and the language it is highlighted in."""
-
-    language: str
-    text: str
 
 
 class Rendered(NamedTuple):
     """What the HTML of a page holds."""
 
-    code: list[ShownCode]
-    headings: list[str]  # of the second level
+    code: list[tuple[str, str]]  # the language it is highlighted in, and the text
     images: list[dict[str, str]]
 
 
@@ -180,15 +158,12 @@ def render(page: Page) -> Rendered:
         names = [name for name in names if name != "engine.definitions"]
     converter = markdown.Markdown(extensions=names, extension_configs=options)
     html = BeautifulSoup(converter.convert("\n".join(page.body)), "html.parser")
-    for link in html.select("a.headerlink"):
-        link.decompose()
     return Rendered(
         [
-            ShownCode(_language(pre), pre.get_text())
+            (_language(pre), pre.get_text())
             for pre in html("pre")
             if not pre.find_parent(class_="linenodiv")
         ],
-        [" ".join(heading.get_text().split()) for heading in html("h2")],
         [{name: str(x) for name, x in image.attrs.items()} for image in html("img")],
     )
 

@@ -2,13 +2,7 @@
 
 `python -m engine results RUN …` keeps what a run was asked and what came of it in
 docs/results/, one file a run, and writes docs/results.md from all files that are there.
-
-kept          what is kept of a run
-groups        runs that differ in their seed alone, and the command of each
-columns       what a cell of a table says of a group, by the title of its column
-choice        which groups a table is of
-ledger        the parts of a language model, what they are called, and what they change
-page.md.jinja the page, with blanks: its words, and which table has which columns
+The words of the page stand in `page.md.jinja`, and which table has which columns.
 """
 
 from collections.abc import Iterable
@@ -16,7 +10,7 @@ from pathlib import Path
 
 from engine.results import choice, columns, groups, ledger
 from engine.results.kept import Run, keep, kept_results
-from engine.tables import KeptError, render, signed
+from engine.tables import render, signed
 
 __all__ = ["keep", "kept_results", "page", "write", "written"]
 
@@ -46,8 +40,5 @@ def written(runs: Iterable[Run]) -> str:
 
 def write(docs: Path, runs: Iterable[Path] = ()) -> None:
     """Keep these runs, and write the page; a KeptError names file and field."""
-    try:
-        keep(docs, runs)
-    except (OSError, ValueError) as error:
-        raise KeptError(str(error)) from None
+    keep(docs, runs)
     (docs / PAGE).write_text(page(docs), "utf-8")

@@ -104,11 +104,6 @@ def recipes(groups: Groups) -> tuple[list[Group], list[Group], list[Group]]:
     return (found, ours, theirs) if ours and theirs else ([], [], [])
 
 
-def minutes(group: Group) -> str:
-    """Write the processor's time of a training."""
-    return str(COLUMNS["processor"](group)).replace("min", "minutes")
-
-
 def points(groups: Groups, column: str, *splits: str) -> list[dict[str, Any]]:
     """Give the numbers of a picture: of each group its rates, with their intervals."""
     found = []
@@ -153,10 +148,10 @@ def locales_read(groups: Groups) -> tuple[str, str, str]:
 
 def wrong_answers(run: Run) -> str:
     """Show wrong answers of a model, a table for each split."""
-    fields = {"the text": "source", "right": "target", "written": "written"}
     columns = {
-        title: lambda wrong, field=field: _code(wrong[field])
-        for title, field in fields.items()
+        "the text": lambda wrong: _code(wrong["source"]),
+        "right": lambda wrong: _code(wrong["target"]),
+        "written": lambda wrong: _code(wrong["written"]),
     }
     parts = [
         f"{name}:\n\n{table(columns, wrong[:SHOWN], left=columns)}"

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from engine.results.kept import OWN, Run
-from engine.tables import Kept
 
 NAMES = {
     "copy": "copy letters",
@@ -92,7 +91,7 @@ def machines(groups: Iterable[Group]) -> str:
     """Write on what these groups were trained."""
     found: Counter[str] = Counter()
     for run in (run for group in groups for run in group):
-        m = Kept(run["result.machine"], f"{run.where}: result: machine")
+        m = run["result.machine"]
         several = m.get("processes", 1)
         words = [m["name"], m.get("kernels")]
         words += [f"{several} processes" if several > 1 else None]

@@ -133,28 +133,23 @@ def verdict(apart: Sequence[float]) -> str:
 
 def ledger(groups: Sequence[Group]) -> list[Row]:
     """Gather the rows: those of the GPT first, each base's sorted by difference."""
-    same: dict[str, list[Group]] = {}  # parts, and all numbers of steps
-    for g in filter(of_ledger, groups):
-        same.setdefault(_key(built_with(g)), []).append(g)
-    bases = {name: same.get(_key(base), []) for name, base in BASES.items()}
+    parted = [(built_with(g), g) for g in groups if of_ledger(g)]
+
+    def same(parts: dict[str, Any]) -> list[Group]:
+        """Return the runs with these parts, of all numbers of steps."""
+        return [g for others, g in parted if others == parts]
+
+    bases = {name: same(base) for name, base in BASES.items()}
     if not all(bases.values()):
         return []
-    most = bases["gpt"][0].first.steps
-    equal = [g for some in same.values() for g in some if g.first.steps == most]
-    base_of = {_key(built_with(g)): g for g in equal}
-    rows = []
-    for g in equal:
-        if built_with(g) != BASES["gpt"]:
-            at = nearest(built_with(g))
-            base = base_of.get(_key(BASES[at]), Group())
-            timed = _timed(g, same[_key(built_with(g))])
-            names = name_of(BASES[at], built_with(g))
+    most, rows = bases["gpt"][0].first.steps, []
+    for parts, g in parted:
+        if g.first.steps == most and parts != BASES["gpt"]:
+            at = nearest(parts)
+            base = next((x for x in bases[at] if x.first.steps == most), Group())
+            names, timed = name_of(BASES[at], parts), _timed(g, same(parts))
             rows.append(Row(*names, at, g, base, timed, _timed(base, bases[at])))
     return sorted(rows, key=lambda r: (list(BASES).index(r.at), r.mean))
-
-
-def _key(changed: dict[str, Any]) -> str:
-    return repr(sorted(changed.items()))
 
 
 def nearest(changed: dict[str, Any]) -> str:

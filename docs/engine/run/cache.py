@@ -21,10 +21,8 @@ from engine.run.fonts import installed
 
 # Files and folders of the engine that shape nothing that is made of a page.
 _NO_MAKERS = {"__main__", "plugin", "results", "speed"}
-_LIBRARIES = (
-    *("torch", "numpy", "matplotlib", "nbformat", "pymdown-extensions"),
-    *("fonttools", "pillow"),
-)
+_LIBRARIES = ["torch", "numpy", "matplotlib", "nbformat", "pymdown-extensions"]
+_LIBRARIES += ["fonttools", "pillow"]
 
 
 class Cache:

@@ -7,7 +7,7 @@ import re
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.pages.blocks import Block, Origin, PageError
 from engine.pages.reading import Page
@@ -62,27 +62,16 @@ def bare(svg: str) -> str:
     return _BREAK.sub("\n", _ALONE.sub(r"\1", svg))
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """How large a figure is, in pixels of CSS."""
 
     width: int
     height: int
-    text: float  # its smallest
-
-    @property
-    def least_width(self) -> int:
-        """The width at which the smallest text can still be read."""
-        return math.ceil(self.width * READABLE / self.text)
-
-    @property
-    def scrolls(self) -> bool:
-        """Whether a phone shows a part of it, and the rest when it is pushed aside."""
-        return self.least_width > PHONE
+    least_width: int  # at which the smallest text can still be read
 
 
 def size_of(svg: str) -> Size:
-    """Read the size of a figure, and of its smallest text, from its SVG."""
+    """Read the size of a figure from its SVG."""
     found = re.search(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"', svg)
     width, height = (float(x) for x in found.groups()) if found else (0.0, 0.0)
     sizes = [
@@ -94,7 +83,8 @@ def size_of(svg: str) -> Size:
         if text.strip()
     ]
     smallest = min(sizes, default=SIZE) * PIXELS
-    return Size(round(width * PIXELS), round(height * PIXELS), smallest)
+    pixels = round(width * PIXELS)
+    return Size(pixels, round(height * PIXELS), math.ceil(pixels * READABLE / smallest))
 
 
 FIGURES = "figures"  # the folder in docs/

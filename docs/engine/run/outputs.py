@@ -77,8 +77,7 @@ def output_problem(
 def with_outputs(page: Page, printed: dict[int, str]) -> tuple[str, int]:
     """Return the text of a page with true outputs, and how many were not.
 
-    An output that is missing is put below its block; a plain fence that holds it
-    becomes one.
+    An output that is missing is put below its block.
     """
     raw = page.path.read_bytes().decode("utf-8")
     newline = "\r\n" if "\r\n" in raw else "\n"
@@ -100,15 +99,11 @@ def with_outputs(page: Page, printed: dict[int, str]) -> tuple[str, int]:
 
 def _show(page: Page, block: Block, printed: str, lines: list[str]) -> None:
     """Put an output below a block that has none."""
-    fence, opening = block.fence, "{.text .output}"
-    below = next((each for each in page.fences if each.start > fence.end), None)
-    if below and below.language in ("", "text") and same_output(below.code, printed):
-        lines[below.opening.origin.line - 1] = f"{below.prefix}{below.ticks}{opening}"
-        return
+    fence = block.fence
     at = page.lines[fence.end].origin.line  # the index of the line below the fence
     text = _indented(fence.prefix, printed)
     blank = fence.prefix.rstrip()
-    new = [blank, f"{fence.prefix}```{opening}", *text, f"{fence.prefix}```"]
+    new = [blank, f"{fence.prefix}```{{.text .output}}", *text, f"{fence.prefix}```"]
     if at < len(lines) and lines[at].strip(" >"):
         new.append(blank)
     lines[at:at] = new

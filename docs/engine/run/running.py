@@ -6,7 +6,6 @@ import os
 import random
 import sys
 import tempfile
-import threading
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -46,8 +45,6 @@ class Runner:
         self._compiler = Compiler(page.path, page.text.count("\n") + 1)
         self._leaving = contextlib.ExitStack()
         self._second: Runner | None = None
-        self._threads = set(threading.enumerate())  # those that are not the page's
-        self._in_threads: list[BaseException] = []  # what threads of the page raised
 
     def result(self, block: Block) -> Result:
         """Return what `block` left behind, after all blocks above it: none may fail."""
@@ -95,15 +92,10 @@ class Runner:
             with self._as_main():
                 result.has_value = self._execute(block)
                 result.figures = figures.take_figures()
-                if block is self.page.blocks[-1]:  # as Python does at its end
-                    for thread in set(threading.enumerate()) - self._threads:
-                        thread.join(None if not thread.daemon else 0)
-            if self._in_threads:
-                raise self._in_threads.pop(0)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  # exit(), pytest.skip() too
-            message = describe(error, self.page, block, self._compiler.copied)
+            message = describe(error, self.page, block)
             printed = capture.snap()
             said = f"\nIt had printed:\n{printed}"
             return BlockFailed(message + said if printed else message)
@@ -122,7 +114,7 @@ class Runner:
 
     @functools.cached_property
     def _folder(self) -> Path:
-        return enter_page(self.page, self._leaving, self._in_threads)
+        return enter_page(self.page, self._leaving)
 
     @contextlib.contextmanager
     def _as_main(self) -> Iterator[None]:
@@ -137,13 +129,8 @@ class Runner:
                 sys.modules["__main__"] = main
 
 
-def enter_page(
-    page: Page, leaving: contextlib.ExitStack, raised: list[BaseException]
-) -> Path:
-    """Prepare the process for a page, until `leaving`; return its working folder.
-
-    What threads raise, which Python only prints, is added to `raised`.
-    """
+def enter_page(page: Page, leaving: contextlib.ExitStack) -> Path:
+    """Prepare the process for a page, until `leaving`; return its working folder."""
     folder = leaving.enter_context(tempfile.TemporaryDirectory(prefix="page-"))
     root = str(page.project.root)
     sys.path.insert(0, root)  # the package is imported from its sources
@@ -158,11 +145,6 @@ def enter_page(
     set_style()
     leaving.callback(_forget)
 
-    def tell(told: threading.ExceptHookArgs) -> None:
-        if told.exc_value is not None:
-            raised.append(told.exc_value)
-
-    leaving.enter_context(mock.patch.object(threading, "excepthook", tell))
     for name in ("_exit", "execv", "execve"):
         leaving.enter_context(mock.patch.object(os, name, _no_end(name)))
     random.seed()

@@ -38,8 +38,7 @@ class Outcome:
 
     problems: list[str] = field(default_factory=list)
     failed: bool = False  # the page could not be run to its end
-    printed: dict[int, str] = field(default_factory=dict)  # by number of the block
-    unseeded: dict[int, str] = field(default_factory=dict)  # what no run repeats
+    printed: dict[int, str] = field(default_factory=dict)  # by block; what runs repeat
     products: dict[str, str] = field(default_factory=dict)  # path and text
     inputs: list[str] = field(default_factory=list)  # files of the package
     seconds: float = 0.0
@@ -96,9 +95,8 @@ def _make(page: Page, outcome: Outcome) -> None:
             if block.left_out is None:
                 result = ran.results[block.number]
                 problem = output_problem(block, result, runner.again)
-                if problem and UNSEEDED in problem:
-                    outcome.unseeded[block.number] = problem
-                outcome.printed[block.number] = result.stdout
+                if not problem or UNSEEDED not in problem:
+                    outcome.printed[block.number] = result.stdout
                 outcome.problems += [problem] if problem else []
     outcome.problems += touching_problems(ran.placed)
     outcome.products, outcome.inputs = made_of(ran)

@@ -74,15 +74,11 @@ class Package:
 
     def table(self, modules: list[str]) -> str:
         """Return a table of modules: the link, the first line, public names if any."""
-        rows = [
-            [
-                f"[`{module.rpartition('.')[2]}`][{module}]",
-                self.about(module).replace("|", r"\|"),
-                self.links(module),
-            ]
-            for module in modules
-        ]
-        rows = [["Module", "What it is", f"Names in `{self.name}`"], ["---"] * 3, *rows]
+        rows = [["Module", "What it is", f"Names in `{self.name}`"], ["---"] * 3]
+        for module in modules:
+            link = f"[`{module.rpartition('.')[2]}`][{module}]"
+            about = self.about(module).replace("|", r"\|")
+            rows.append([link, about, self.links(module)])
         width = 3 if self.names.keys() & modules else 2
         return "\n".join(f"| {' | '.join(row[:width])} |" for row in rows)
 

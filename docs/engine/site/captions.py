@@ -23,7 +23,7 @@ from markdown.extensions import Extension  # type: ignore[import-untyped]
 from markdown.inlinepatterns import InlineProcessor  # type: ignore[import-untyped]
 from markdown.treeprocessors import Treeprocessor  # type: ignore[import-untyped]
 
-from engine.run.figures import Size, size_of
+from engine.run.figures import PHONE, Size, size_of
 
 _IMAGE = r'!\[([^\]]*)\]\(([^)\s]+)\s+"((?:[^"\\]|\\.)*)"\s*\)'
 _DRAWS = re.compile(r"The code of this (picture|figure|plot)")
@@ -66,7 +66,9 @@ class _Figures(Treeprocessor):  # type: ignore[misc]
         for cell in [*root.iter("th"), *root.iter("td")]:
             if cell.tag == "th" and not len(cell) and not (cell.text or "").strip():
                 cell.tag = "td"
-            elif cell.tag == "td" and any(map(_is_code, cell.iter())):
+            elif cell.tag == "td" and {"code", "arithmatex"}.intersection(
+                name for x in cell.iter() for name in (x.tag, x.get("class"))
+            ):
                 cell.set("class", "with-code")
 
     def _frame(
@@ -82,7 +84,7 @@ class _Figures(Treeprocessor):  # type: ignore[misc]
         if size:
             image.set("width", image.get("width", str(size.width)))
             image.set("height", image.get("height", str(size.height)))
-        if size and size.scrolls:
+        if size and size.least_width > PHONE:
             image.set("style", f"min-width:{size.least_width}px")
             told = "A wide figure, which scrolls"
             box.attrib |= {"role": "group", "aria-label": told}
@@ -110,10 +112,6 @@ def _figures_first(parent: etree.Element) -> None:
         said = "" if summary is None else "".join(summary.itertext())
         if figure.tag == "figure" and _DRAWS.match(said):
             parent[i], parent[i + 1] = figure, fold
-
-
-def _is_code(element: etree.Element) -> bool:
-    return element.tag == "code" or element.get("class") == "arithmatex"
 
 
 class CaptionExtension(Extension):  # type: ignore[misc]

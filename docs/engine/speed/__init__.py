@@ -1,9 +1,6 @@
 """The page of speed: written from the files of `make bench`, and never typed.
 
 `python -m engine speed` reads every file of docs/speed/ and writes docs/speed.md.
-
-rows          what a file holds, and what a cell of a table says of it
-page.md.jinja the page, with blanks: its words, and which table has which columns
 """
 
 from pathlib import Path

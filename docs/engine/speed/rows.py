@@ -24,8 +24,7 @@ class Row(Kept):
     @property
     def contenders(self) -> dict[str, dict[str, Any]]:
         """What was measured, by the name of who ran."""
-        found: dict[str, dict[str, Any]] = self["contenders"]
-        return found
+        return dict(self["contenders"])
 
     @property
     def label(self) -> str:
