@@ -5,21 +5,10 @@ whatever the module was that they came from. Nothing is computed here, and no mo
 ours depends on it.
 """
 
-from tformer.interop.huggingface import from_huggingface
-from tformer.interop.masks import (
-    attn_mask_from_torch,
-    attn_mask_to_torch,
-    key_mask_from_torch,
-    key_mask_to_torch,
-)
-from tformer.interop.torch_modules import from_torch, to_torch
-
-__all__ = [
-    "attn_mask_from_torch",
-    "attn_mask_to_torch",
-    "from_huggingface",
-    "from_torch",
-    "key_mask_from_torch",
-    "key_mask_to_torch",
-    "to_torch",
-]
+from tformer.interop.huggingface import from_huggingface as from_huggingface
+from tformer.interop.masks import attn_mask_from_torch as attn_mask_from_torch
+from tformer.interop.masks import attn_mask_to_torch as attn_mask_to_torch
+from tformer.interop.masks import key_mask_from_torch as key_mask_from_torch
+from tformer.interop.masks import key_mask_to_torch as key_mask_to_torch
+from tformer.interop.torch_modules import from_torch as from_torch
+from tformer.interop.torch_modules import to_torch as to_torch

@@ -50,14 +50,9 @@ def scale_llama3(
 
     A pair turns L θᵢ / 2π times. With `low` turns or fewer it becomes θᵢ / s, with
     `high` or more it stays, and between the two it is mixed. As Llama 3.1 has it
-    (arXiv:2407.21783; `rope_type: llama3`).
-
-    Args:
-        frequencies: (Dh/2,).
-        scale: s, at least 1. 8 in Llama 3.1, 32 in the small models of 3.2.
-        trained_len: L, 8,192 in Llama 3: `original_max_position_embeddings`.
-        low: turns, `low_freq_factor`.
-        high: turns, above `low`, `high_freq_factor`.
+    (arXiv:2407.21783; `rope_type: llama3`): s is 8, in the small models of 3.2 32, and
+    `trained_len` is L, 8,192: `original_max_position_embeddings`. `low` and `high` are
+    its `low_freq_factor` and `high_freq_factor`.
     """
     check_scaling(scale, trained_len, low, high)
     turns = trained_len * frequencies / (2 * math.pi)
@@ -78,15 +73,9 @@ def scale_yarn(
 
     Peng et al. 2023 (arXiv:2309.00071), section 3.2, as their code has it: the ramp is
     straight over the number i of the pair; in the paper it is straight over its turns,
-    as in `scale_llama3`. Goes with `yarn_factor`.
-
-    Args:
-        frequencies: (Dh/2,), of `rotary_frequencies`, two at least.
-        scale: s, at least 1.
-        trained_len: L, `original_max_position_embeddings`.
-        low: turns in L at which the ramp ends: `beta_slow`.
-        high: turns in L up to which a pair stays as it is: `beta_fast`.
-        truncate: begin and end the ramp at whole numbers of i; gpt-oss does not.
+    as in `scale_llama3`. Goes with `yarn_factor`. Up to `high` turns (`beta_fast`) a
+    pair stays as it is, at `low` turns (`beta_slow`) the ramp ends; with `truncate`
+    both at whole numbers of i, as gpt-oss has not. There must be two frequencies.
     """
     check_scaling(scale, trained_len, low, high)
     pair = pair_numbers(frequencies)
