@@ -96,7 +96,6 @@ def test_all_of_the_chapters_table(page, request):
     [
         (1, False, "none", False),
         (7, True, "before the part", True),
-        (40, False, "after the sum", False),
         (64, False, "none", False),
         (64, True, "none", True),
     ],

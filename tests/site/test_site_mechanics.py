@@ -77,18 +77,6 @@ def test_a_docstring_opens_by_keyboard_and_is_copied_whole(tab: Page) -> None:
     assert not block.locator(".fold-end").first.is_visible()
 
 
-def test_what_is_selected_by_hand_is_python(tab: Page) -> None:
-    code = first_folded(tab).locator("code")
-    picked = code.evaluate(
-        """(code) => {
-          getSelection().selectAllChildren(code)
-          return getSelection().toString()
-        }"""
-    )
-    compile(picked, "picked", "exec")
-    assert "Args:" not in picked
-
-
 def test_without_javascript_a_docstring_opens(browser: Browser, home: str) -> None:
     context = browser.new_context(java_script_enabled=False, viewport=WIDE)
     page = context.new_page()

@@ -43,8 +43,6 @@ class Handler(BaseHTTPRequestHandler):
 class Server(ThreadingHTTPServer):
     """Does not mind a browser that has left the page."""
 
-    daemon_threads = True
-
     def handle_error(self, *args: object) -> None:
         pass
 
