@@ -75,10 +75,7 @@ MANY = b"".join(b"%d\n" % (1000 + i) for i in range(200))
 @pytest.mark.parametrize(
     ("sources", "targets", "message"),
     [
-        (b"a b\nc d\n", b"x\n", "a.txt has 2 lines but b.txt has 1"),
-        (b"a b\n\nc\n", b"x\ny\nz\n", "a.txt, line 2 is empty"),
         (b"ab\nc\xffd\n", b"x\ny\n", "a.txt, line 2: byte 2 (0xff) is not UTF-8"),
-        (b"", b"x\n", "a.txt is empty"),
         (MANY, MANY[:-5] + b"y" * 99 + b"\n", "line 200 has 100 tokens"),
         (b"a\n", b"x\n", "too few to leave some for the validation"),
     ],
@@ -93,20 +90,11 @@ def test_faulty_files_are_named_by_file_and_line(
     assert (said.code, message in said.err.replace(f"{tmp_path}/", "")) == (1, True)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (b"", "is empty"),
-        (b"abc\nde\xe9\n", "line 2: byte 3 (0xe9) is not UTF-8"),
-        (b"abc\n" * 5, "too few for windows of 17"),
-        (b"ab\0c\n" * 99, "line 1: byte 3 (NUL)"),
-    ],
-)
-def test_faulty_texts_are_named(tformer, small, tmp_path, text, message):
+def test_a_text_that_is_too_short_is_named(tformer, small, tmp_path):
     file = tmp_path / "book.txt"
-    file.write_bytes(text)
+    file.write_bytes(b"abc\n" * 5)
     said = tformer("train", "text", file, *small(max_len=17), "-o", tmp_path / "run")
-    assert (said.code, message in said.err) == (1, True)
+    assert (said.code, "too few for windows of 17" in said.err) == (1, True)
 
 
 def test_files_that_change_stop_a_run_that_goes_on(tformer, small, tmp_path, runs):

@@ -1,9 +1,7 @@
 """What is kept of an evaluation, and where it may not be kept."""
 
 import json
-import multiprocessing
 import os
-from pathlib import Path
 
 import filelock
 import pytest
@@ -112,23 +110,6 @@ def test_info_says_which_setting_was_changed(run):
     ):
         assert evaluate_info(run).exit_code == 0
     config.write_text(text)
-
-
-def save_often(path: Path, number: int) -> None:
-    for _ in range(40):
-        save(path, number=[number] * 5000)
-
-
-def test_two_that_write_one_name_wait_for_each_other(tmp_path):
-    start = multiprocessing.get_context("fork").Process
-    processes = [start(target=save_often, args=(tmp_path, i)) for i in (1, 2)]
-    for process in processes:
-        process.start()
-    while any(process.is_alive() for process in processes):
-        if found := saved_evaluations(RunFolder(tmp_path)):
-            numbers = found["mine"]["result"]["number"]
-            assert numbers in ([1] * 5000, [2] * 5000)
-    assert [process.exitcode for process in processes] == [0, 0]
 
 
 def test_one_that_waits_too_long_says_so(tmp_path, monkeypatch):

@@ -172,20 +172,6 @@ class TestMoved:
         train_here(new, SHORT)
         same_run(new, whole)
 
-    def test_another_folder_in_its_place_is_not_written_to(self, tmp_path):
-        path, new = tmp_path / "run", tmp_path / "elsewhere"
-        training = begin_or_resume(path, SHORT)
-
-        def swap(report):
-            if report.step == 4:
-                path.rename(new)
-                RunFolder.create(path, small_settings(seed=1)).unlock()
-
-        training.callback = swap
-        with pytest.raises(RunError, match="was moved"):
-            training.train()
-        assert set(contents(path)) == {"config.json", "lock"}
-
     @pytest.mark.parametrize("late", ["test_scores", "save_checkpoint"])
     def test_at_the_very_end_too(self, stopped, monkeypatch, late):
         """While the model is written it is said after the last file."""

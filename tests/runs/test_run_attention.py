@@ -105,14 +105,6 @@ def test_without_a_target_it_is_the_model_s_own_answer():
     assert len(rows) == 100  # what is written is cut, and not refused
 
 
-def test_the_mode_is_left_as_it_was():
-    asked = trained(dropout=0.5)
-    asked.model.train()
-    one, two = (attention_of(asked, TEXT, target=TARGET)[0] for _ in range(2))
-    assert asked.model.training
-    assert_close(one[0], two[0])
-
-
 def test_labels_tell_tokens_apart():
     ids = LETTERS.encode("a b\n", bos=True, eos=True)
     assert labels(LETTERS, ids) == ["⟨start⟩", "a", " ", "b", "⏎", "⟨end⟩"]
