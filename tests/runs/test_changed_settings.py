@@ -118,11 +118,6 @@ def test_those_of_parts_and_of_own_files_too(tmp_path):
     settings = small_text_settings(tmp_path, window=5, experts=5)
     path = tmp_path / "run"
     stop_after(path, settings, 1)
-    latent = {
-        "kv_rank": 4,
-        "positions": "rotary",
-        "window": None,
-    }  # kv_rank comes first
     changes = [{name: OF_PARTS[name]} for name in sorted(OF_PARTS.keys() - {"kv_rank"})]
     changes += [{"model": "bert", "parts": {}}, {"vocabulary": "bpe"}]
     for each in changes:
