@@ -98,7 +98,7 @@ def _converted(old: nn.Module, make: Callable[[nn.Module], Any]) -> Any:
 
 def _pairs(ours: nn.Module, theirs: nn.Module) -> Iterator[tuple[Any, Any]]:
     """Pair the parts of ours and of torch's that hold the same weights."""
-    for name, part in theirs.named_modules(remove_duplicate=False):
+    for name, part in theirs.named_modules():
         place, _, last = name.rpartition(".")
         if last == "norm2" and not hasattr(theirs.get_submodule(place), "norm3"):
             last = "norm3"  # there is no memory, whose norm is the second
