@@ -71,11 +71,6 @@ def per_query_head(x: np.ndarray, num_heads: int) -> np.ndarray:
     return x if repeats == 1 else np.repeat(x, repeats, axis=1)
 
 
-def mix_values(weights: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Average values (B, G, S, Dv) by weights (B, H, T, S): (B, H, T, Dv)."""
-    return weights @ per_query_head(value, weights.shape[1])
-
-
 def scaled_dot_product_attention(
     query: np.ndarray,
     key: np.ndarray,
@@ -107,7 +102,8 @@ def scaled_dot_product_attention(
         scale=scale,
         softcap=softcap,
     )
-    return mix_values(weights, value).astype(np.result_type(query, value))
+    output = weights @ per_query_head(value, query.shape[1])  # (B, H, T, Dv)
+    return output.astype(np.result_type(query, value))
 
 
 def attention_in_blocks(

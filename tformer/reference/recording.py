@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tformer.reference.attention import attention_weights, mix_values
+from tformer.reference.attention import attention_weights
 
 
 class Attention(Protocol):
@@ -19,36 +19,20 @@ class Attention(Protocol):
     attend: Callable[..., np.ndarray]
 
 
-class RecordedWeights(dict[object, np.ndarray]):
-    """The weights (B, H, T, S) of each attention that ran, as they were the last time.
-
-    `weights[model.encoder.blocks[0].attention]`, or by its name in the model:
-    `weights["encoder.blocks.0.attention"]`.
-    """
-
-    def __init__(self, attentions: dict[str, Attention]) -> None:
-        super().__init__()
-        self.attentions = attentions
-
-    def __missing__(self, name: str) -> np.ndarray:
-        return self[self.attentions[name]]
-
-    def by_name(self) -> dict[str, np.ndarray]:
-        """Return {"encoder.blocks.0.attention": weights, …}, in the model's order."""
-        return {
-            name: self[each] for name, each in self.attentions.items() if each in self
-        }
-
-
 @contextmanager
-def record_weights(model: object) -> Iterator[RecordedWeights]:
-    """Keep the weights of every attention of a model while the block runs."""
-    weights = RecordedWeights(dict(_attentions(model)))
-    before = {each: vars(each).get("attend") for each in weights.attentions.values()}
-    for each in before:
-        each.attend = partial(_attend_and_keep, weights, each)
+def record_weights(model: object) -> Iterator[dict[str, np.ndarray]]:
+    """Keep the weights (B, H, T, S) of every attention of a model while the block runs.
+
+    By its name in the model, such as "encoder.blocks.0.attention"; "" is the model
+    itself. Of an attention that ran several times the last weights are kept.
+    """
+    kept: dict[str, np.ndarray] = {}
+    attentions = dict(_attentions(model))
+    before = {each: vars(each).get("attend") for each in attentions.values()}
+    for name, each in attentions.items():
+        each.attend = partial(_attend_and_keep, each.attend, kept, name)
     try:
-        yield weights
+        yield kept
     finally:
         for each, attend in before.items():
             del each.attend
@@ -57,17 +41,18 @@ def record_weights(model: object) -> Iterator[RecordedWeights]:
 
 
 def _attend_and_keep(
-    weights: RecordedWeights,
-    attention: Attention,
+    attend: Callable[..., np.ndarray],
+    kept: dict[str, np.ndarray],
+    name: str,
     query: np.ndarray,
     key: np.ndarray,
     value: np.ndarray,
     *mask: np.ndarray,
     **options: Any,
 ) -> np.ndarray:
-    """Do what `scaled_dot_product_attention` does, and keep the weights."""
-    weights[attention] = attention_weights(query, key, *mask, **options)
-    return mix_values(weights[attention], value)
+    """Attend, and keep the weights."""
+    kept[name] = attention_weights(query, key, *mask, **options)
+    return attend(query, key, value, *mask, **options)
 
 
 def _attentions(part: object, name: str = "") -> Iterator[tuple[str, Attention]]:
