@@ -221,6 +221,5 @@ def busy(page: Page) -> None:
     settled(page)
 
 
-@pytest.mark.parametrize("busy", [settled, busy])
-def test_nobody_is_shut_out(live_page, busy):
+def test_nobody_is_shut_out(live_page):
     audit(live_page, "model", busy)
