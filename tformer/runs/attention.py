@@ -28,11 +28,8 @@ def attention_of(
 ) -> tuple[tuple[Tensor, ...], list[str], list[str]]:
     """Ask a model for its attention weights on a text.
 
-    Args:
-        trained: the model.
-        text: what it reads.
-        kind: of a Transformer "cross" (if not given), "encoder" or "decoder".
-        target: what a Transformer writes; its own greedy answer if not given.
+    A Transformer is asked for a kind, "cross" (if not given), "encoder" or "decoder",
+    and for the target that it writes, its own greedy answer if not given.
 
     Returns:
         The weights of each layer (H, T, S), and the tokens of the T rows and the S

@@ -39,16 +39,9 @@ def save_state(
     """Write a checkpoint into a folder beside the older ones, then remove the oldest.
 
     All is written under another name, waited for until it is on the disk, and renamed:
-    at any instant every folder called step-… is whole. All processes must call it; the
-    first one writes.
-
-    Args:
-        folder: of the checkpoints.
-        step: after which it is made.
-        model: as `distribute` returned it.
-        optimizer: of its parameters.
-        facts: what else is kept.
-        keep: how many checkpoints to keep, this one included.
+    at any instant every folder called step-… is whole. All processes must call it, with
+    the model as `distribute` returned it; the first one writes. So many checkpoints are
+    kept, this one included.
 
     Raises:
         RunError: it cannot be written, because the disk is full. Older ones are whole.
@@ -99,8 +92,7 @@ def load_newest(
 ) -> int:
     """Load the newest checkpoint and return its step, or 0 if there is none.
 
-    It is refused if it is of other data, and what a kill has left half-written is
-    removed.
+    One of other data is refused; what a kill has left half-written is removed.
     """
     if process_rank() == 0:
         for path in [*folder.glob(".*.new"), *folder.glob(".*.old")]:

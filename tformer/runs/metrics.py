@@ -81,11 +81,8 @@ def _read_line(line: bytes) -> Json | None:
 class Metrics:
     """Write lines to a file, after those of steps that still count.
 
-    Args:
-        path: of the file.
-        start: the step from which the run goes on: lines of later steps are taken out,
-            since they will be written again.
-        main: False in all processes but one, which then write nothing.
+    Lines of steps after `start`, from which the run goes on, are taken out: they will
+    be written again. Of several processes the main one alone writes.
     """
 
     def __init__(self, path: Path, start: int, *, main: bool = True) -> None:

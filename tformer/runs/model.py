@@ -91,11 +91,8 @@ def check_unchanged(folder: RunFolder, settings: RunSettings) -> None:
 
     Else its first steps would be of one training and its last of another. The newest
     checkpoint has the settings, or, where there is none any more, the model. With
-    "inverse-sqrt", which does not ask for `steps`, they may change too.
-
-    Raises:
-        OSError: the manifest is missing.
-        ValueError: a setting was changed; or the checkpoint or the manifest is damaged.
+    "inverse-sqrt", which does not ask for `steps`, they may change too. A ValueError
+    says which was changed, or that the checkpoint or the manifest is damaged.
     """
     saved = saved_states(folder.checkpoints)
     made = saved[-1] if saved else folder.saved_model()

@@ -39,10 +39,6 @@ class NumberWordsTask(HashSplitTask):
     100 are always in the training. No words mean one number in one language and another
     in another: a test compares them.
 
-    Args:
-        languages: that num2words knows.
-        max_digits: of the numbers.
-
     Raises:
         ValueError: there is no language, or `max_digits` is not from 1 to 6.
     """

@@ -22,11 +22,6 @@ class SequenceTask(HashSplitTask):
     *sorted* letters: what was not asked in training is no string of the test, nor any
     other order of its letters, whose sorted form would be the same.
 
-    Args:
-        name: "copy", "reverse" or "sort".
-        alphabet: the letters, each once.
-        max_len: of the strings; the shortest have one letter.
-
     Raises:
         ValueError: `name` is unknown, `max_len` below 1, or a letter missing or double.
     """
