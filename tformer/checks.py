@@ -7,6 +7,7 @@ import ast
 import math
 import os
 import sys
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,12 @@ def check_divisible(**sizes: int) -> None:
         )
 
 
+def check_one_of(name: str, value: object, known: Collection[str]) -> None:
+    """Raise a ValueError unless the value is one of those that are known."""
+    if value not in [*known]:  # a list, say, is not hashable
+        raise ValueError(f"{name} ({value!r}) must be one of {', '.join(known)}")
+
+
 def check_width(d_model: int, x: "Tensor | ndarray") -> None:
     """Raise unless x is (..., D)."""
     if x.shape[-1] != d_model:
@@ -79,6 +86,61 @@ def check_sequences(d_model: int, **sequences: "Tensor | ndarray") -> None:
                 f"{name} must be (batch, length, d_model = {d_model}), "
                 f"not {tuple(x.shape)}"
             )
+
+
+def check_scores(
+    *inputs: Any, is_causal: bool, masks: Mapping[str, Any], **numbers: float | None
+) -> None:
+    """Raise unless query, key, value, masks and numbers make an attention."""
+    q, k, v = (tuple(x.shape) for x in inputs)
+    fits = len(q) == len(k) == len(v) == 4 and 0 not in q + v
+    if not fits or q[0] != k[0] or q[3] != k[3] or k[:3] != v[:3] or q[1] % k[1]:
+        raise ValueError(
+            "query (B, H, T, Dh), key (B, G, S, Dh) and value (B, G, S, Dv) must fit, "
+            f"G divide H, and none be empty: {q}, {k}, {v}"
+        )
+    dtypes = ", ".join(str(x.dtype) for x in inputs)
+    if len({x.dtype for x in inputs}) > 1 or "float" not in dtypes:
+        raise TypeError(f"query, key, value must have one floating dtype: {dtypes}")
+    full = (*q[:3], k[2])
+    for name, x in masks.items():
+        if x is None:
+            continue
+        if ("bool" if name == "attn_mask" else "float") not in str(x.dtype):
+            raise TypeError(f"{name} is {x.dtype}: attn_mask is bool, bias floating")
+        # Two axes are (T, S): a mask (B, S) might broadcast by luck.
+        sizes = zip(x.shape, full, strict=False)
+        four = x.ndim == 4 and all(n in (m, 1) for n, m in sizes)
+        if not four and x.shape != full[2:]:
+            rule = f"must be (T, S), or broadcast with four axes to {full}"
+            raise ValueError(f"{name} {(*x.shape,)} {rule}")
+    window = numbers["window"]
+    if window is not None and not is_causal:
+        raise ValueError(f"window ({window}) is of the past: it needs is_causal")
+    for name, number in numbers.items():
+        if number is not None and not 0 < number < math.inf:
+            raise ValueError(f"{name} ({number}) must be above 0 and finite")
+
+
+def check_bool(name: str, mask: Any) -> None:
+    """Raise a TypeError unless a mask is boolean: numbers may be meant to be added."""
+    if str(mask.dtype) not in ("bool", "torch.bool"):
+        raise TypeError(f"{name} must be bool (True = may attend), not {mask.dtype}")
+
+
+def check_key_mask(key_mask: Any, batch: int, key_len: int, *, name: str) -> Any:
+    """Make the mask (B, S) of a whole model, True = a real token, an `attn_mask`.
+
+    Returns:
+        bool (B, 1, 1, S), which broadcasts over heads and queries; None of None.
+    """
+    if key_mask is None:
+        return None
+    check_bool(name, key_mask)
+    if key_mask.shape != (batch, key_len):
+        found = tuple(key_mask.shape)
+        raise ValueError(f"{name} must be (B, S) = ({batch}, {key_len}), not {found}")
+    return key_mask[:, None, None, :]  # (B, 1, 1, S)
 
 
 def check_buckets(num_buckets: int, max_distance: int) -> None:

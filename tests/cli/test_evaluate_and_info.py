@@ -89,25 +89,6 @@ def test_info_tells_tasks_runs_and_models(tformer, runs):
     assert "a CausalLM of" in tformer("info", runs["gpt"] / "model").out
 
 
-def test_info_tells_the_memory_of_the_cache(tformer, runs):
-    """2 · layers · kv heads · head_dim · length · bytes, of a run and of its model."""
-
-    def told(what) -> list[str]:
-        lines = tformer("info", what).out.splitlines()
-        return [line[20:].strip() for line in lines if line.startswith("  cache ")]
-
-    gpt = 2 * 1 * 2 * 5 * 4  # a layer, two heads of width 5, four bytes a number
-    each = f"(float32); a further token takes {gpt}"
-    line = f"{17 * gpt:,} bytes for 17 tokens {each}"
-    assert told(runs["gpt"]) == told(runs["gpt"] / "model") == [line]
-    today = 2 * 1 * 1 * 4 * 4
-    line = f"{12 * today:,} bytes for 17 tokens (float32); a further token takes 0"
-    assert told(runs["today"]) == [line]  # its window is 6: there is room for 12
-    line = f"{82 * gpt:,} bytes for a source and a target of 41 tokens each {each}"
-    assert told(runs["pairs"]) == [line]
-    assert told(runs["bert"]) == []
-
-
 def test_an_unfinished_run_is_asked_by_its_newest_checkpoint(tformer, runs, tmp_path):
     run, words = tmp_path / "run", ["--prompt", "To be", "--max-new-tokens", 20]
     shutil.copytree(runs["gpt"], run)

@@ -102,8 +102,16 @@ FLOATS, INTS = {"dtype": torch.float32}, {"dtype": torch.uint8}
     [
         (lambda: FROM(seen(S, **INTS)), TypeError, "boolean or floating, not torch.ui"),
         (lambda: FROM_KEYS(seen(B, S, **INTS)), TypeError, "boolean or floating, not"),
-        (lambda: TO(seen(T, S, **FLOATS)), TypeError, "torch.bool (True = may attend)"),
-        (lambda: TO_KEYS(seen(B, S, **INTS)), TypeError, "torch.bool (True = may att"),
+        (
+            lambda: TO(seen(T, S, **FLOATS)),
+            TypeError,
+            "be bool (True = may attend)",
+        ),
+        (
+            lambda: TO_KEYS(seen(B, S, **INTS)),
+            TypeError,
+            "be bool (True = may att",
+        ),
         (lambda: TO(seen(T, S), **INTS), TypeError, "torch.bool or floating, not tor"),
         (lambda: TO_KEYS(seen(B, S), **INTS), TypeError, "torch.bool or floating, not"),
         (lambda: FROM_KEYS(seen(S)), ValueError, "mask must be (B, S), not (7,)"),

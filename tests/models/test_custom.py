@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from every_module import LANGUAGE_MODELS
+from every_module import LANGUAGE_MODELS, OTHER_PARTS
 from tformer.models.families.custom import DEFAULTS, PARTS, build, check_config
 from tformer.nn import (
     ALiBi,
@@ -26,9 +26,38 @@ def made(**config):
 def test_every_part_is_in_one_of_the_models_that_all_is_tested_with():
     configs = [make().config for make in LANGUAGE_MODELS.values()]
     for name, part in PARTS.items():
+        assert name in OTHER_PARTS, (
+            f"tests/support/every_module.py: give OTHER_PARTS a value of {name}"
+        )
         assert any(config[name] != part.default for config in configs), (
             f"tests/support/every_module.py: let one of LANGUAGE_MODELS have {name}"
         )
+
+
+NEEDS = {"top_k": {"experts": 4}, "shared_experts": {"experts": 4}}
+NEEDS |= {"global_every": {"window": 5}, "kv_rank": {"positions": "rotary"}}
+
+
+@pytest.mark.parametrize("latent", [False, True], ids=["heads", "latent"])
+@pytest.mark.parametrize("name", PARTS)
+def test_each_part_reaches_the_model(name, latent):
+    """With gradients, as a part may begin as nothing: a soft bound, a gain of 1."""
+    base = {"kv_rank": 6, "positions": "rotary"} if latent else {}
+    if name in base:
+        return
+    told = []
+    for config in (base, {**base, name: OTHER_PARTS[name]}):
+        config = {**NEEDS.get(name, {}), **config}
+        if latent and any(not PARTS[n].latent for n in config):
+            with pytest.raises(ValueError, match="is not for kv_rank"):
+                build(config)
+            return
+        torch.manual_seed(0)
+        model = build(config)
+        logits = model(torch.arange(24)[None])
+        names = [name for name, _ in model.named_parameters()]
+        told.append((names, logits.double().square().sum().item()))
+    assert told[0] != told[1]
 
 
 def test_a_gpt_by_default():

@@ -10,11 +10,11 @@ import tformer
 from every_module import LANGUAGE_MODELS, MODULES, language_model
 from tformer import nn as parts
 from tformer import reference
-from tformer.models.encoder_decoder import EncoderDecoder
 from tformer.nn.feed_forward import ACTIVATIONS, GATES
 
 B, T, S, D, H, G, Dh, F, V = 2, 5, 7, 12, 6, 2, 4, 11, 13
-WITHOUT_TWIN = {"BERT", "MultiTokenHead", "MultiTokenHeads", "QuantizedLinear"}
+WITHOUT_TWIN = {"BERT", "EncoderDecoder", "MultiTokenHead", "MultiTokenHeads"}
+WITHOUT_TWIN |= {"QuantizedLinear"}
 
 
 @pytest.mark.parametrize("kind", MODULES, ids=lambda kind: kind.__name__)
@@ -158,20 +158,6 @@ def test_masks_of_a_decoder(exact, cross_attention):
     memory, hidden = (memory, hidden) if cross_attention else (None, None)
     exact.same(*both, x, memory, is_causal=True)
     exact.same(*both, x, memory, own, hidden)
-
-
-@pytest.mark.parametrize("norm_first", [False, True])
-def test_both_stacks_without_embeddings(exact, norm_first):
-    ours = EncoderDecoder(
-        tformer.transformer_encoder(D, H, F, 2, norm_first=norm_first),
-        tformer.transformer_decoder(D, H, F, 3, activation="gelu"),
-    )
-    theirs = nn.Transformer(D, H, 2, 3, F, norm_first=norm_first, **OF_TORCH)
-    src, x = exact.numbers(B, S, D), exact.numbers(B, T, D)
-    exact.same(*exact.twin_of(theirs), src, x)
-    masks = exact.mask(T, T), exact.mask(S, S), exact.mask(B, 1, 1, S)
-    masks = dict(zip(("attn_mask", "src_mask", "memory_mask"), masks, strict=True))
-    exact.same(*exact.twin_of(ours), src, x, **masks, is_causal=True)
 
 
 BOTH_STACKS = {

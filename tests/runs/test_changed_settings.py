@@ -7,6 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from every_module import OTHER_PARTS
 from small_run import (
     SHORT,
     change,
@@ -17,7 +18,6 @@ from small_run import (
     train_here,
     what_counts,
 )
-from tformer.models.families.custom import PARTS
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.model import MAY_CHANGE, check_unchanged
 from tformer.runs.run import Run
@@ -60,32 +60,11 @@ FREE = {
     "compile": True,
 }
 OF_FILES = {"files", "model", "vocabulary", "vocab_size"}
-OF_PARTS = {
-    "positions": "none",
-    "norm": "rms",
-    "placement": "post",
-    "feed_forward": "swiglu",
-    "experts": 3,
-    "top_k": 1,
-    "shared_experts": 1,
-    "kv_rank": 4,
-    "kv_heads": 1,
-    "qk_norm": True,
-    "gate": True,
-    "window": 3,
-    "global_every": 2,
-    "sinks": True,
-    "softcap": 9.0,
-    "logit_cap": 9.0,
-}
 
 
 def test_each_setting_is_here():
     names = set(RunSettings.__dataclass_fields__)
     assert names == OTHERS.keys() | FREE.keys() | OF_FILES | {"parts"}
-    missing = PARTS.keys() - OF_PARTS.keys()
-    assert not missing, f"give OF_PARTS, in this file, a value of {', '.join(missing)}"
-    assert OF_PARTS.keys() == PARTS.keys()
     assert FREE.keys() | {"files"} == MAY_CHANGE
     now = json.loads(json.dumps(vars(SHORT)))
     assert not [name for name in OTHERS if now[name] == OTHERS[name]]
@@ -118,7 +97,9 @@ def test_those_of_parts_and_of_own_files_too(tmp_path):
     settings = small_text_settings(tmp_path, window=5, experts=5)
     path = tmp_path / "run"
     stop_after(path, settings, 1)
-    changes = [{name: OF_PARTS[name]} for name in sorted(OF_PARTS.keys() - {"kv_rank"})]
+    changes = [
+        {name: OTHER_PARTS[name]} for name in sorted(OTHER_PARTS.keys() - {"kv_rank"})
+    ]
     changes += [{"model": "bert", "parts": {}}, {"vocabulary": "bpe"}]
     for each in changes:
         changed = RunSettings.from_json(dataclasses.asdict(settings) | each)

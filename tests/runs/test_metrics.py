@@ -60,25 +60,3 @@ def test_only_the_main_process_writes(path):
     metrics.write({"step": 1})
     metrics.sync()
     assert not path.exists()
-
-
-def test_every_bit_of_a_line_counts(path):
-    """A bit that is flipped takes its line away, or changes nothing that is read."""
-    metrics = Metrics(path, start=0)
-    said = [{"step": 1, "loss": 2.5, "tokens": 10}, {"step": 2, "validation_loss": 0.1}]
-    for values in said:
-        metrics.write(values)
-    whole = path.read_bytes()
-    assert read_metrics(path) == said
-    for place in range(8 * len(whole)):
-        data = bytearray(whole)
-        data[place // 8] ^= 1 << place % 8
-        path.write_bytes(data)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            found = read_metrics(path)
-        names = set().union(*said)
-        found = [{n: x for n, x in line.items() if n in names} for line in found]
-        assert all(line in said for line in found)
-        torn = len(whole) - 1  # the last line without its end is one that a kill tore
-        assert bool(caught) == (len(found) < 2) or place // 8 == torn

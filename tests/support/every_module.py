@@ -136,6 +136,25 @@ class BesideATrunk(nn.Module):
         return torch.cat(self.heads(self.trunk, ids), dim=1)
 
 
+# Another value of each part than a GPT's.
+FLAGS = {name: True for name, part in custom.PARTS.items() if part.kind is bool}
+OTHER_PARTS = {
+    **{name: 9.0 for name, part in custom.PARTS.items() if part.kind is float},
+    **FLAGS,
+    "positions": "none",
+    "norm": "rms",
+    "placement": "post",
+    "feed_forward": "swiglu",
+    "experts": 3,
+    "top_k": 1,
+    "shared_experts": 1,
+    "kv_rank": 4,
+    "kv_heads": 1,
+    "window": 3,
+    "global_every": 2,
+}
+
+
 def language_model(**chosen):
     """Return what makes a CausalLM of two layers with these parts."""
     return lambda: custom.build({**SMALL, "num_layers": 2, "max_len": 10, **chosen})
@@ -145,20 +164,17 @@ def language_model(**chosen):
 # which end.
 LANGUAGE_MODELS = {
     "sinusoids": language_model(positions="sinusoidal", norm="layer", kv_heads=2),
-    "ALiBi": language_model(positions="alibi", softcap=2.0, gate=True),
+    "ALiBi": language_model(positions="alibi", softcap=2.0),
     "T5": language_model(positions="t5", feed_forward="relu2", placement="post"),
     "window": language_model(
         positions="rotary",
         window=7,
         global_every=2,
-        qk_norm=True,
         norm="rms_plus_one",
         placement="sandwich",
         logit_cap=3.0,
     ),
-    "sinks": language_model(
-        window=8, sinks=True, positions="rotary", placement="output"
-    ),
+    "sinks": language_model(window=8, positions="rotary", placement="output", **FLAGS),
     "latent": language_model(kv_rank=6, positions="rotary", norm="rms"),
     "experts": language_model(
         positions="rotary",

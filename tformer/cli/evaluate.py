@@ -25,12 +25,7 @@ from tformer.runs.metrics import check_name, save_evaluation, text_bits_per_byte
 from tformer.runs.model import Trained, load_trained
 from tformer.tasks import SPLITS, TASKS
 from tformer.training.distributed import choose_device
-from tformer.training.evaluation import (
-    MeanLoss,
-    bleu,
-    matches,
-    mean_loss,
-)
+from tformer.training.evaluation import MeanLoss, bleu, matches, mean_loss
 from tformer.training.processes import not_finite
 
 MISTAKES = 20  # so many are kept

@@ -9,12 +9,9 @@ from typing import Annotated
 
 import torch
 import typer
-from torch import nn
 
 import tformer
 from tformer.models.building import config_of
-from tformer.models.causal_lm import CausalLM
-from tformer.models.transformer import Transformer
 from tformer.pretrained import pretrained_names
 from tformer.runs.checkpoints import saved_states
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
@@ -107,9 +104,6 @@ def _run(folder: RunFolder) -> None:
     typer.echo(f"steps made: {steps[-1] if steps else 0} of {settings.steps}")
     states = ", ".join(path.name for path in saved_states(folder.checkpoints))
     typer.echo(f"checkpoints: {states or 'none'}")
-    if folder.saved_model():
-        with _warned():
-            _cache(load_trained(folder.path).model)
     if folder.result.exists():
         for name, value in read_kept_json(folder.result).items():
             typer.echo(f"  {name} {value}")
@@ -127,32 +121,3 @@ def _model(name: str) -> None:
     for field, value in config_of(trained.model).items():
         _show(field, value)
     _show("vocabulary", f"{len(trained.vocabulary)} tokens")
-    _cache(trained.model)
-
-
-def _cache(model: nn.Module) -> None:
-    """Say how much memory writing takes for one text as long as the context."""
-    if not isinstance(model, Transformer | CausalLM):  # a BERT writes nothing
-        return
-    length = model.max_len
-    whole = _cache_bytes(model, length)
-    more = _cache_bytes(model, length + 1) - whole
-    of = f"{length:,} tokens"
-    if isinstance(model, Transformer):
-        of, more = f"a source and a target of {of} each", more // 2
-    kind = str(next(model.parameters()).dtype).removeprefix("torch.")
-    told = f"{whole:,} bytes for {of} ({kind}); a further token takes {more:,}"
-    _show("cache", told)
-
-
-@torch.no_grad()
-def _cache_bytes(model: Transformer | CausalLM, length: int) -> int:
-    """Measure a cache with room for one text; the source's, too, of a Transformer."""
-    cache, token = model.new_cache(length), torch.zeros(1, 1, dtype=torch.long)
-    if isinstance(model, Transformer):
-        dtype = next(model.parameters()).dtype
-        memory = torch.zeros(1, length, model.d_model, dtype=dtype)
-        model.decode(token, memory, cache=cache)
-    else:
-        model(token, cache=cache)
-    return int(cache.nbytes)

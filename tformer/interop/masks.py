@@ -12,7 +12,7 @@ import math
 import torch
 from torch import Tensor
 
-from tformer.checks import check_divisible
+from tformer.checks import check_bool, check_divisible
 
 
 def attn_mask_from_torch(mask: Tensor, *, num_heads: int | None = None) -> Tensor:
@@ -62,7 +62,7 @@ def attn_mask_to_torch(
         TypeError: `mask` is not boolean, or `dtype` is neither boolean nor floating.
         ValueError: a size is missing, or not the mask's.
     """
-    _check_bool(mask)
+    check_bool("mask", mask)
     if not 2 <= mask.ndim <= 4:
         rule = "(T, S), (H, T, S) or (B, H, T, S)"
         raise ValueError(f"mask must be {rule}, not {tuple(mask.shape)}")
@@ -97,7 +97,7 @@ def key_mask_to_torch(mask: Tensor, *, dtype: torch.dtype = torch.bool) -> Tenso
     `mask` is (B, S), and so is what is returned; `dtype` and what is raised are as in
     `attn_mask_to_torch`.
     """
-    _check_bool(mask)
+    check_bool("mask", mask)
     _check_rows(mask)
     return _for_torch(mask, dtype)
 
@@ -123,12 +123,6 @@ def _for_torch(allowed: Tensor, dtype: torch.dtype) -> Tensor:
         raise TypeError(f"dtype must be torch.bool or floating, not {dtype}")
     zeros = torch.zeros(allowed.shape, dtype=dtype, device=allowed.device)
     return zeros.masked_fill(~allowed, -math.inf)
-
-
-def _check_bool(mask: Tensor) -> None:
-    if mask.dtype != torch.bool:
-        rule = "torch.bool (True = may attend)"
-        raise TypeError(f"mask must be {rule}, not {mask.dtype}")
 
 
 def _check_rows(mask: Tensor) -> None:

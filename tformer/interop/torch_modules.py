@@ -1,6 +1,7 @@
 """From torch's own modules to ours, and back: the same numbers, from copied weights."""
 
 from collections.abc import Callable, Iterator
+from inspect import signature
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from tformer.nn.feed_forward import FeedForward
 from tformer.nn.heads import MultiHeadAttention
 from tformer.nn.norm import LayerNorm
 
+SIZES = "num_kv_heads", "head_dim"  # which torch has too, or a test of weights sees
 STACKS = {nn.TransformerEncoder: Encoder, nn.TransformerDecoder: Decoder}
 LAYERS = nn.TransformerEncoderLayer, nn.TransformerDecoderLayer
 WITH_WEIGHTS = nn.MultiheadAttention, nn.LayerNorm, nn.Linear
@@ -164,9 +166,9 @@ def _theirs(module: nn.Module) -> Any:
     """Make torch's module of the sizes of ours; what it cannot have is an error."""
     old: Any = module
     if isinstance(module, MultiHeadAttention):
-        options = ("sinks", "window", "scale", "softcap")
-        own = [name for name in options if getattr(old, name) is not None]
-        own += [name for name, _ in old.named_children()][4:]
+        given = signature(MultiHeadAttention).parameters.values()
+        parts = [p.name for p in given if p.default is None and p.name not in SIZES]
+        own = [name for name in parts if getattr(old, name) is not None]
         own += ["head_dim"] * (old.head_dim * old.num_heads != old.d_model)
         if own:
             raise ValueError(f"module has {', '.join(own)}, which torch's has not")

@@ -10,11 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tformer.checks import check_key_mask
 from tformer.models.config import check_model
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.encoder import transformer_encoder
 from tformer.nn.feed_forward import ACTIVATIONS
-from tformer.nn.masks import check_key_mask
 from tformer.nn.norm import LayerNorm
 from tformer.nn.positions import LearnedPositionalEmbedding
 
@@ -139,7 +139,8 @@ class BERT(nn.Module):
         """
         key_mask = ids != self.pad_id if key_mask is None else key_mask
         x = self.embed(ids, segments)  # (B, S, D)
-        x = self.encoder(x, check_key_mask(key_mask, *ids.shape[:2]))  # (B, S, D)
+        mask = check_key_mask(key_mask, *ids.shape[:2], name="key_mask")
+        x = self.encoder(x, mask)  # (B, S, D)
         return self.logits(x)
 
     def embed(self, ids: Tensor, segments: Tensor | None = None) -> Tensor:

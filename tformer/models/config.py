@@ -8,6 +8,7 @@ from tformer.checks import (
     check_above_0,
     check_divisible,
     check_id,
+    check_one_of,
     check_positive,
     check_probability,
 )
@@ -26,9 +27,7 @@ def check_model(c: Mapping[str, Any]) -> None:
     check_divisible(d_model=c["d_model"], num_heads=c["num_heads"])
     if c["num_kv_heads"] is not None:
         check_divisible(num_heads=c["num_heads"], num_kv_heads=c["num_kv_heads"])
-    if c["activation"] not in ACTIVATIONS:
-        known = ", ".join(ACTIVATIONS)
-        raise ValueError(f"activation ({c['activation']!r}) must be one of {known}")
+    check_one_of("activation", c["activation"], ACTIVATIONS)
 
 
 def check_shared(c: Mapping[str, Any]) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from tformer.checks import check_key_mask
 from tformer.models.config import TransformerConfig
 from tformer.nn.cache import ModelCache
 from tformer.nn.decoder import transformer_decoder
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.encoder import transformer_encoder
-from tformer.nn.masks import check_key_mask
 from tformer.nn.positions import (
     LearnedPositionalEmbedding,
     SinusoidalPositionalEncoding,
@@ -127,10 +127,8 @@ class Transformer(nn.Module):
         """
         x = self.embed_source(src)  # (B, S, D)
         key_mask = self.source_mask(src, src_key_mask)
-        if key_mask is None:
-            return self.encoder(x)
         attn_mask = check_key_mask(key_mask, *src.shape, name="src_key_mask")
-        if pack:
+        if pack and key_mask is not None:
             return self.encoder(x, key_mask=key_mask)
         return self.encoder(x, attn_mask)
 
@@ -150,13 +148,11 @@ class Transformer(nn.Module):
         """
         start = 0 if cache is None else cache.length
         x = self.embed_target(tgt, start=start)  # (B, T, D)
-        attn_mask = memory_mask = None
-        if tgt_key_mask is not None:
-            B, T = tgt.shape
-            attn_mask = check_key_mask(tgt_key_mask, B, start + T, name="tgt_key_mask")
-        if memory_key_mask is not None:
-            B, S = memory.shape[:2]
-            memory_mask = check_key_mask(memory_key_mask, B, S, name="memory_key_mask")
+        (B, T), S = tgt.shape, memory.shape[1]
+        attn_mask = check_key_mask(tgt_key_mask, B, start + T, name="tgt_key_mask")
+        memory_mask = check_key_mask(
+            memory_key_mask, memory.shape[0], S, name="memory_key_mask"
+        )
         x = self.decoder(
             x, memory, attn_mask, memory_mask, is_causal=True, cache=cache
         )  # (B, T, D)

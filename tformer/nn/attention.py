@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.compiler import is_compiling
 from torch.utils.checkpoint import checkpoint
 
-from tformer.checks import check_probability
+from tformer.checks import check_probability, check_scores
 from tformer.nn.masks import causal_mask
 
 Mask = Tensor | None
@@ -179,37 +179,3 @@ def attend_in_pieces(
         q, k, v = query[:, :, rows], key[:, :, keys], value[:, :, keys]
         outputs.append(attend(q, k, v, **own))
     return torch.cat(outputs, dim=2)  # (B, H, T, Dv)
-
-
-def check_scores(
-    *inputs: Tensor, is_causal: bool, masks: dict[str, Mask], **numbers: float | None
-) -> None:
-    """Raise unless shapes, dtypes and numbers make an attention."""
-    q, k, v = (tuple(x.shape) for x in inputs)
-    fits = len(q) == len(k) == len(v) == 4 and 0 not in q + v
-    if not fits or q[0] != k[0] or q[3] != k[3] or k[:3] != v[:3] or q[1] % k[1]:
-        raise ValueError(
-            "query (B, H, T, Dh), key (B, G, S, Dh) and value (B, G, S, Dv) must fit, "
-            f"G divide H, and none be empty: {q}, {k}, {v}"
-        )
-    dtypes = ", ".join(str(x.dtype) for x in inputs)
-    if len({x.dtype for x in inputs}) > 1 or not inputs[0].is_floating_point():
-        raise TypeError(f"query, key, value must have one floating dtype: {dtypes}")
-    full = (*q[:3], k[2])
-    for name, x in masks.items():
-        if x is None:
-            continue
-        if x.dtype != torch.bool if name == "attn_mask" else not x.is_floating_point():
-            raise TypeError(f"{name} is {x.dtype}: attn_mask is bool, bias floating")
-        # Two axes are (T, S): a mask (B, S) might broadcast by luck.
-        sizes = zip(x.shape, full, strict=False)
-        four = x.ndim == 4 and all(n in (m, 1) for n, m in sizes)
-        if not four and x.shape != full[2:]:
-            rule = f"must be (T, S), or broadcast with four axes to {full}"
-            raise ValueError(f"{name} {(*x.shape,)} {rule}")
-    window = numbers["window"]
-    if window is not None and not is_causal:
-        raise ValueError(f"window ({window}) is of the past: it needs is_causal")
-    for name, number in numbers.items():
-        if number is not None and not 0 < number < math.inf:
-            raise ValueError(f"{name} ({number}) must be above 0 and finite")

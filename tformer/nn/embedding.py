@@ -24,13 +24,7 @@ class TokenEmbedding(nn.Module):
         scale: multiply by √D, as the paper does; GPT and BERT do not.
     """
 
-    def __init__(
-        self,
-        vocab_size: int,
-        d_model: int,
-        *,
-        scale: bool = True,
-    ) -> None:
+    def __init__(self, vocab_size: int, d_model: int, *, scale: bool = True) -> None:
         super().__init__()
         check_positive(vocab_size=vocab_size, d_model=d_model)
         self.vocab_size = vocab_size

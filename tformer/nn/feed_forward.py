@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from tformer.checks import check_positive, check_probability, check_width
+from tformer.checks import check_one_of, check_positive, check_probability, check_width
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
@@ -53,10 +53,7 @@ class FeedForward(nn.Module):
         super().__init__()
         check_positive(d_model=d_model, d_ff=d_ff)
         check_probability(dropout=dropout)
-        if activation not in ACTIVATIONS:
-            raise ValueError(
-                f"activation ({activation!r}) must be one of {', '.join(ACTIVATIONS)}"
-            )
+        check_one_of("activation", activation, ACTIVATIONS)
         self.d_model = d_model
         self.activation = activation
         self.linear1 = nn.Linear(d_model, d_ff, bias=bias)
@@ -99,8 +96,7 @@ class GatedFeedForward(nn.Module):
         super().__init__()
         check_positive(d_model=d_model, d_ff=d_ff)
         check_probability(dropout=dropout)
-        if gate not in GATES:
-            raise ValueError(f"gate ({gate!r}) must be one of {', '.join(GATES)}")
+        check_one_of("gate", gate, GATES)
         self.d_model = d_model
         self.gate = gate
         self.gate_proj = nn.Linear(d_model, d_ff, bias=bias)  # W₁

@@ -241,10 +241,8 @@ def wide(
     for name, x in (given | each_token).items():
         shape = shapes.get(name, (B, H, T))
         if x.shape != shape:
-            raise ValueError(
-                f"{name} must be {shape} with query {tuple(query.shape)}, "
-                f"not {tuple(x.shape)}"
-            )
+            beside = f"with query {tuple(query.shape)}"
+            raise ValueError(f"{name} must be {shape} {beside}, not {tuple(x.shape)}")
     dtype = torch.promote_types(value.dtype, torch.float32)
     every = (query, key, value, log_decay, state, *each_token.values())
     return tuple(x.to(dtype) for x in every)

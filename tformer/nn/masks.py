@@ -10,7 +10,7 @@ opposite of the masks of `nn.MultiheadAttention`, where True means "may not".
 import torch
 from torch import Tensor
 
-from tformer.checks import check_positive
+from tformer.checks import check_bool, check_positive
 
 
 def causal_mask(
@@ -71,31 +71,9 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
     """
     combined: Tensor | None = None
     for mask in (m for m in masks if m is not None):
-        if mask.dtype != torch.bool:
-            raise TypeError(
-                f"a mask must be torch.bool (True = may attend), not {mask.dtype}"
-            )
+        check_bool("a mask", mask)
         try:
             combined = mask if combined is None else combined & mask
         except RuntimeError as error:
             raise ValueError(f"masks do not broadcast: {error}") from None
     return combined
-
-
-def check_key_mask(
-    key_mask: Tensor, batch: int, key_len: int, *, name: str = "key_mask"
-) -> Tensor:
-    """Check the `key_mask` (B, S) of a whole model, and make it an `attn_mask`.
-
-    Returns:
-        bool (B, 1, 1, S), which broadcasts over heads and queries.
-    """
-    if key_mask.dtype != torch.bool:
-        raise TypeError(
-            f"{name} must be torch.bool (True = a real token), not {key_mask.dtype}"
-        )
-    if key_mask.shape != (batch, key_len):
-        raise ValueError(
-            f"{name} must be (B, S) = ({batch}, {key_len}), not {tuple(key_mask.shape)}"
-        )
-    return key_mask[:, None, None, :]  # (B, 1, 1, S)

@@ -3,13 +3,11 @@
 D d_model, or the width of a head
 """
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tformer.checks import check_positive, check_width
+from tformer.checks import check_above_0, check_positive, check_width
 
 
 def layer_norm(
@@ -53,8 +51,7 @@ class LayerNorm(nn.Module):
     def __init__(self, d_model: int, eps: float = 1e-5, *, bias: bool = True) -> None:
         super().__init__()
         check_positive(d_model=d_model)
-        if not 0 < eps < math.inf:
-            raise ValueError(f"eps ({eps}) must be above 0 and finite")
+        check_above_0(eps=eps)
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model)) if bias else None
@@ -118,17 +115,12 @@ class RMSNorm(nn.Module):
     ) -> None:
         super().__init__()
         check_positive(d_model=d_model)
-        if not 0 < eps < math.inf:
-            raise ValueError(f"eps ({eps}) must be above 0 and finite")
+        check_above_0(eps=eps)
         self.eps = eps
         self.plus_one = plus_one
         self.cast_first = cast_first
         begin = torch.zeros if plus_one else torch.ones
         self.weight = nn.Parameter(begin(d_model))
-
-    def extra_repr(self) -> str:
-        """What `print(model)` says of it."""
-        return f"{len(self.weight)}, eps={self.eps}, plus_one={self.plus_one}"
 
     def gain(self) -> Tensor:
         """Return what is multiplied by, (D,): w, or 1 + w in float32 or wider.

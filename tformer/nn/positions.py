@@ -6,7 +6,7 @@ B batch · T length · D d_model
 import torch
 from torch import Tensor, nn
 
-from tformer.checks import check_positive
+from tformer.checks import check_at_least_0, check_positive
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
@@ -44,11 +44,8 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     def __init__(self, d_model: int, *, max_len: int = 512) -> None:
         super().__init__()
-        check_positive(d_model=d_model, max_len=max_len)
-        if d_model % 2:
-            raise ValueError(
-                f"d_model ({d_model}) must be even: a cosine for each sine"
-            )
+        check_positive(max_len=max_len)
+        sinusoidal_positions(1, d_model)  # which checks the width
         self.d_model = d_model
         self.max_len = max_len
         # No buffer: `model.bfloat16()` would round it, and no file need hold it.
@@ -107,5 +104,4 @@ def check_start(x: Tensor, d_model: int, start: int) -> None:
         )
     if x.shape[1] == 0:
         raise ValueError(f"x is an empty sequence: its shape is {tuple(x.shape)}")
-    if start < 0:
-        raise ValueError(f"start ({start}) must be at least 0")
+    check_at_least_0(start=start)

@@ -57,10 +57,6 @@ class ALiBi(nn.Module):
         self.register_buffer("_like", torch.empty(0), persistent=False)
         self._like: Tensor
 
-    def extra_repr(self) -> str:
-        """What `print(model)` says of it."""
-        return f"num_heads={self.num_heads}"
-
     def forward(self, query_len: int, key_len: int) -> Tensor:
         """Make from T and S what is added to the scores: (1, H, T, S)."""
         device = self._like.device
@@ -145,13 +141,6 @@ class RelativeBias(nn.Module):
         each_way = num_buckets // 2 if bidirectional else num_buckets
         self.starts = bucket_starts(each_way, max_distance)
         self.table = nn.Parameter(torch.zeros(num_buckets, num_heads))
-
-    def extra_repr(self) -> str:
-        """What `print(model)` says of it."""
-        return (
-            f"num_heads={self.num_heads}, num_buckets={len(self.table)}, "
-            f"max_distance={self.max_distance}, bidirectional={self.bidirectional}"
-        )
 
     def forward(self, query_len: int, key_len: int) -> Tensor:
         """Make from T and S what is added to the scores: (1, H, T, S)."""

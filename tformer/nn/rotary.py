@@ -129,11 +129,6 @@ class RotaryEmbedding(nn.Module):
         self._factor = factor
         self._table = self._table[:, :0]
 
-    def extra_repr(self) -> str:
-        """What `print(model)` says of it."""
-        of = f"rotary_dim={2 * len(self._frequencies)}, head_dim={self.head_dim}"
-        return f"{of}, factor={self.factor:.4g}, layout={self.layout!r}"
-
     def angles(self, positions: Tensor) -> Tensor:
         """Return cosines and sines of positions (...) on the CPU: (2, ..., R/2)."""
         angle = positions.double()[..., None] * self._frequencies  # (..., R/2)

@@ -7,7 +7,12 @@ s · L: each `scale_…` makes frequencies (Dh/2,) of frequencies (Dh/2,).
 import math
 from typing import TYPE_CHECKING, TypeVar
 
-from tformer.checks import check_at_least_0, check_divisible, check_positive
+from tformer.checks import (
+    check_at_least_0,
+    check_divisible,
+    check_one_of,
+    check_positive,
+)
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -159,8 +164,7 @@ def check_pairs(head_dim: int, base: float) -> None:
 
 def check_layout(layout: str) -> None:
     """Raise unless it is one of the two."""
-    if layout not in LAYOUTS:
-        raise ValueError(f"layout ({layout!r}) must be one of {', '.join(LAYOUTS)}")
+    check_one_of("layout", layout, LAYOUTS)
 
 
 def check_frequencies(frequencies: Array, head_dim: int) -> None:

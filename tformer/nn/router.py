@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from tformer.checks import check_positive
+from tformer.checks import check_one_of, check_positive
 
 SCORES: dict[str, Callable[[Tensor], Tensor]] = {
     "softmax": partial(torch.softmax, dim=-1),  # Mixtral, Qwen
@@ -160,7 +160,6 @@ class Router(nn.Module):
 
 def check_routing(num_experts: int, top_k: int, scores: str) -> None:
     """Raise a ValueError unless a token can use k of E experts, scored like this."""
-    if scores not in SCORES:
-        raise ValueError(f"scores ({scores!r}) must be one of {', '.join(SCORES)}")
+    check_one_of("scores", scores, SCORES)
     if not 1 <= top_k <= num_experts:
         raise ValueError(f"top_k ({top_k}) must be in [1, num_experts = {num_experts}]")

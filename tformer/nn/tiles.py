@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tformer.checks import check_positive
-from tformer.nn.attention import Mask, check_scores
+from tformer.checks import check_positive, check_scores
+from tformer.nn.attention import Mask
 
 
 class Tiling(NamedTuple):

@@ -5,11 +5,12 @@ Dv width of a value
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
-from tformer.checks import check_above_0
-from tformer.reference.masks import causal_mask, check_bool, check_fits
+from tformer.checks import check_scores
+from tformer.reference.masks import causal_mask
 
 
 def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -37,9 +38,9 @@ def attention_weights(
     to (B, H, T, S). What each argument does, and what is refused, is as in
     `tformer.attention_weights`. Returns (B, H, T, S), float32 or wider.
     """
-    check_attention(query, key, key, attn_mask, bias, softcap)
-    if window is not None and not is_causal:
-        raise ValueError(f"window ({window}) needs is_causal")
+    masks = {"attn_mask": attn_mask, "bias": bias}
+    numbers = {"window": window, "scale": scale, "softcap": softcap}
+    check_scores(query, key, key, is_causal=is_causal, masks=masks, **numbers)
     (H, T, Dh), S = query.shape[1:], key.shape[2]
     scale = 1.0 / math.sqrt(Dh) if scale is None else float(scale)
     wide = np.result_type(query, key, np.float32)  # half precision is for storage
@@ -76,32 +77,17 @@ def scaled_dot_product_attention(
     key: np.ndarray,
     value: np.ndarray,
     attn_mask: np.ndarray | None = None,
-    *,
-    bias: np.ndarray | None = None,
-    is_causal: bool = False,
-    window: int | None = None,
-    sinks: np.ndarray | None = None,
-    scale: float | None = None,
-    softcap: float | None = None,
+    **options: Any,
 ) -> np.ndarray:
     """Attend: Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V.
 
-    Vaswani et al. 2017, equation 1 (arXiv:1706.03762). `value` is (B, G, S, Dv); all
-    else is as in `attention_weights`. Returns (B, H, T, Dv), zeros where a query may
-    attend to nothing. It holds all T × S scores; `attention_in_blocks` does not.
+    Vaswani et al. 2017, equation 1 (arXiv:1706.03762). `value` is (B, G, S, Dv); mask
+    and options are those of `attention_weights`. Returns (B, H, T, Dv), zeros where a
+    query may attend to nothing. It holds all T × S scores; `attention_in_blocks` does
+    not.
     """
-    check_attention(query, key, value, attn_mask, bias, softcap)
-    weights = attention_weights(
-        query,
-        key,
-        attn_mask,
-        bias=bias,
-        is_causal=is_causal,
-        window=window,
-        sinks=sinks,
-        scale=scale,
-        softcap=softcap,
-    )
+    check_scores(query, key, value, is_causal=False, masks={}, window=None)
+    weights = attention_weights(query, key, attn_mask, **options)
     output = weights @ per_query_head(value, query.shape[1])  # (B, H, T, Dv)
     return output.astype(np.result_type(query, value))
 
@@ -124,7 +110,9 @@ def attention_in_blocks(
     each step writes over the one before. Later keys, which no query of the block may
     see, are not computed. The arguments are those of `attention_weights`.
     """
-    check_attention(query, key, value, attn_mask, bias, softcap)
+    masks = {"attn_mask": attn_mask, "bias": bias}
+    numbers = {"window": None, "scale": scale, "softcap": softcap}
+    check_scores(query, key, value, is_causal=is_causal, masks=masks, **numbers)
     (B, H, T, Dh), (G, S) = query.shape, key.shape[1:3]
     wide = np.result_type(query, key, np.float32)  # half precision is for storage
     scale = 1.0 / math.sqrt(Dh) if scale is None else float(scale)
@@ -159,37 +147,3 @@ def attention_in_blocks(
             total = powers @ np.ones((s, 1), wide)  # (t, 1); a product is the fastest
             output[b, h, rows] = powers @ values[:s] / np.where(total == 0, 1, total)
     return output  # (B, H, T, Dv)
-
-
-def check_attention(
-    query: np.ndarray,
-    key: np.ndarray,
-    value: np.ndarray,
-    attn_mask: np.ndarray | None,
-    bias: np.ndarray | None,
-    softcap: float | None,
-) -> None:
-    """Refuse what NumPy would compute all the same, into something else."""
-    floats = {"query": query, "key": key, "value": value, "bias": bias}
-    for name, x in floats.items():
-        if x is not None and x.dtype.kind != "f":
-            raise TypeError(f"{name} must be floating, not {x.dtype}")
-    (B, H, T, _), (key_batch, G, S, _) = query.shape, key.shape
-    both = f"query is {query.shape}, key is {key.shape}"
-    if key_batch != B:
-        raise ValueError(f"key has batch {key_batch} but query has {B}: {both}")
-    if H % G:
-        raise ValueError(
-            f"query has {H} heads, which is not a multiple of key's {G}: {both}"
-        )
-    if value.shape[:3] != key.shape[:3]:
-        raise ValueError(
-            "value and key must agree in batch, heads and length: "
-            f"value is {value.shape}, key is {key.shape}"
-        )
-    if attn_mask is not None:
-        check_bool("attn_mask", attn_mask)
-    for name, x in (("attn_mask", attn_mask), ("bias", bias)):
-        if x is not None:
-            check_fits(name, x, (B, H, T, S))
-    check_above_0(softcap=softcap)

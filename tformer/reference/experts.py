@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tformer.checks import check_one_of
 from tformer.reference.attention import softmax
 from tformer.reference.feed_forward import sigmoid
 from tformer.reference.linear import Linear
@@ -38,12 +39,10 @@ def route(
 
     As `tformer.route`; of equal scores the expert with the lower number wins.
     """
-    if scores not in SCORES:
-        raise ValueError(f"scores ({scores!r}) must be one of {', '.join(SCORES)}")
-    if not 1 <= top_k <= logits.shape[-1]:
-        raise ValueError(
-            f"top_k ({top_k}) must be in [1, num_experts = {logits.shape[-1]}]"
-        )
+    check_one_of("scores", scores, SCORES)
+    E = logits.shape[-1]
+    if not 1 <= top_k <= E:
+        raise ValueError(f"top_k ({top_k}) must be in [1, num_experts = {E}]")
     s = SCORES[scores](logits)  # (..., E)
     order = np.argsort(-(s if bias is None else s + bias), axis=-1, kind="stable")
     chosen = order[..., :top_k]  # (..., k)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tformer.checks import check_one_of
 from tformer.reference.linear import Linear
 
 erf = np.vectorize(math.erf, otypes=[float])  # which NumPy lacks
@@ -72,11 +73,7 @@ class FeedForward:
     activation: str = "relu"  # "relu" in the paper
 
     def __post_init__(self) -> None:
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(
-                f"activation ({self.activation!r}) must be one of "
-                f"{', '.join(ACTIVATIONS)}"
-            )
+        check_one_of("activation", self.activation, ACTIVATIONS)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Map x (B, T, D) to (B, T, D), every position alike."""
@@ -97,8 +94,7 @@ class GatedFeedForward:
     gate: str = "swiglu"  # act, by the name of the whole
 
     def __post_init__(self) -> None:
-        if self.gate not in GATES:
-            raise ValueError(f"gate ({self.gate!r}) must be one of {', '.join(GATES)}")
+        check_one_of("gate", self.gate, GATES)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Map x (B, T, D) to (B, T, D), every position alike."""

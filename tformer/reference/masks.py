@@ -7,7 +7,7 @@ from functools import reduce
 
 import numpy as np
 
-from tformer.checks import check_positive
+from tformer.checks import check_bool, check_positive
 
 
 def causal_mask(
@@ -56,46 +56,6 @@ def combine_masks(*masks: np.ndarray | None) -> np.ndarray | None:
     for mask in given:
         check_bool("a mask", mask)
     return reduce(np.logical_and, given) if given else None
-
-
-def check_fits(name: str, x: np.ndarray, scores: tuple[int, ...]) -> None:
-    """Hold a mask or a bias to the shape of the scores, (B, H, T, S).
-
-    With two axes it is (T, S), a row for each query. With four, each is 1 or that of
-    the scores. A mask (B, S), a row for each sequence, would broadcast by luck: it is
-    refused, unless B = T, where nothing tells the two apart.
-    """
-    T, S = scores[2:]
-    axes = zip(x.shape, scores, strict=False)
-    four = x.ndim == 4 and all(size in (1, whole) for size, whole in axes)
-    if not (four or x.shape == (T, S)):
-        raise ValueError(
-            f"{name} must be (T, S) = {(T, S)}, or have four axes and broadcast to "
-            f"(B, H, T, S) = {scores}, not {x.shape}"
-        )
-
-
-def check_key_mask(
-    key_mask: np.ndarray | None, batch: int, key_len: int, *, name: str = "key_mask"
-) -> np.ndarray | None:
-    """Check the `key_mask` (B, S) of a whole model; make it (B, 1, 1, S), None None."""
-    if key_mask is None:
-        return None
-    check_bool(name, key_mask)
-    if key_mask.shape != (batch, key_len):
-        raise ValueError(
-            f"{name} must be (B, S) = ({batch}, {key_len}), not {key_mask.shape}"
-        )
-    return key_mask[:, None, None, :]  # (B, 1, 1, S)
-
-
-def check_bool(name: str, mask: np.ndarray) -> None:
-    """Raise a TypeError unless the mask is boolean: NumPy would take any number."""
-    if mask.dtype != bool:
-        raise TypeError(
-            f"{name} must be bool (True = may attend), not {mask.dtype}; "
-            "what is added to the scores is `bias`"
-        )
 
 
 def check_causal(attn_mask: np.ndarray | None, is_causal: bool) -> None:

@@ -8,35 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tformer.checks import check_key_mask
 from tformer.reference.block import Decoder, Encoder
 from tformer.reference.embedding import TokenEmbedding
 from tformer.reference.linear import Linear
-from tformer.reference.masks import check_key_mask
-
-
-@dataclass(eq=False)
-class EncoderDecoder:
-    """The two stacks without embeddings, from vectors to vectors: `nn.Transformer`."""
-
-    encoder: Encoder
-    decoder: Decoder
-
-    def __call__(
-        self,
-        src: np.ndarray,
-        tgt: np.ndarray,
-        attn_mask: np.ndarray | None = None,
-        *,
-        src_mask: np.ndarray | None = None,
-        memory_mask: np.ndarray | None = None,
-        is_causal: bool = False,
-    ) -> np.ndarray:
-        """Encode src (B, S, D) and decode tgt (B, T, D) against it; returns (B, T, D).
-
-        The masks are target to target, source to source and target to source.
-        """
-        memory = self.encoder(src, src_mask)  # (B, S, D)
-        return self.decoder(tgt, memory, attn_mask, memory_mask, is_causal=is_causal)
 
 
 @dataclass(eq=False)

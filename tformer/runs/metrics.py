@@ -1,7 +1,6 @@
 """The numbers of a run: as they come, at its end, and of what it is asked later.
 
-As they come each is a line of JSON, which ends with a CRC-32 of what is before it, by
-which damage is seen. Lines of older versions have none.
+As they come each is a line of JSON.
 """
 
 import json
@@ -11,7 +10,6 @@ import platform
 import re
 import time
 import warnings
-import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -42,7 +40,6 @@ from tformer.training.processes import num_processes
 FOLDER = "evaluations"
 ADVICE = "A lower learning rate or a longer warm-up may help"
 PATIENCE = 60.0  # seconds to wait for others that write there; each takes a moment
-CRC = b', "crc32": '
 
 
 def read_metrics(path: Path) -> list[Json]:
@@ -68,14 +65,11 @@ def _read_lines(path: Path) -> list[tuple[bytes, Json]]:
 def _read_line(line: bytes) -> Json | None:
     """Read what a line says; None if it is damaged."""
     try:
-        said, mark, crc = line.rpartition(CRC)
-        values: Json = json.loads(said + b"}" if mark else line)
-        if type(values["step"]) is not int:
-            return None
+        values: Json = json.loads(line)
+        return values if type(values["step"]) is int else None
     # No such object, or 10,000 brackets, each in the other.
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return values if not mark or crc == b"%d}" % zlib.crc32(said) else None
 
 
 class Metrics:
@@ -107,9 +101,8 @@ class Metrics:
     def write(self, values: Mapping[str, object]) -> None:
         """Write a line, and let it be seen at once."""
         if self._main:
-            said = json.dumps(finite_or_null(values)).removesuffix("}").encode()
-            with self._path.open("ab") as file:
-                file.write(b"%s%s%d}\n" % (said, CRC, zlib.crc32(said)))
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(finite_or_null(values)) + "\n")
 
     def sync(self) -> None:
         """Wait until all lines are on the disk."""

@@ -1,7 +1,7 @@
 """Presets of the tasks, and what a setting may be."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from types import UnionType
 from typing import get_args
 
@@ -48,12 +48,6 @@ BOUNDS: dict[str, Callable[[float], bool]] = {
     "above 0 and finite": lambda x: 0 < x < math.inf,
     "in [0, 1)": lambda x: 0 <= x < 1,
 }
-
-
-def check_one_of(name: str, value: object, known: Collection[str]) -> None:
-    """Raise a ValueError unless the value is one of those that are known."""
-    if value not in [*known]:  # a list, say, is not hashable
-        raise ValueError(f"{name} ({value!r}) must be one of {', '.join(known)}")
 
 
 def check_type(name: str, value: object, kind: type | UnionType) -> None:

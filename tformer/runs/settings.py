@@ -6,17 +6,10 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, TypeVar, get_type_hints
 
+from tformer.checks import check_one_of
 from tformer.files import Json
 from tformer.models.families.custom import PARTS, check_config
-from tformer.runs.rules import (
-    ABLATIONS,
-    BOUNDS,
-    OWN_FILES,
-    PARTED,
-    PRESETS,
-    check_one_of,
-    check_type,
-)
+from tformer.runs.rules import ABLATIONS, BOUNDS, OWN_FILES, PARTED, PRESETS, check_type
 from tformer.training.precision import DTYPES
 from tformer.training.schedule import cosine_schedule, inverse_sqrt_schedule
 
@@ -217,8 +210,8 @@ class RunSettings:
         for name, value in self.parts.items():
             if name not in PARTS:
                 raise ValueError(f"there is no part {name!r}")
-            default, kind, _ = PARTS[name]
-            if value == default:
+            kind = PARTS[name].kind
+            if value == PARTS[name].default:
                 continue
             if isinstance(kind, tuple):
                 check_one_of(name, value, kind)

@@ -4,7 +4,6 @@
 """
 
 import random
-import re
 
 from tformer.checks import check_positive
 from tformer.data.pairs import Pair
@@ -49,12 +48,3 @@ class AdditionTask(HashSplitTask):
     def pair(self, drawn: str, chance: random.Random) -> Pair:  # noqa: ARG002
         """Return the sum and the answer."""
         return Pair(drawn, str(sum(map(int, drawn.split("+")))))
-
-    def validate(self, source: str) -> None:
-        """Raise a ValueError unless a text is a sum such as 57+68, and not too long."""
-        number = rf"(0|[1-9][0-9]{{0,{self.max_digits - 1}}})"
-        if not re.fullmatch(rf"{number}\+{number}", source):
-            raise ValueError(
-                f"{source!r} is not a sum such as 57+68, of two numbers of up to "
-                f"{self.max_digits} digits"
-            )

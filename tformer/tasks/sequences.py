@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 
-from tformer.checks import check_positive
+from tformer.checks import check_one_of, check_positive
 from tformer.data.pairs import Pair
 from tformer.data.vocabulary import CharacterVocabulary
 from tformer.tasks.task import HashSplitTask
@@ -33,8 +33,7 @@ class SequenceTask(HashSplitTask):
         alphabet: str = "abcdefghijklmnopqrstuvwxyz",
         max_len: int = 16,
     ) -> None:
-        if name not in ANSWERS:
-            raise ValueError(f"name ({name!r}) must be one of {', '.join(ANSWERS)}")
+        check_one_of("name", name, ANSWERS)
         check_positive(max_len=max_len)
         if not alphabet:
             raise ValueError("alphabet must hold at least one letter")

@@ -7,7 +7,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from tformer.checks import check_positive
+from tformer.checks import check_one_of, check_positive
 from tformer.data.pairs import SPLITS, Pair, hash_split
 from tformer.data.vocabulary import CharacterVocabulary
 
@@ -36,21 +36,11 @@ class Task(ABC):
             ValueError: `count` is below 1, or `split` unknown.
         """
 
-    def validate(self, source: str) -> None:
-        """Raise a ValueError if a text is empty, too long, or has other characters."""
-        if not 1 <= len(source) <= self.max_source_len:
-            raise ValueError(
-                f"{source!r} has {len(source)} characters, but a source of {self.name} "
-                f"has from 1 to {self.max_source_len}"
-            )
-        self.vocabulary().encode(source)
-
 
 def check_draw(split: str, count: int, splits: Sequence[str] = SPLITS) -> None:
     """Raise a ValueError unless a split is one of these, and a pair of it is wanted."""
     check_positive(count=count)
-    if split not in splits:
-        raise ValueError(f"split ({split!r}) must be one of {', '.join(splits)}")
+    check_one_of("split", split, splits)
 
 
 def draw_number(chance: random.Random, max_digits: int) -> int:

@@ -18,11 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 from tformer.data.batch import Batch
 from tformer.nn.block import Block
 from tformer.nn.router import Router, expert_counts
-from tformer.training.processes import (
-    num_processes,
-    process_rank,
-    sum_over_processes,
-)
+from tformer.training.processes import num_processes, process_rank, sum_over_processes
 
 
 def setup(device: str = "auto") -> torch.device:

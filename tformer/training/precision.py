@@ -2,6 +2,8 @@
 
 import torch
 
+from tformer.checks import check_one_of
+
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -21,8 +23,7 @@ class Precision:
     """
 
     def __init__(self, name: str = "fp32", device_type: str = "cpu") -> None:
-        if name not in DTYPES:
-            raise ValueError(f"precision ({name!r}) must be one of {', '.join(DTYPES)}")
+        check_one_of("precision", name, DTYPES)
         if name == "fp16" and device_type == "cpu":
             raise ValueError("precision 'fp16' is not for CPUs: take 'bf16'")
         self.name = name

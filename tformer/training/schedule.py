@@ -2,7 +2,7 @@
 
 import math
 
-from tformer.checks import check_positive
+from tformer.checks import check_above_0, check_positive
 
 
 def inverse_sqrt_schedule(
@@ -50,8 +50,7 @@ def cosine_schedule(
         raise ValueError(f"step ({step}) must be at most steps ({steps})")
     if not 0 <= warmup_steps < steps:
         raise ValueError(f"warmup_steps ({warmup_steps}) must be in [0, {steps})")
-    if not peak > 0:
-        raise ValueError(f"peak ({peak}) must be above 0")
+    check_above_0(peak=peak)
     if step < warmup_steps:
         return peak * step / warmup_steps
     # From 0 at the end of the warm-up (or at step 1) to 1, one step past the last.

@@ -1,11 +1,9 @@
 """Checkpoints of a training on several processes, for any other number of them.
 
-Two ways. Gathered: process 0 gets all tensors and writes them like those of one
-process. Sharded, by torch's own distributed checkpoints: every process writes the part
-that it holds, for models that no process could hold whole. Neither file is a pickle.
+Process 0 gets all tensors, and writes them like those of one process. Version 0.1 let
+each write the part that it holds, under FSDP: such a folder is read too.
 """
 
-import shutil
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,15 +13,9 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from tformer.checks import require
-from tformer.files import beside
 from tformer.models.building import names_of_today
 from tformer.training.distributed import unwrap
-from tformer.training.processes import (
-    from_all,
-    num_processes,
-    process_rank,
-    wait_for_all,
-)
+from tformer.training.processes import from_all, num_processes, process_rank
 
 MODEL, OPTIMIZER = "model.", "optimizer.state."  # before the names of tensors
 
@@ -79,45 +71,12 @@ def load_full_state(
             x.copy_(whole)
 
 
-def save_shards(
-    folder: str | Path,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer | None = None,
-) -> None:
-    """Write what is learned, each process its own part, to a folder of safetensors.
-
-    All processes must call it, with a folder that all of them see. It is written to
-    the side and renamed: a kill at any instant leaves no half of a folder.
-
-    Raises:
-        FileExistsError: there is such a folder.
-    """
-    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
-    from torch.distributed.checkpoint.state_dict_saver import save
-
-    require("safetensors")
-    folder = Path(folder)
-    if folder.exists():
-        raise FileExistsError(f"{folder} is there already")
-    new = beside(folder)
-    if process_rank() == 0:  # what a killed save has left, of more processes than now
-        shutil.rmtree(new, ignore_errors=True)
-    wait_for_all()
-    writer = HuggingFaceStorageWriter(str(new), save_distributed=True)
-    # Without torch's warning that there is one process.
-    with warnings.catch_warnings(action="ignore", category=UserWarning):
-        save(_state(model, optimizer), storage_writer=writer)  # all wait for all
-    if process_rank() == 0:
-        new.rename(folder)
-    wait_for_all()
-
-
 def load_shards(
     folder: str | Path,
     model: nn.Module,
     optimizer: torch.optim.Optimizer | None = None,
 ) -> None:
-    """Read what `save_shards` wrote, on any number of processes, with any strategy.
+    """Read such a folder, on any number of processes, with any strategy.
 
     Raises:
         FileNotFoundError: there is no such folder.

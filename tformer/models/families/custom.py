@@ -31,11 +31,12 @@ from tformer.nn.rotary import RotaryEmbedding, rotary_frequencies
 
 
 class Part(NamedTuple):
-    """What may be chosen: its value in a GPT, its kind or known values, its help."""
+    """What may be chosen."""
 
-    default: Any
-    kind: type | tuple[str, ...]
+    default: Any  # its value in a GPT
+    kind: type | tuple[str, ...]  # or the known values
     help: str
+    latent: bool = True  # whether latent attention (`kv_rank`) takes it too
 
 
 flag = partial(Part, False, bool)
@@ -59,13 +60,13 @@ PARTS = {
     "top_k": count("How many of the experts a token uses: 2 if not given."),
     "shared_experts": count("So many more, as one network, which every token uses."),
     "kv_rank": count("Keep one vector of this width for a token, not keys and values."),
-    "kv_heads": count("Key/value heads; divides the number of heads."),
-    "qk_norm": flag("Normalise each query and each key."),
-    "gate": flag("Gate what the heads bring by a sigmoid of the input."),
-    "window": count("How many tokens a query sees, itself included."),
+    "kv_heads": count("Key/value heads; divides the number of heads.", latent=False),
+    "qk_norm": flag("Normalise each query and each key.", latent=False),
+    "gate": flag("Gate what the heads bring by a sigmoid of x.", latent=False),
+    "window": count("How many tokens a query sees, itself included.", latent=False),
     "global_every": count("Of so many layers the last sees all tokens, and no window."),
-    "sinks": flag("A learned logit for each head, which joins the softmax."),
-    "softcap": number("Bound each score of attention, smoothly."),
+    "sinks": flag("A learned logit of each head, in its softmax.", latent=False),
+    "softcap": number("Bound each score of attention, smoothly.", latent=False),
     "logit_cap": number("Bound each logit, smoothly."),
 }
 DEFAULTS: Config = {
@@ -89,7 +90,6 @@ DEFAULTS: Config = {
 
 
 OF_MODEL = ("dropout", "logit_scale", "logit_cap", "max_len", "pad_id")
-NOT_OF_LATENT = ("kv_heads", "qk_norm", "gate", "window", "sinks", "softcap")
 
 
 def build(config: Config) -> CausalLM:
@@ -147,8 +147,8 @@ def check_config(config: Config) -> dict[str, Any]:
         if c["positions"] != "rotary":
             given = c["positions"]
             raise ValueError(f"positions ({given!r}) must be 'rotary' for kv_rank")
-        for name in NOT_OF_LATENT:
-            if c[name]:
+        for name, part in PARTS.items():
+            if c[name] and not part.latent:
                 rank = c["kv_rank"]
                 raise ValueError(f"{name} ({c[name]}) is not for kv_rank ({rank})")
     elif c["positions"] == "rotary" and width_of(c) % 2:

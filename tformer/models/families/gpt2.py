@@ -39,35 +39,18 @@ DEFAULTS: Config = {
     "bias": True,  # of linear layers and norms: nanoGPT's word
 }
 NO_DROPOUT = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+TINY = {"n_positions": 64, "n_embd": 64, "n_layer": 2, "n_head": 4, **NO_DROPOUT}
+# nanoGPT's of Shakespeare's characters.
+LETTERS = {"vocab_size": 65, "n_positions": 256, "bias": False}
 SIZES: dict[str, Config] = {
-    "tiny": {
-        "vocab_size": 256,
-        "n_positions": 64,
-        "n_embd": 64,
-        "n_layer": 2,
-        "n_head": 4,
-        **NO_DROPOUT,
-    },
-    # nanoGPT's of Shakespeare's characters, for a CPU and for a GPU.
-    "shakespeare-cpu": {
-        "vocab_size": 65,
-        "n_positions": 64,
-        "n_embd": 128,
-        "n_layer": 4,
-        "n_head": 4,
-        "bias": False,
-        **NO_DROPOUT,
-    },
+    "tiny": {"vocab_size": 256, **TINY},
+    "shakespeare-cpu": {**LETTERS, **TINY, "n_embd": 128, "n_layer": 4},
     "shakespeare": {
-        "vocab_size": 65,
-        "n_positions": 256,
+        **LETTERS,
         "n_embd": 384,
         "n_layer": 6,
         "n_head": 6,
-        "bias": False,
-        "resid_pdrop": 0.2,
-        "embd_pdrop": 0.2,
-        "attn_pdrop": 0.2,
+        **dict.fromkeys(NO_DROPOUT, 0.2),
     },
     "gpt2": {},
     "gpt2-medium": {"n_embd": 1024, "n_head": 16, "n_layer": 24},
