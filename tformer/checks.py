@@ -136,7 +136,9 @@ def check_key_mask(key_mask: Any, batch: int, key_len: int, *, name: str) -> Any
     """
     if key_mask is None:
         return None
-    check_bool(name, key_mask)
+    kind = key_mask.dtype
+    if str(kind) not in ("bool", "torch.bool"):
+        raise TypeError(f"{name} must be bool (True = a real token), not {kind}")
     if key_mask.shape != (batch, key_len):
         found = tuple(key_mask.shape)
         raise ValueError(f"{name} must be (B, S) = ({batch}, {key_len}), not {found}")

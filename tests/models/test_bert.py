@@ -89,6 +89,6 @@ def test_bad_input(raises):
     message = "segments must have the shape of ids, (2, 7), not (1, 7)"
     with raises(ValueError, message):
         small_bert()(ids, segments=ids[:1])
-    message = "key_mask must be bool (True = may attend), not torch.int64"
+    message = "key_mask must be bool (True = a real token), not torch.int64"
     with raises(TypeError, message):
         small_bert()(ids, key_mask=ids)

@@ -148,11 +148,9 @@ class Transformer(nn.Module):
         """
         start = 0 if cache is None else cache.length
         x = self.embed_target(tgt, start=start)  # (B, T, D)
-        (B, T), S = tgt.shape, memory.shape[1]
+        (B, T), (rows, S) = tgt.shape, memory.shape[:2]
         attn_mask = check_key_mask(tgt_key_mask, B, start + T, name="tgt_key_mask")
-        memory_mask = check_key_mask(
-            memory_key_mask, memory.shape[0], S, name="memory_key_mask"
-        )
+        memory_mask = check_key_mask(memory_key_mask, rows, S, name="memory_key_mask")
         x = self.decoder(
             x, memory, attn_mask, memory_mask, is_causal=True, cache=cache
         )  # (B, T, D)

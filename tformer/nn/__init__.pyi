@@ -5,7 +5,6 @@ from tformer.nn.attention import (
 from tformer.nn.block import Block as Block
 from tformer.nn.block import transformer_block as transformer_block
 from tformer.nn.cache import Cache as Cache
-from tformer.nn.cache import HasCache as HasCache
 from tformer.nn.cache import KeyValueCache as KeyValueCache
 from tformer.nn.cache import KeyValueCache as KVCache
 from tformer.nn.cache import BlockCache as BlockCache

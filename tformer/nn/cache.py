@@ -4,10 +4,10 @@ B batch · G key/value heads · T new tokens · L tokens so far · Dh head_dim �
 """
 
 from collections.abc import Iterable
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tformer.checks import check_at_least_0, check_positive
 
@@ -36,14 +36,6 @@ class Cache(Protocol):
 
     def copy(self, max_len: int) -> "Cache":
         """Make a cache of its own with the same tokens, and room for `max_len`."""
-
-
-@runtime_checkable
-class HasCache(Protocol):
-    """An attention with a cache of its own kind, such as `LinearAttention`."""
-
-    def new_cache(self, max_len: int) -> Cache:
-        """Make an empty cache for sequences of so many tokens."""
 
 
 class KeyValueCache:
@@ -194,10 +186,11 @@ class ModelCache:
         return ModelCache(block.copy(max_len) for block in self.blocks)
 
 
-def cache_of(attention: nn.Module, max_len: int) -> Cache:
+def cache_of(attention: Any, max_len: int) -> Cache:
     """Make the empty cache of an attention: of its own kind, if it has `new_cache`."""
-    if isinstance(attention, HasCache):
-        return attention.new_cache(max_len)
+    if hasattr(attention, "new_cache"):
+        cache: Cache = attention.new_cache(max_len)
+        return cache
     return KeyValueCache(max_len, window=getattr(attention, "window", None))
 
 

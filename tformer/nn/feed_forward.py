@@ -53,7 +53,10 @@ class FeedForward(nn.Module):
         super().__init__()
         check_positive(d_model=d_model, d_ff=d_ff)
         check_probability(dropout=dropout)
-        check_one_of("activation", activation, ACTIVATIONS)
+        if activation not in ACTIVATIONS:
+            raise ValueError(
+                f"activation ({activation!r}) must be one of {', '.join(ACTIVATIONS)}"
+            )
         self.d_model = d_model
         self.activation = activation
         self.linear1 = nn.Linear(d_model, d_ff, bias=bias)

@@ -6,7 +6,7 @@ B batch · T length · D d_model
 import torch
 from torch import Tensor, nn
 
-from tformer.checks import check_at_least_0, check_positive
+from tformer.checks import check_positive
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
@@ -104,4 +104,5 @@ def check_start(x: Tensor, d_model: int, start: int) -> None:
         )
     if x.shape[1] == 0:
         raise ValueError(f"x is an empty sequence: its shape is {tuple(x.shape)}")
-    check_at_least_0(start=start)
+    if start < 0:
+        raise ValueError(f"start ({start}) must be at least 0")
