@@ -10,11 +10,13 @@ import sys
 from collections.abc import Collection, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from numpy import ndarray
     from torch import Tensor
+
+Array = TypeVar("Array", "Tensor", "ndarray")
 
 
 def check_positive(least: int = 1, /, **sizes: int) -> None:
@@ -122,13 +124,15 @@ def check_scores(
             raise ValueError(f"{name} ({number}) must be above 0 and finite")
 
 
-def check_bool(name: str, mask: Any) -> None:
+def check_bool(name: str, mask: "Tensor | ndarray") -> None:
     """Raise a TypeError unless a mask is boolean: numbers may be meant to be added."""
     if str(mask.dtype) not in ("bool", "torch.bool"):
         raise TypeError(f"{name} must be bool (True = may attend), not {mask.dtype}")
 
 
-def check_key_mask(key_mask: Any, batch: int, key_len: int, *, name: str) -> Any:
+def check_key_mask(
+    key_mask: Array | None, batch: int, key_len: int, *, name: str
+) -> Array | None:
     """Make the mask (B, S) of a whole model, True = a real token, an `attn_mask`.
 
     Returns:

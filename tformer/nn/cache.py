@@ -3,11 +3,11 @@
 B batch · G key/value heads · T new tokens · L tokens so far · Dh head_dim · W window
 """
 
-from collections.abc import Iterable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tformer.checks import check_at_least_0, check_positive
 
@@ -186,11 +186,11 @@ class ModelCache:
         return ModelCache(block.copy(max_len) for block in self.blocks)
 
 
-def cache_of(attention: Any, max_len: int) -> Cache:
+def cache_of(attention: nn.Module, max_len: int) -> Cache:
     """Make the empty cache of an attention: of its own kind, if it has `new_cache`."""
-    if hasattr(attention, "new_cache"):
-        cache: Cache = attention.new_cache(max_len)
-        return cache
+    make: Callable[[int], Cache] | None = getattr(attention, "new_cache", None)
+    if make is not None:
+        return make(max_len)
     return KeyValueCache(max_len, window=getattr(attention, "window", None))
 
 

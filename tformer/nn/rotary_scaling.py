@@ -5,20 +5,15 @@ s · L: each `scale_…` makes frequencies (Dh/2,) of frequencies (Dh/2,).
 """
 
 import math
-from typing import TYPE_CHECKING, TypeVar
 
 from tformer.checks import (
+    Array,
     check_at_least_0,
     check_divisible,
     check_one_of,
     check_positive,
 )
 
-if TYPE_CHECKING:
-    from numpy import ndarray
-    from torch import Tensor
-
-Array = TypeVar("Array", "Tensor", "ndarray")
 LAYOUTS = ("pairs", "halves")
 
 

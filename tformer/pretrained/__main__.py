@@ -9,12 +9,13 @@ import shlex
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 import typer
 from torch import nn
 
+from tformer.files import Json
 from tformer.runs.data import task_data
 from tformer.runs.folder import RunError, read_kept_json
 from tformer.runs.metrics import read_metrics, test_scores
@@ -25,7 +26,7 @@ from tformer.training.checkpoint import save_checkpoint
 STORED = torch.float16
 
 
-def keep(run: Path, folder: Path) -> dict[str, Any]:
+def keep(run: Path, folder: Path) -> Json:
     """Write the model of a finished run into a folder, under the name of its task.
 
     The manifest that is returned has the settings, the result and the looks of the run,
