@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from sharded import save_shards
 from small_run import (
     SHORT,
     flip,
@@ -24,6 +23,7 @@ from tformer.models.families import custom
 from tformer.runs.checkpoints import load_state, save_state
 from tformer.runs.folder import RunError
 from tformer.training.optimizer import adamw
+from tformer.training.shards import save_shards
 
 
 def make(seed: int = 0) -> tuple[CausalLM, torch.optim.AdamW]:

@@ -21,7 +21,6 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from sharded import save_shards
 from small_models import MODERN
 from tformer import Transformer, TransformerConfig
 from tformer.data.batch import PairBatch, TextBatch
@@ -190,7 +189,7 @@ def job_save(folder: Path, size: int) -> None:
         train("transformer", model, optimizer, range(SAVED_AT))
         with torch.no_grad():  # after which FSDP holds some matrices whole
             model(*make_batch("transformer", 0).inputs)
-        save_shards(folder / f"{strategy}{size}-shards", model, optimizer)
+        shards.save_shards(folder / f"{strategy}{size}-shards", model, optimizer)
         state = shards.full_state(model, optimizer)
         assert bool(state) == (process_rank() == 0)
         if process_rank() == 0:

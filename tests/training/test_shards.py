@@ -11,13 +11,17 @@ import torch
 from safetensors import safe_open
 from torch import nn
 
-from sharded import save_shards
 from tformer import CausalLM
 from tformer.models.families import custom
 from tformer.training import shards
 from tformer.training.muon import muon
 from tformer.training.optimizer import adamw
-from tformer.training.shards import full_state, load_full_state, load_shards
+from tformer.training.shards import (
+    full_state,
+    load_full_state,
+    load_shards,
+    save_shards,
+)
 
 
 def make_model(seed: int = 0, **changes) -> CausalLM:
@@ -118,6 +122,8 @@ def test_names_of_older_versions(tmp_path, monkeypatch):
 
 class TestErrors:
     def test_folders(self, saved, tmp_path):
+        with pytest.raises(FileExistsError, match="is there already"):
+            save_shards(saved, *trained())
         with pytest.raises(FileNotFoundError, match="no such folder"):
             load_shards(tmp_path / "nothing", *fresh())
         with pytest.raises(ValueError, match=r"(lacks|unknown) optimizer\.state\."):

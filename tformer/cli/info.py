@@ -2,8 +2,6 @@
 
 import shlex
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -84,19 +82,12 @@ def _settings(settings: RunSettings) -> None:
             _show(name.replace("_", "-"), value)
 
 
-@contextmanager
-def _warned() -> Iterator[None]:
-    """Make a warning of what is wrong with a run: to look at the rest is allowed."""
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        warnings.warn(str(error), stacklevel=1)
-
-
 def _run(folder: RunFolder) -> None:
     settings = folder.settings()
-    with _warned():
+    try:
         check_unchanged(folder, settings)
+    except (OSError, ValueError) as error:  # to look at the rest is allowed
+        warnings.warn(str(error), stacklevel=1)
     typer.echo(f"run {folder.path}: {' '.join((settings.task, *settings.files))}")
     _settings(settings)
     lines = read_metrics(folder.metrics)

@@ -18,9 +18,7 @@ class AdditionTask(HashSplitTask):
     among the many long ones. A sum and the same sum the other way round, 57+68 and
     68+57, are in one split: the second would only be remembered.
 
-    The digits of a sum come as they are read, the largest first, though a carry comes
-    from the other end: trained on batches of 128, the tiny model had all of 1,000
-    unseen sums right after 2,500 steps. `max_digits` below 1 is a ValueError.
+    `max_digits` below 1 is a ValueError.
     """
 
     name = "addition"

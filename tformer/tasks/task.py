@@ -71,11 +71,7 @@ class HashSplitTask(Task):
         return hash_split(self.item(drawn))
 
     def pairs(self, split: str, count: int, seed: int) -> list[Pair]:
-        """Draw pairs of a split; sources of validation and test are all different.
-
-        Raises:
-            ValueError: `count` is below 1, `split` unknown, or the split has too few.
-        """
+        """Draw pairs of a split; sources of validation and test are all different."""
         check_draw(split, count)
         chance = random.Random(f"{self.name} {split} {seed}")
         pairs: list[Pair] = []

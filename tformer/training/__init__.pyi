@@ -49,5 +49,6 @@ from tformer.training.schedule import cosine_schedule as cosine_schedule
 from tformer.training.shards import full_state as full_state
 from tformer.training.shards import load_full_state as load_full_state
 from tformer.training.shards import load_shards as load_shards
+from tformer.training.shards import save_shards as save_shards
 from tformer.training.weights import tensors_of as tensors_of
 from tformer.training.weights import check_loads_the_same as check_loads_the_same

@@ -16,11 +16,7 @@ def inverse_sqrt_schedule(
 
     torch's schedulers count from 0, so that step i of theirs is step i + 1 here:
     `LambdaLR(optimizer, lambda i: inverse_sqrt_schedule(i + 1, 512))`, with an
-    optimizer whose own learning rate is 1.
-
-    Raises:
-        TypeError: an argument is not an int.
-        ValueError: an argument is below 1; the first step is 1.
+    optimizer whose own learning rate is 1. Each argument is an int of at least 1.
 
     Example:
         >>> f"{inverse_sqrt_schedule(4000, 512):.5e}"

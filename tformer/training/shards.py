@@ -1,7 +1,8 @@
 """Checkpoints of a training on several processes, for any other number of them.
 
-Process 0 gets all tensors, and writes them like those of one process. Version 0.1 let
-each write the part that it holds, under FSDP: such a folder is read too.
+Two ways. Gathered: process 0 gets all tensors and writes them like those of one
+process. Sharded, by torch's own distributed checkpoints: every process writes the part
+that it holds, for models that no process could hold whole. Neither file is a pickle.
 """
 
 import warnings
@@ -71,12 +72,33 @@ def load_full_state(
             x.copy_(whole)
 
 
+def save_shards(
+    folder: str | Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer | None = None,
+) -> None:
+    """Write what is learned, each process its own part, to a folder of safetensors.
+
+    All processes must call it, with a new folder that all of them see: a
+    FileExistsError says that there is one already.
+    """
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
+    from torch.distributed.checkpoint.state_dict_saver import save
+
+    if any(from_all(Path(folder).exists())):
+        raise FileExistsError(f"{folder} is there already")
+    writer = HuggingFaceStorageWriter(str(folder), save_distributed=True)
+    # Without torch's warning that there is one process.
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        save(_state(model, optimizer), storage_writer=writer)  # all wait for all
+
+
 def load_shards(
     folder: str | Path,
     model: nn.Module,
     optimizer: torch.optim.Optimizer | None = None,
 ) -> None:
-    """Read such a folder, on any number of processes, with any strategy.
+    """Read what `save_shards` wrote, on any number of processes, with any strategy.
 
     Raises:
         FileNotFoundError: there is no such folder.
