@@ -216,7 +216,7 @@ def resume(saved: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> N
         shards.load_full_state(model, state, optimizer)
 
 
-def be_killed(folder: Path, size: int) -> None:
+def job_killed(folder: Path, size: int) -> None:
     """Train; when it runs, the last process dies as if the machine had killed it."""
     model, optimizer = make("transformer", "ddp")
     for step in range(1_000_000):
@@ -246,4 +246,4 @@ def main(folder: Path, rank: int, jobs: list[tuple]) -> None:
 if __name__ == "__main__":  # started by torchrun
     torch.set_num_threads(1)
     with running("cpu"):
-        be_killed(Path(sys.argv[1]), int(os.environ["WORLD_SIZE"]))
+        job_killed(Path(sys.argv[1]), int(os.environ["WORLD_SIZE"]))
