@@ -66,6 +66,8 @@ def test_missing_sizes_are_filled_in():
     assert torch.equal(
         attn_mask_to_torch(for_all, batch=B, num_heads=H), ~for_all[0, 0]
     )
+    of_no_rows = attn_mask_to_torch(torch.ones(1, 3, 5, 7).bool(), batch=0)
+    assert of_no_rows.shape == (0, 5, 7)
 
 
 @pytest.mark.parametrize("kind", [torch.bool, torch.float32])

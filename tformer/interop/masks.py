@@ -76,7 +76,7 @@ def attn_mask_to_torch(
             raise ValueError(f"{name} must be given for a mask {tuple(mask.shape)}")
         if size is not None and own not in (1, size):
             raise ValueError(f"{name} ({size}) must be that of mask ({own})")
-        sizes.append(size or own)
+        sizes.append(own if size is None else size)
     full = mask.expand(*sizes, -1, -1)  # (B, H, T, S)
     return _for_torch(full.flatten(0, 1), dtype)  # (B · H, T, S)
 
