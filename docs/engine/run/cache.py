@@ -19,8 +19,10 @@ from engine.pages.reading import Page
 from engine.project import ENGINE, Project
 from engine.run.fonts import installed
 
-# Files and folders of the engine that shape nothing that is made of a page.
-_NO_MAKERS = {"__main__", "plugin", "results", "speed"}
+# Files and folders of the engine that shape nothing that is made of a page, and what
+# of mkdocs.yml does.
+_NO_MAKERS = {"__main__", "plugin", "results", "site", "speed"}
+_SETTINGS = ("docs_dir", "site_url", "repo_url", "markdown_extensions", "extra")
 _LIBRARIES = ["torch", "numpy", "matplotlib", "nbformat", "pymdown-extensions"]
 _LIBRARIES += ["fonttools", "pillow"]
 
@@ -93,7 +95,15 @@ def digest_of(path: Path) -> str:
 @functools.cache
 def _state(root: Path) -> list[str]:
     """Describe the engine, the settings of the site, and the libraries."""
-    files = [root / "mkdocs.yml", *sorted(ENGINE.rglob("*.py"))]
-    files = [x for x in files if not {x.stem, x.parent.name} & _NO_MAKERS]
+    modules = sorted(ENGINE.rglob("*.py"))
+    files = [x for x in modules if not {x.stem, x.parent.name} & _NO_MAKERS]
+    config = {name: Project(root).config.get(name) for name in _SETTINGS}
+    settings = json.dumps(config, default=_named, sort_keys=True)
     versions = [f"{name} {importlib.metadata.version(name)}" for name in _LIBRARIES]
-    return [sys.version, *versions, f"fonts: {installed()}", *map(digest_of, files)]
+    fonts = f"fonts: {installed()}"
+    return [sys.version, *versions, fonts, settings, *map(digest_of, files)]
+
+
+def _named(x: Any) -> str:
+    """Name what YAML made of `!!python/name`: its repr has an address."""
+    return str(getattr(x, "__qualname__", type(x).__name__))
