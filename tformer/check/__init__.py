@@ -6,7 +6,8 @@ with `nn` or `reference`.
 """
 
 from tformer.check import caches, decoding, heads, loss, masks  # noqa: F401
-from tformer.check.judging import Difference, Verdict, judge, judge_numbers
+from tformer.check.evidence import Difference
+from tformer.check.judging import Verdict, judge, judge_numbers
 from tformer.check.outcomes import Outcome
 from tformer.check.spec import SPECS, Case, Mistake, Spec
 

@@ -6,26 +6,13 @@ from copy import deepcopy
 import numpy as np
 
 from tformer.check.attention import attention
+from tformer.check.calling import in_pieces
 from tformer.check.masks import causal_mask
-from tformer.check.spec import Array, Case, Function, Spec, draw
+from tformer.check.spec import Array, Case, Spec, draw
 
 _ALL = ("state", "inputs", "layout", "dtype", "precision")
 _TEXTS = tuple(draw(2, 2, 4, 3, seed=i) for i in range(3))
 _SPLITS = ([3, 1], [2, 2], [1, 3], [2, 1, 1], [1, 2, 1], [1, 1, 2], [1, 1, 1, 1], [4])
-
-
-def _in_pieces(
-    step: Function, query: Array, key: Array, value: Array, sizes: list[int]
-) -> list[object]:
-    """Read two texts in turn, each with a cache of its own."""
-    outputs, begin = [], 0
-    first: dict[str, object] = {}
-    second: dict[str, object] = {}
-    for size in sizes:
-        q, k, v = (x[:, :, begin : begin + size] for x in (query, key, value))
-        outputs += [step(q, k, v, first), step(k, q, v, second)]
-        begin += size
-    return outputs
 
 
 @Spec(
@@ -44,7 +31,7 @@ def _in_pieces(
     },
     name="cached_pieces",
     properties=_ALL,
-    run=_in_pieces,
+    run=in_pieces,
 )
 @Spec(
     Case("one token", (*(draw(1, 1, 1, 2, seed=i) for i in range(3)), [1])),
@@ -60,7 +47,7 @@ def _in_pieces(
         (old[1], v) → (0 * old[1], v)
     """,
     properties=_ALL,
-    run=_in_pieces,
+    run=in_pieces,
 )
 def cached_step(
     q: Array, k: Array, v: Array, cache: dict[str, tuple[Array, Array]]

@@ -66,12 +66,20 @@ def as_numpy(x: Any) -> np.ndarray:
 
 def read(returned: object, normal: Normal = lambda x: x) -> Outcome:
     """Read what a function returned: an array or a number, or several of them."""
+    several = isinstance(returned, tuple | list)
     parts = [*returned] if isinstance(returned, tuple | list) else [returned]
-    if all(isinstance(x, int | float) for x in parts):
-        parts = [returned]  # a list of ids is one array
+    if several and all(_is_number(x) for x in parts):  # a list of ids is one array
+        returned = [np.asarray(as_numpy(x)).item() for x in parts]
+        parts = [returned]
+    elif isinstance(returned, list) and all(isinstance(x, list) for x in parts):
+        parts = [returned]  # rows of numbers are one array
     names = [str(getattr(x, "dtype", "")).removeprefix("torch.") for x in parts]
     dtype = next((name for name in names if name in WIDE), None)
     return Outcome(tuple(normal(as_numpy(x)) for x in parts), dtype)
+
+
+def _is_number(x: object) -> bool:
+    return isinstance(x, int | float) or getattr(x, "shape", None) == ()
 
 
 def difference(given: Outcome, right: Outcome, rtol: float) -> tuple[str, str] | None:

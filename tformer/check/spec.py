@@ -2,8 +2,8 @@
 
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import getsource, signature
 from textwrap import dedent
@@ -11,10 +11,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from tformer.check.outcomes import Normal, Outcome, give, read
+from tformer.check.calling import Array as Array
+from tformer.check.calling import Case as Case
+from tformer.check.calling import Function as Function
+from tformer.check.calling import Task
+from tformer.check.outcomes import Normal, Outcome
 
-Array = np.ndarray
-Function = Callable[..., object]
 Oracle = TypeVar("Oracle", bound=Function)
 
 # What a property asks, beside the right numbers in the right shape.
@@ -26,26 +28,6 @@ PROPERTIES = {
     "precision": "inputs in a narrower dtype give the numbers of those inputs",
     "gradient": "the gradient of each input is that of the formula",
 }
-
-
-@dataclass(frozen=True)
-class Case:
-    """One input."""
-
-    name: str  # what is special about it
-    args: tuple[object, ...]  # what every function takes; floats in float64
-    options: Mapping[str, object] = field(default_factory=dict)  # what it may take
-
-    @property
-    def arrays(self) -> list[Array]:
-        """Those of all inputs."""
-        values = (*self.args, *self.options.values())
-        return [x for x in values if isinstance(x, Array)]
-
-    @property
-    def size(self) -> int:
-        """How many numbers there are to look at."""
-        return sum(x.size for x in self.arrays)
 
 
 @dataclass(frozen=True)
@@ -150,6 +132,9 @@ class Spec:
         self.cases, self.wrong, self.parts, self.also = cases, wrong, parts or {}, also
         self.name, self.properties, self.dtypes = name, properties, dtypes
         self.run, self.normal = run, normal
+        self.rights: dict[tuple[Case, str], Outcome] = {}  # by case and dtype
+        self.wrongs: dict[tuple[str, Case], Outcome] = {}  # by mistake and case
+        self.made: dict[str, Function] = {}  # the code of mistakes
 
     def __call__(self, oracle: Oracle) -> Oracle:
         """Take the oracle, as a decorator does."""
@@ -169,34 +154,18 @@ class Spec:
         ]
         return *mistakes(self.oracle, self.wrong), *of_parts, *self.also
 
-    def inputs(
-        self,
-        case: Case,
-        framework: str = "numpy",
-        dtype: str = "float64",
-        *,
-        strided: bool = False,
-    ) -> dict[str, object]:
-        """Name what a function is given of a case, each time anew, as `give` does."""
+    def task(self, framework: str = "numpy", cases: Iterable[Case] = ()) -> Task:
+        """Say what is asked of a function, all cases if none are given."""
         names = [*signature(self.run or self.oracle).parameters]
-        names = names[1:] if self.run else names
-        names += [f"input {i}" for i in range(len(names), len(case.args))]
-        values = dict(zip(names, case.args, strict=False)) | dict(case.options)
-        return {
-            name: give(x, framework, dtype, strided=strided)
-            for name, x in values.items()
-        }
-
-    def call(
-        self, function: Function, case: Case, inputs: Mapping[str, object]
-    ) -> object:
-        """Call a function with the inputs of a case."""
-        values = list(inputs.values())
-        args, options = values[: len(case.args)], values[len(case.args) :]
-        named = dict(zip(case.options, options, strict=True))
-        if self.run is not None:
-            return self.run(function, *args, **named)
-        return function(*args, **named)
+        torch = framework == "torch"
+        return Task(
+            tuple(cases) or self.cases,
+            tuple(names[1:] if self.run else names),
+            framework,
+            self.dtypes if torch else ("float32",),
+            torch and "gradient" in self.properties,
+            run=self.run,
+        )
 
     def outcome(
         self,
@@ -205,13 +174,7 @@ class Spec:
         inputs: Mapping[str, object] | None = None,
     ) -> Outcome:
         """Call a function, and read what it returns or raises."""
-        try:
-            with np.errstate(all="ignore"):
-                inputs = self.inputs(case) if inputs is None else inputs
-                return read(self.call(function, case, inputs), self.normal)
-        except Exception as error:  # noqa: BLE001 - whatever a reader's code raises
-            first, *_ = str(error).splitlines() or [""]
-            return Outcome(error=f"{type(error).__name__}: {first}")
+        return self.task().outcome(function, case, inputs, self.normal)
 
     def right(self, case: Case, inputs: Mapping[str, object] | None = None) -> Outcome:
         """Ask the oracle."""
