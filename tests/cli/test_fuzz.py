@@ -40,7 +40,7 @@ SMALL = {
     "--threads 1",
     "generate": "--max-new-tokens 3",
 }
-FLAGS = {"quiet", "as_json", "bias", "norm_first", "compile", "help"}
+FLAGS = {"every", "quiet", "as_json", "bias", "norm_first", "compile", "help"}
 # What goes well, if nothing odd is added to it.
 BEGINNINGS = {
     "train": [
@@ -55,9 +55,10 @@ BEGINNINGS = {
     "translate": ["dates", "reverse abc", "pairs one", "dates --beams 2"],
     "generate": ["gpt", "bpe", "gpt --count 2"],
     "attend": ["gpt be -o a.svg", "dates 1 -o a.png", "bpe be", "bert be"],
+    "check": ["", "start top_p", "rotary", "rotary file", "beam --hint 1", "--all"],
     "info": ["", "dates", "gpt", "reverse/model/model.safetensors"],
 }
-LEFT_OUT = {"--compile", "--help"}  # minutes of a compiler; no mistake
+LEFT_OUT = {"--compile", "--help", "--watch"}  # minutes of a compiler; no end
 
 
 def call(words: list[str]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -33,6 +33,29 @@ class Table:
         return give(self.table[len(ids) - 1, int(ids[-1])], self.framework)
 
 
+@dataclass(frozen=True)
+class Expert:
+    """A feed-forward part of a mixture: relu(x W₁ᵀ) W₂ᵀ of x (n, D), n ≥ 1."""
+
+    w_in: np.ndarray  # (F, D)
+    w_out: np.ndarray  # (D, F)
+    framework: str = "numpy"  # whose arrays it takes
+    dtype: str = "float64"
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Compute (n, D) from (n, D).
+
+        Raises:
+            ValueError: x has another number of axes, or no row.
+        """
+        if len(x.shape) != 2 or not x.shape[0]:
+            raise ValueError(f"an expert takes (n, D) with n ≥ 1, not {tuple(x.shape)}")
+        given = (give(w.T, self.framework, self.dtype) for w in (self.w_in, self.w_out))
+        w_in, w_out = cast("tuple[np.ndarray, np.ndarray]", tuple(given))
+        inner = x @ w_in
+        return (inner * (inner > 0)) @ w_out
+
+
 def give(
     x: object, framework: str, dtype: str = "float64", *, strided: bool = False
 ) -> object:
@@ -42,6 +65,10 @@ def give(
     """
     if isinstance(x, Table):
         return replace(x, framework=framework)
+    if isinstance(x, Expert):
+        return replace(x, framework=framework, dtype=dtype)
+    if isinstance(x, list | tuple):
+        return type(x)(give(each, framework, dtype) for each in x)
     if not isinstance(x, np.ndarray):
         return copy(x)
     given = np.zeros((*x.shape[::-1], 2), x.dtype)[..., 0].T if strided else x.copy()

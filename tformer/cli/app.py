@@ -3,6 +3,7 @@
 import typer
 
 from tformer.cli.asking import attend, generate, translate
+from tformer.cli.check import check
 from tformer.cli.evaluate import evaluate
 from tformer.cli.info import info
 from tformer.cli.train import train
@@ -15,6 +16,8 @@ Then ask it:  tformer translate runs/copy abcd  ·  tformer attend runs/copy abc
 
 A model that comes with the package:  tformer translate dates "jeudi 3 mai 1979"
 
+Your own code, checked:  tformer check
+
 Exit codes: 0 done, 1 could not be done, 2 wrong usage, 130 stopped by Ctrl-C.
 """
 
@@ -26,5 +29,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, evaluate, translate, generate, attend, info):
+for command in (train, evaluate, translate, generate, attend, info, check):
     app.command()(command)

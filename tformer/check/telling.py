@@ -1,0 +1,124 @@
+"""Says in plain text what was found of a file."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import fill, indent
+
+import numpy as np
+
+from tformer.check.calling import Call
+from tformer.check.evidence import right_of
+from tformer.check.exercises import Exercise
+from tformer.check.grading import Grade
+from tformer.check.outcomes import Outcome, Table
+from tformer.check.spec import PROPERTIES
+
+SITE = "https://tformer.github.io/tformer/"
+NUMBERS = 40  # the most that are shown of an array
+LINES = 12  # of what a file printed
+WIDTH = 88
+
+
+def address(section: str) -> str:
+    """Say where "chapter#section" stands on the site."""
+    chapter, _, part = section.partition("#")
+    return f"{SITE}chapters/{chapter}/" + f"#{part}" * bool(part)
+
+
+def tell(exercise: Exercise, grade: Grade, source: str = "") -> str:
+    """Say what was found of a file: whether it is right; if not, in what, and why.
+
+    Args:
+        exercise: what it must do.
+        grade: what was found.
+        source: what stands in the file, to show the line that raises.
+    """
+    return "\n".join(_parts(exercise, grade, source))
+
+
+def _parts(exercise: Exercise, grade: Grade, source: str) -> Iterator[str]:
+    yield f"{grade.file}: {grade.verdict}" + ("." if grade.verdict == "right" else "")
+    if grade.note:
+        yield _filled(f"Note: {grade.note}.")
+    if grade.reason:
+        yield _filled(f"{grade.reason}.")
+        yield from _line_of(grade.reason, source)
+    if grade.judged and grade.judged.differs:
+        yield from _difference(exercise, grade, source)
+    if grade.printed and grade.verdict != "right":
+        lines = grade.printed.splitlines()
+        more = [] if len(lines) <= LINES else [f"… and {len(lines) - LINES} lines more"]
+        yield "It printed:"
+        yield indent("\n".join([*lines[:LINES], *more]), "    ")
+    if grade.verdict == "wrong":
+        yield f"A hint: tformer check {exercise.name} --hint 1"
+
+
+def _difference(exercise: Exercise, grade: Grade, source: str) -> Iterator[str]:
+    if grade.judged is None or (found := grade.judged.differs) is None:
+        return
+    known = grade.judged.mistakes
+    if len(known) > 1:
+        yield "One of:"
+    for mistake in known:
+        yield _filled(mistake.sentence)
+        yield f"    {address(mistake.chapter)}"
+    if not known and "NotImplementedError" in found.message:
+        yield "It is not written yet."
+        return
+    if not known:
+        yield _filled(f"Not diagnosed. {exercise.title}: {address(exercise.chapter)}")
+    case = next(x for x in exercise.cases if x.name == found.case)
+    yield _filled(f'In the case "{found.case}" {found.message}.')
+    yield from _line_of(found.message, source)
+    if found.kind in PROPERTIES and found.kind not in ("layout", "precision"):
+        yield _filled(f"What must hold: {PROPERTIES[found.kind]}.")
+    inputs = exercise.spec.task().inputs(case)
+    yield indent("\n".join(f"{k} = {_shown(x, k)}" for k, x in inputs.items()), "    ")
+    if grade.evidence and found.kind not in (*PROPERTIES, "error"):
+        yield "It returns"
+        yield _results(grade.evidence.answers[Call(case.name)].outcome)
+        yield "and not"
+        yield _results(right_of(exercise.spec, case))
+
+
+def _results(outcome: Outcome) -> str:
+    return indent("\n".join(_shown(x) for x in outcome.arrays), "    ")
+
+
+def _shown(value: object, name: str = "") -> str:
+    if isinstance(value, Table):
+        return "a table of log-probabilities, by the number of ids and the last"
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    if value.dtype.kind not in "biuf":
+        return "what is no array of numbers"
+    if value.size > NUMBERS:
+        return f"numbers in the shape {value.shape}"
+    before = " " * (len(name) + 3) * bool(name)
+    text = np.array2string(
+        value, precision=4, suppress_small=True, max_line_width=76, prefix=before
+    )
+    return f"{text}  {value.shape}" if value.ndim > 1 else text
+
+
+def _line_of(message: str, source: str) -> Iterator[str]:
+    """Show the line of the reader's file that a message names."""
+    lines = source.splitlines()
+    if found := re.search(r"\(line (\d+)\)", message):
+        number = int(found[1])
+        if 0 < number <= len(lines):
+            yield f"    {number} | {lines[number - 1].strip()}"
+
+
+def _filled(text: str) -> str:
+    return fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def source_of(path: Path) -> str:
+    """Read a file to show a line of it; nothing if it cannot be read."""
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
