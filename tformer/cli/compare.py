@@ -1,8 +1,8 @@
 """`tformer compare`: the first layer in which two models differ."""
 
 import json
+import sys
 from contextlib import redirect_stdout
-from sys import stderr
 from typing import Annotated, Literal
 
 import torch
@@ -42,7 +42,7 @@ def compare(
     Exit codes: 0 equal up to rounding, 1 not, 2 they could not be compared.
     """
     try:
-        with redirect_stdout(stderr):  # of what a file prints when it runs
+        with redirect_stdout(sys.stderr):  # of what a file prints when it runs
             found = compare_models(a, b, numbers(ids), dtype=getattr(torch, dtype))
     except (OSError, TypeError, ValueError) as error:
         typer.echo(f"error: {error}", err=True)
