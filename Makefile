@@ -34,8 +34,10 @@ docs/assets/katex/.installed: .venv/.packages $(wildcard docs/npm/*)
 	$(PY) docs/npm/install.py
 	@touch $@
 
+# Python for the page wants NumPy's wheel: docs/npm/python.py says from where.
 .PHONY: ready
 ready: .venv/.packages docs/assets/katex/.installed
+	$(PY) docs/npm/python.py
 
 serve: ready  ## serve the site, built again at each edit; PAGE=docs/chapters/x.md: one page
 	$(if $(PAGE),ENGINE_PAGE=$(PAGE)) $(PY) -m mkdocs serve --livereload $(ARGS)
@@ -135,4 +137,4 @@ address: .venv/.packages  ## change addresses: make address REPO=https://… SIT
 
 clean:  ## remove all that is made, and keep .venv
 	rm -rf .cache site build dist docs/figures docs/notebooks docs/downloads \
-	    docs/assets/katex docs/assets/fonts .mypy_cache .pytest_cache .ruff_cache
+	    docs/assets/katex docs/assets/fonts docs/assets/python .mypy_cache .pytest_cache .ruff_cache

@@ -13,11 +13,13 @@ import material
 from engine.project import Project
 from engine.site.live import models, quoted
 from engine.site.policy import with_policy
+from engine.site.python import Runtime, runtime
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 MATERIAL = Path(material.__file__).parent / "templates" / "assets" / "stylesheets"
 STYLES = ("/material/", "/assets/")  # a browser may keep them
+SCRIPT = '<script defer type="module" src="../live/{}"></script>'
 PAGE = """<!doctype html>
 <html lang="en" class="no-js">
   <head>
@@ -64,7 +66,9 @@ class LiveSite:
         styles += [f"/assets/css/{path.name}" for path in own]
         links = "\n".join(f'    <link rel="stylesheet" href="{x}">' for x in styles)
         if ' data-live="' in body:  # as docs/theme/partials/about.html does
-            links += '<script defer type="module" src="../live/load.js"></script>'
+            links += SCRIPT.format("load.js")
+        if ' data-python="' in body:
+            links += SCRIPT.format("python/load.js")
         html = with_policy(PAGE.format(styles=links, body=body))
         if eval_:
             html = html.replace("script-src 'self'", "script-src 'self' 'unsafe-eval'")
@@ -88,6 +92,8 @@ class LiveSite:
         if path in made:
             content = made[path]
             return content.encode() if isinstance(content, str) else content
+        if (found := python()) and path == f"/{found.package}":
+            return found.content
         if path == "/live/source.json":
             return quotes()
         if path.startswith("/live/models/"):
@@ -99,6 +105,12 @@ class LiveSite:
             at = (DOCS / path[1:]).resolve()
             at = at if at.is_relative_to(DOCS) else None
         return at.read_bytes() if at and at.is_file() else None
+
+
+@functools.cache
+def python() -> Runtime | None:
+    """Python for the page, where it could be made."""
+    return runtime(Project(ROOT))
 
 
 @functools.cache

@@ -186,10 +186,10 @@ class Task:
 
 def told(error: BaseException, file: str = "") -> str:
     """Say in a line what was raised, and in which line of the reader's file."""
-    said = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
+    first, *_ = str(error).splitlines() or [""]
     lines = [x.lineno for x in extract_tb(error.__traceback__) if x.filename == file]
     place = f" (line {lines[-1]})" if lines else ""
-    return f"{said}{place}"
+    return f"{type(error).__name__}: {first}{place}"
 
 
 def in_pieces(

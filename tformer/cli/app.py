@@ -4,7 +4,6 @@ import typer
 
 from tformer.cli.asking import attend, generate, translate
 from tformer.cli.check import check
-from tformer.cli.compare import compare
 from tformer.cli.evaluate import evaluate
 from tformer.cli.info import info
 from tformer.cli.train import train
@@ -30,5 +29,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, evaluate, translate, generate, attend, info, check, compare):
+for command in (train, evaluate, translate, generate, attend, info, check):
     app.command()(command)

@@ -1,0 +1,203 @@
+"""What the worker of the page calls: it runs a reader's code, and judges it.
+
+It travels beside the package, and runs where NumPy is and torch is not.
+"""
+
+import ast
+import builtins
+import io
+import json
+import linecache
+import math
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tformer.check import Verdict
+from tformer.check.calling import Call
+from tformer.check.evidence import Difference, Evidence, right_of, task_of
+from tformer.check.exercises import EXERCISES
+from tformer.check.judging import judge_evidence
+from tformer.check.outcomes import Table
+from tformer.check.spec import PROPERTIES
+
+FILE = "<your code>"
+LIMIT = 20_000  # characters that one run may print
+ELEMENTS = 24  # of an array that is shown whole
+
+Names = dict[str, Any]
+
+
+class Paper(io.TextIOBase):
+    """What is printed: it is handed on at once, and cut at `LIMIT`."""
+
+    def __init__(self, show: Callable[[str], object]) -> None:
+        self.show, self.left = show, LIMIT
+
+    def writable(self) -> bool:
+        """Say that it is."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Hand a text on."""
+        if self.left > 0:
+            self.show(text[: self.left])
+            if len(text) >= self.left:
+                self.show(f"\n… cut after {LIMIT:,} characters.\n")
+            self.left -= len(text)
+        return len(text)
+
+
+def nobody(*_: object) -> str:
+    """Stand in for `input`."""
+    raise RuntimeError("nobody can answer input() here: write the value into the code")
+
+
+@contextmanager
+def shown_by(show: Callable[[str], object]) -> Iterator[None]:
+    """Hand on what is printed; `input` raises."""
+    paper, was = Paper(show), builtins.input
+    builtins.input = nobody
+    try:
+        with redirect_stdout(paper), redirect_stderr(paper):
+            yield
+    finally:
+        builtins.input = was
+
+
+def run(source: str, show: Callable[[str], object]) -> bool:
+    """Run code; say whether it came to its end."""
+    with shown_by(show):
+        return executed(source) is not None
+
+
+def executed(source: str) -> Names | None:
+    """Run code as a notebook runs a cell; None if it raises, which is shown."""
+    lines = source.splitlines(keepends=True)
+    linecache.cache[FILE] = (len(source), None, lines, FILE)
+    names: Names = {"__name__": "__main__"}
+    try:
+        body = ast.parse(source, FILE).body
+        last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+        exec(compile(ast.Module(body, []), FILE, "exec"), names)
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), FILE, "eval"), names)
+            if value is not None:
+                print(repr(value))
+    except BaseException as error:  # noqa: BLE001 - SystemExit ends no worker
+        print(told(error), end="")
+        return None
+    return names
+
+
+def told(error: BaseException) -> str:
+    """Return a traceback of the reader's own lines."""
+    frames = [
+        x for x in traceback.extract_tb(error.__traceback__) if x.filename == FILE
+    ]
+    lines = ["Traceback:\n", *traceback.format_list(frames)] if frames else []
+    lines += traceback.format_exception_only(error)
+    if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+        lines.append("Only NumPy runs in the page. In a shell, torch does.\n")
+    if isinstance(error, MemoryError):
+        lines.append("The page lets Python have 512 MB.\n")
+    return "".join(lines)
+
+
+def modules() -> list[ModuleType]:
+    """Return what a reader may change by mistake, and the judge needs."""
+    ours = [x for name, x in sys.modules.items() if name.startswith("tformer.check")]
+    return [builtins, math, np, np.linalg, np.random, *ours]
+
+
+def check(source: str, exercise: str, show: Callable[[str], object]) -> str:
+    """Run code, and judge the function of an exercise in it; return JSON."""
+    with shown_by(show):
+        return json.dumps(judged(source, exercise))
+
+
+def judged(source: str, name: str) -> dict[str, object]:
+    """Run code, and judge the function of an exercise in it.
+
+    `verdict` is "right", "wrong" or "not run"; of what is wrong, `differs` and
+    `mistakes`. It is what the judge returns, whatever the code prints.
+    """
+    exercise = EXERCISES[name]
+    spec, function = exercise.spec, exercise.function
+    task = replace(task_of(spec, "numpy", exercise.cases), file=FILE)
+    kept = [(module, dict(vars(module))) for module in modules()]
+    names = executed(source)
+    reason = ""
+    if names is None:
+        reason = "Your code raises an exception: it stands below."
+    elif function not in names:
+        reason = f"Your code defines no function {function}."
+    elif not callable(names[function]):
+        reason = f"In your code {function} is no function."
+    answers = {}
+    for call in task.calls if names and not reason else ():
+        answers[call] = task.answer(names[function], call, spec.normal, BaseException)
+    # A name that the code gave another meaning would mislead the judge, who comes now.
+    for module, was in kept:
+        for each, value in was.items():
+            if vars(module).get(each) is not value:
+                setattr(module, each, value)
+    if reason:
+        return {"verdict": "not run", "reason": reason}
+    evidence = Evidence(spec, task, answers)
+    return said(judge_evidence(evidence), evidence)
+
+
+def said(verdict: Verdict, evidence: Evidence) -> dict[str, object]:
+    """Say in the words of `tformer check --json` what was found, and what compared."""
+    found = verdict.differs
+    if found is None:
+        return {"verdict": "right"}
+    if "NotImplementedError" in found.message:
+        return {"verdict": "not run", "reason": "It is not written yet."}
+    mistakes = [
+        {"id": x.id, "sentence": x.sentence, "chapter": x.chapter}
+        for x in verdict.mistakes
+    ]
+    numbers = [] if found.kind in PROPERTIES else shown(found, evidence)
+    wrong = {"verdict": "wrong", "mistakes": mistakes, "numbers": numbers}
+    return wrong | {"differs": found._asdict(), "rule": PROPERTIES.get(found.kind)}
+
+
+def shown(differs: Difference, evidence: Evidence) -> list[tuple[str, str]]:
+    """Return the inputs of a case, the result, and what is right."""
+    (case,) = (x for x in evidence.task.cases if x.name == differs.case)
+    found = re.search(r"result\[([\d, ]+)\]", differs.message)
+    *row, _ = map(int, found[1].split(",")) if found else [0]
+    inputs = evidence.task.inputs(case).items()
+    given = evidence.answers[Call(case.name)].outcome
+    with np.printoptions(precision=4, suppress=True, linewidth=88):
+        pairs = [(name, written(x, None)) for name, x in inputs]
+        for name, outcome in (
+            ("yours", given),
+            ("right", right_of(evidence.spec, case)),
+        ):
+            text = "\n".join(written(x, row) for x in outcome.arrays)
+            pairs.append((name, outcome.error or text))
+    return pairs
+
+
+def written(value: object, row: list[int] | None) -> str:
+    """Write a value; of a large array the row in which a number differs."""
+    if isinstance(value, Table):
+        return "a table of log-probabilities, by the number of ids and the last"
+    if not isinstance(value, np.ndarray) or value.ndim == 0:
+        return str(value)
+    if value.size <= ELEMENTS:
+        return f"{value}  {value.shape}"
+    if row is None or len(row) >= value.ndim:
+        return f"numbers in the shape {value.shape}"
+    place = "".join(f"{i}, " for i in row)
+    return f"[{place}:] of {value.shape}\n{value[tuple(row)]}"

@@ -1,0 +1,62 @@
+// A verdict of the judge in plain words.
+
+import { h } from "../ui/dom.js";
+
+const ROOT = new URL("../../", import.meta.url);
+
+/**
+ * @typedef {{verdict: "right" | "wrong" | "not run", reason?: string,
+ *   differs?: {kind: string, case: string, message: string},
+ *   mistakes?: {id: string, sentence: string, chapter: string}[],
+ *   numbers?: [string, string][], rule?: string}} Verdict
+ */
+
+/**
+ * @param {Verdict} verdict
+ * @param {string} name what the reader has written
+ * @returns {HTMLElement[]}
+ */
+export function verdictOf(verdict, name) {
+  if (verdict.verdict === "right") {
+    const shell = h("code", { text: `tformer check ${name}` });
+    return [
+      h("p", {}, h("b", { text: "✓ Right." }), " It gives the right numbers in every case."),
+      h("p", {}, "Here it ran with NumPy. In a shell, ", shell,
+        " looks at gradients too, if it is written with torch."),
+    ];
+  }
+  if (verdict.verdict === "not run" || !verdict.differs) {
+    return [h("p", {}, h("b", { text: "Not judged. " }), verdict.reason ?? "")];
+  }
+  const { case: where, message } = verdict.differs;
+  const rule = verdict.rule && h("p", {}, `What must hold: ${verdict.rule}.`);
+  const mistakes = verdict.mistakes ?? [];
+  const several = mistakes.length > 1 && h("p", {}, "One of these gives your numbers:");
+  const named = mistakes.map(({ sentence, chapter }) =>
+    h("p", { class: "python-mistake" }, `${sentence} `, section(chapter)));
+  const unknown = mistakes.length === 0 && h("p", {},
+    "Which mistake it is, the numbers do not say. Look at the smallest case first.");
+  const parts = [
+    h("p", {}, h("b", { text: "✗ Not right yet. " }), `In the case “${where}” ${message}.`),
+    rule, several, ...named, unknown, numbers(verdict.numbers ?? []),
+  ];
+  return parts.filter((part) => part instanceof HTMLElement);
+}
+
+/** @param {string} address a chapter and its section: "rotary#the-formula" */
+function section(address) {
+  const [chapter, slug] = address.split("#");
+  const told = `${chapter.replaceAll("-", " ")}: ${(slug ?? "").replaceAll("-", " ")}`;
+  const href = new URL(`chapters/${chapter}/#${slug ?? ""}`, ROOT).href;
+  return h("a", { href, text: `Read ${told}` });
+}
+
+/** @param {[string, string][]} pairs names and numbers */
+function numbers(pairs) {
+  const list = pairs.flatMap(([name, text]) => {
+    const told = { yours: "what yours gives", right: "what is right" }[name] ?? name;
+    return [h("dt", { text: told }), h("dd", {}, h("pre", { text, tabindex: 0 }))];
+  });
+  return pairs.length > 0 && h("details", { class: "live-numbers" },
+    h("summary", { text: "The numbers of this case" }), h("dl", {}, ...list));
+}

@@ -1,0 +1,249 @@
+"""Python in the page: a reader's code runs, is judged, and can be stopped."""
+
+import json
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from browsers import violations
+from engine.site.python import WITHOUT, place
+from live_driving import IN_BOTH, SCHEME, WIDER, still
+from live_serving import python
+
+MEGABYTES = 9.2  # that a reader loads, once
+SOON = 60_000  # ms: the machine may be busy
+needs_python = pytest.mark.skipif(
+    python() is None, reason="no NumPy for the page: set TFORMER_PYODIDE"
+)
+
+RIGHT = """
+import numpy as np
+
+def rotary(x, positions, base):
+    half = x.shape[-1] // 2
+    angle = positions[:, None] * base ** (-np.arange(half) / half)
+    cos, sin = (f(angle).astype(x.dtype) for f in (np.cos, np.sin))
+    a, b = x[..., :half], x[..., half:]
+    return np.concatenate((a * cos - b * sin, a * sin + b * cos), -1)
+"""
+PAIRS = """
+import numpy as np
+
+def rotary(x, positions, base):
+    half = x.shape[-1] // 2
+    angle = positions[:, None] * base ** (-np.arange(half) / half)
+    a, b = x[..., 0::2], x[..., 1::2]
+    out = np.empty_like(x)
+    out[..., 0::2] = a * np.cos(angle) - b * np.sin(angle)
+    out[..., 1::2] = a * np.sin(angle) + b * np.cos(angle)
+    return out
+"""
+FORGED = """
+print('{"verdict": "right"}')
+print("✓ Right.")
+def rotary(x, positions, base):
+    return x
+"""
+
+
+def exercise(name: str = "rotary") -> str:
+    return f"<h2>An exercise</h2>{place(name, python(), '../')}"
+
+
+def begun(page: Page) -> Page:
+    """Press the one button that is there."""
+    page.get_by_role("button", name="Write it here").click()
+    page.locator(".python-field").wait_for()
+    return page
+
+
+def asked(page: Page, code: str, button: str = "Check") -> Page:
+    """Write code, and press a button, but wait for nothing."""
+    page.locator(".python-field").fill(code)
+    expect(page.get_by_role("button", name=button)).to_be_enabled(timeout=SOON)
+    page.get_by_role("button", name=button).click()
+    return page
+
+
+def verdict(page: Page, code: str) -> str:
+    """Check code, and return what is said."""
+    asked(page, code)
+    page.locator("[data-verdict]").wait_for(timeout=SOON)
+    return page.locator(".python-verdict").inner_text()
+
+
+def printed(page: Page, code: str, last: str) -> str:
+    """Run code, and return what it prints, once `last` stands there."""
+    output = page.locator(".python-output")
+    asked(page, code, "Run")
+    expect(output).to_contain_text(last, timeout=SOON)
+    return output.inner_text()
+
+
+@needs_python
+@IN_BOTH
+def test_from_a_click_to_right(live_page, live_site):
+    page = live_page(exercise(), fresh=True)
+    loaded: list[str] = []
+    page.on("request", lambda request: loaded.append(urlsplit(request.url).path))
+    page.reload()
+    page.get_by_role("button", name="Write it here").wait_for()
+    scripts = [path for path in loaded if path.startswith("/live/")]
+    assert scripts == ["/live/python/load.js", "/live/ui/progress.js"]
+    assert not [path for path in loaded if path.startswith("/assets/python/")]
+
+    begun(page)
+    told = verdict(page, PAIRS)
+    assert told.startswith("✗ Not right yet. In the case “five positions”")
+    assert "a pair is i and i + Dh/2" in told
+    link = page.locator(".python-mistake a").get_attribute("href") or ""
+    assert link == f"{live_site.address}/chapters/rotary/#the-layouts-are-mixed"
+    assert verdict(page, FORGED).startswith("✗ Not right yet.")
+    assert "✓ Right." in page.locator(".python-output").inner_text()
+    assert verdict(page, RIGHT).startswith("✓ Right.")
+    kept = page.evaluate("localStorage.getItem('tformer progress')")
+    assert json.loads(kept) == {"rotary": "right"}
+
+    page.reload()
+    expect(page.locator(".python-done")).to_have_text("✓ You have this right.")
+    assert page.locator(".python-field").count() == 0
+    assert begun(page).locator(".python-field").input_value() == RIGHT
+
+
+@needs_python
+@IN_BOTH
+def test_stop_ends_an_endless_loop_and_loads_nothing_again(live_page, live_site):
+    page = begun(live_page(exercise(), fresh=True))
+    page.evaluate("localStorage.clear()")
+    assert printed(page, "print(6 * 7)", "42") == "42\n"
+    again: list[str] = []
+    page.on("request", lambda request: again.append(urlsplit(request.url).path))
+    for code in ("while True: pass", "while True: print('x' * 99)"):
+        asked(page, code, "Run")
+        expect(page.locator(".python-state")).to_have_text("Your code runs.")
+        if "print" in code:
+            cut = page.get_by_text("cut after 20,000 characters")
+            expect(cut).to_be_attached(timeout=SOON)
+            length = len(page.locator(".python-output").inner_text())
+            assert length < 20_100
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator(".python-verdict")).to_have_text(
+            "Stopped. A new Python starts."
+        )
+    assert verdict(page, RIGHT).startswith("✓ Right.")
+    assert not [path for path in again if path.endswith((".zip", ".bin"))]
+
+
+@needs_python
+def test_what_code_may_do_and_the_page_lives(live_page):
+    page = begun(live_page(exercise(), fresh=True))
+    for code, told in (
+        ("input('Name?')", "nobody can answer input() here"),
+        ("def f():\n    return 1 / 0\nf()", "line 2, in f"),
+        ("x = 1 +", "SyntaxError"),
+        ("import torch", "Only NumPy runs in the page"),
+        ("import numpy as np\nnp.ones((10**4, 10**4))", "512 MB"),
+        ("a = []\nwhile True: a.append(bytearray(10**7))", "512 MB"),
+        ("def f(): return f()\nf()", "RecursionError"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("import os\nos.fork()", "OSError"),
+        ("import numpy as np\nnp.linspace(0, 1, 3)", "array([0. , 0.5, 1. ])"),
+    ):
+        printed(page, code, told)
+    ended = "Your code ended Python itself. A new one starts."
+    assert verdict(page, "import os\nos._exit(0)") == ended
+    for code, told in (
+        ("rotary = 3", "In your code rotary is no function."),
+        ("", "Your code defines no function rotary."),
+        ("def rotary(x): return x", "Not right yet."),
+        (f"import numpy as np\nnp.allclose = None\n{FORGED}", "Not right yet."),
+        (f"import math\nmath.cos = math.sin\n{RIGHT}", "✓ Right."),
+        (f"{RIGHT}\nraise SystemExit", "Your code raises an exception"),
+        ("def rotary(x, *_):\n    raise SystemExit", "SystemExit"),
+    ):
+        assert told in verdict(page, code), code
+
+
+@needs_python
+def test_every_exercise_is_judged_here_as_elsewhere(live_page):
+    """With the page's NumPy, and without torch."""
+    code = """
+from tformer.check import SPECS, judge, judge_numbers
+import tformer.reference
+for name, spec in SPECS.items():
+    rights = {case.name: spec.outcome(spec.oracle, case) for case in spec.cases}
+    right = judge_numbers(spec, rights).right
+    stub = judge(spec, lambda *args, **options: None, "numpy").right
+    first = next(x for x in spec.mistakes if x.shows == "value")
+    wrong = {case.name: spec.outcome(first.function, case) for case in spec.cases}
+    known = first.id in [x.id for x in judge_numbers(spec, wrong).mistakes]
+    print(name, right, not stub, known)
+print("the end")
+"""
+    page = begun(live_page(exercise(), fresh=True))
+    lines = printed(page, code, "the end").split("\n")
+    assert len(lines) > 20
+    assert [line for line in lines[:-2] if not line.endswith(" True True True")] == []
+
+
+@needs_python
+def test_the_field_is_for_python(live_page):
+    page = begun(live_page(exercise(), fresh=True))
+    field, keys = page.locator(".python-field"), page.keyboard
+    field.fill("")
+    keys.type("def f(x):\nif x:\nreturn 1\n")
+    keys.press("Backspace")
+    keys.type("return 2")
+    written = "def f(x):\n    if x:\n        return 1\n    return 2"
+    assert field.input_value() == written
+    keys.press("Shift+Tab")
+    assert field.input_value().endswith("\nreturn 2")
+    keys.press("Tab")
+    keys.press("Control+a")
+    keys.press("Tab")
+    assert field.input_value().startswith("    def f(x):\n        if x:")
+    keys.press("Control+z")
+    assert field.input_value().startswith("def f(x):")
+    keys.press("Escape")
+    keys.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Check"
+
+
+@needs_python
+def test_nobody_is_shut_out(live_page):
+    for phone in (False, True):
+        page = begun(live_page(exercise(), phone=phone, fresh=True))
+        verdict(page, PAIRS)
+        page.locator(".python-verdict summary").click()
+        assert violations(page, ".python") == []
+        assert page.evaluate(WIDER) <= 0
+        page.evaluate(SCHEME, "slate")
+        assert violations(still(page), ".python") == []
+
+
+@needs_python
+def test_without_a_network(live_page):
+    page = begun(live_page(exercise(), fresh=True))
+    asked(page, "1 + 1", "Run")
+    expect(page.locator(".python-output")).to_have_text("2\n", timeout=SOON)
+    page.context.set_offline(True)
+    assert verdict(page, RIGHT).startswith("✓ Right.")
+    asked(page, "while True: pass", "Run")
+    page.get_by_role("button", name="Stop").click()
+    told = page.locator(".python-verdict")
+    expect(told).to_contain_text("the network does not answer", timeout=SOON)
+    page.context.set_offline(False)
+    assert verdict(page, RIGHT).startswith("✓ Right.")
+
+
+def test_a_site_without_python_says_so(live_page):
+    page = live_page(place("rotary", None, "../"))
+    assert page.locator(".python-missing").inner_text() == WITHOUT
+    assert "tformer check rotary" in page.locator(".python").inner_text()
+    assert page.get_by_role("button").count() == 0
+
+
+@needs_python
+def test_what_a_reader_loads_is_bounded():
+    assert python().size <= MEGABYTES * 1e6
