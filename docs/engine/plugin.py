@@ -156,7 +156,8 @@ def block_problems(item: PageItem, block: Block) -> list[str]:
         item.parent.to_pass.discard(item.name)
         pytest.skip(runner.left_out[block.number])
     problem = output_problem(block, result, runner.again)
-    return [problem] if problem else []
+    answer = result.answered.problem if result.answered else None
+    return [each for each in (problem, answer) if each]
 
 
 def every_block_is_run(item: PageItem) -> list[str]:

@@ -6,6 +6,7 @@ with `nn` or `reference`.
 """
 
 from tformer.check import caches, decoding, heads, loss, masks  # noqa: F401
+from tformer.check.answers import Checked, check
 from tformer.check.evidence import Difference
 from tformer.check.judging import Verdict, judge, judge_numbers
 from tformer.check.outcomes import Outcome
@@ -14,11 +15,13 @@ from tformer.check.spec import SPECS, Case, Mistake, Spec
 __all__ = [
     "SPECS",
     "Case",
+    "Checked",
     "Difference",
     "Mistake",
     "Outcome",
     "Spec",
     "Verdict",
+    "check",
     "judge",
     "judge_numbers",
 ]

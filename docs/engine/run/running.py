@@ -19,6 +19,7 @@ from _pytest.capture import FDCapture
 from engine.pages.blocks import Block
 from engine.pages.reading import Page
 from engine.run import figures
+from engine.run.answering import Answered, answered
 from engine.run.compiling import BlockFailed, Compiler, describe
 from engine.run.style import set_style
 
@@ -30,6 +31,7 @@ class Result:
     stdout: str = ""
     figures: list[tuple[str, str]] = field(default_factory=list)  # SVG, what touches
     has_value: bool = False  # its last line is an expression that is not None
+    answered: Answered | None = None  # what a check said, where it ends a solution
 
 
 class Runner:
@@ -92,6 +94,11 @@ class Runner:
             with self._as_main():
                 result.has_value = self._execute(block)
                 result.figures = figures.take_figures()
+                result.stdout = capture.snap()
+                above = [x.stdout for x in self.ran.values() if isinstance(x, Result)]
+                printed = "".join([*above, result.stdout])
+                names = self._module.__dict__
+                result.answered = answered(self.page, block, names, printed)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  # exit(), pytest.skip() too
@@ -100,7 +107,6 @@ class Runner:
             said = f"\nIt had printed:\n{printed}"
             return BlockFailed(message + said if printed else message)
         else:
-            result.stdout = capture.snap()
             return result
         finally:
             capture.done()

@@ -97,7 +97,8 @@ def _make(page: Page, outcome: Outcome) -> None:
                 problem = output_problem(block, result, runner.again)
                 if not problem or UNSEEDED not in problem:
                     outcome.printed[block.number] = result.stdout
-                outcome.problems += [problem] if problem else []
+                answer = result.answered.problem if result.answered else None
+                outcome.problems += [each for each in (problem, answer) if each]
     outcome.problems += touching_problems(ran.placed)
     outcome.products, outcome.inputs = made_of(ran)
 

@@ -1,0 +1,120 @@
+"""Look at an answer to an exercise of a chapter: `check("masks", 5, reaches)`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from tformer.check import chapter_words  # noqa: F401
+from tformer.check.asked import Exercise, exercises, texts
+from tformer.check.chapter_functions import CHAPTER_SPECS
+from tformer.check.judging import Verdict, judge
+from tformer.check.spec import SPECS
+
+LETTERS = "abcdefgh"  # of what there is to choose from
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found of an answer; a notebook shows its text."""
+
+    exercise: str  # "masks 5"
+    right: bool | None  # None where nothing can be said
+    text: str
+    verdict: Verdict | None = None  # of a function
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def check(chapter: str, number: int, answer: object = ...) -> Checked:
+    """Say whether an answer is right; if not, what led to it, or a first hint.
+
+    Args:
+        chapter: as in the address of its page: "masks".
+        number: of the exercise.
+        answer: a number, an array or a tensor; where several are asked for, a tuple of
+            them; a letter, where there is a choice; or a function. Without it, or with
+            `...`, what is asked is said.
+
+    Raises:
+        ValueError: there is no such chapter, or no such exercise in it.
+    """
+    asked = exercises(chapter)
+    if number not in asked:
+        raise ValueError(f"number ({number!r}) must be one of {[*asked]} in {chapter}")
+    exercise = asked[number]
+    if exercise.kind == "open":
+        return Checked(exercise.title, None, exercise.asks)
+    if answer is ...:
+        return Checked(exercise.title, None, todo(exercise))
+    if exercise.kind == "function":
+        return _of_function(exercise, answer)
+    told = _choice(exercise, answer) if exercise.options else _values(exercise, answer)
+    return Checked(exercise.title, *told)
+
+
+def todo(exercise: Exercise) -> str:
+    """Say what is to be handed in."""
+    lines = [exercise.asks]
+    lines += [f"{a}) {x.says}" for a, x in zip(LETTERS, exercise.options, strict=False)]
+    if len(exercise.fields) > 1 or not exercise.asks:
+        lines += [f"- {field.asks}" for field in exercise.fields]
+    return "\n".join(line for line in lines if line)
+
+
+def _choice(exercise: Exercise, answer: object) -> tuple[bool | None, str]:
+    word = str(answer).strip().rstrip(").").casefold()
+    for letter, option in zip(LETTERS, exercise.options, strict=False):
+        if word in (letter, option.says.rstrip(".").casefold()):
+            said = texts("check")["right" if option.right else "wrong"]
+            return option.right, f"{said} {option.told}".strip()
+    letters = ", ".join(LETTERS[: len(exercise.options)])
+    return None, texts("check")["no_letter"].format(letters, answer)
+
+
+def _values(exercise: Exercise, answer: object) -> tuple[bool | None, str]:
+    fields = exercise.fields
+    given: Sequence[object] = [answer]
+    if len(fields) > 1:
+        given = list(answer) if hasattr(answer, "__iter__") else [answer]
+        if len(given) != len(fields):
+            asks = "; ".join(field.asks for field in fields)
+            said = texts("check")["several"]
+            return None, said.format(len(fields), asks, len(given))
+    found = [field.wrong_with(x) for field, x in zip(fields, given, strict=True)]
+    if not any(told is not None for told in found):
+        return True, texts("check")["right"]
+    lines = []
+    for field, told in zip(fields, found, strict=True):
+        if len(fields) > 1:
+            state = "right" if told is None else "wrong"
+            said = told or ("" if told is None else exercise.hint)
+            lines.append(f"{field.asks}: {texts('check')[state]} {said}".strip())
+        elif told is not None:
+            lines.append(f"{texts('check')['wrong']} {told or exercise.hint}".strip())
+    return False, "\n".join(lines)
+
+
+def _of_function(exercise: Exercise, answer: object) -> Checked:
+    if not callable(answer):
+        said = texts("check")["no_function"].format(exercise.name, repr(answer)[:60])
+        return Checked(exercise.title, None, f"{said} {exercise.asks}")
+    verdict = _judged(exercise, answer)
+    if verdict.right:
+        return Checked(exercise.title, True, texts("check")["right"], verdict)
+    text = str(verdict)
+    if not verdict.mistakes and exercise.hint:
+        text += f"\n{exercise.hint}"
+    return Checked(exercise.title, False, text, verdict)
+
+
+def _judged(exercise: Exercise, function: Callable[..., object]) -> Verdict:
+    """Judge with tensors, and where the function takes none, with NumPy's arrays."""
+    spec = CHAPTER_SPECS.get(exercise.spec) or SPECS[exercise.spec]
+    verdicts = []
+    for framework in ["torch", "numpy"] if find_spec("torch") else ["numpy"]:
+        verdict = judge(spec, function, framework)
+        verdicts.append(verdict)
+        if verdict.differs is None or verdict.differs.kind != "error":
+            return verdict
+    return verdicts[0]
