@@ -13,7 +13,7 @@ from nbclient import NotebookClient
 
 from engine.copies.alone import problem_of
 from engine.copies.as_markdown import flat_lines, notebook_markdown
-from engine.copies.notebooks import needed_data, notebook
+from engine.copies.notebooks import needed_data, notebooks
 from engine.pages.reading import Page
 from engine.project import Project
 from engine.run.running import Runner
@@ -24,7 +24,7 @@ from small_project import SMALL, Write
 def make(page: Page) -> dict[str, Any]:
     anew = package_imported_anew(page.project)
     with anew, contextlib.closing(Runner(page)) as runner:
-        return json.loads(notebook(all_of(runner)))
+        return json.loads(notebooks(all_of(runner))[page.name])
 
 
 @pytest.fixture(scope="module")

@@ -45,12 +45,16 @@ def check(chapter: str, number: int, answer: object = ...) -> Checked:
     exercise = asked[number]
     if exercise.kind == "open":
         return Checked(exercise.title, None, exercise.asks)
-    if answer is ...:
+    if answer is ... or _has_gaps(answer):
         return Checked(exercise.title, None, todo(exercise))
     if exercise.kind == "function":
         return _of_function(exercise, answer)
     told = _choice(exercise, answer) if exercise.options else _values(exercise, answer)
     return Checked(exercise.title, *told)
+
+
+def _has_gaps(answer: object) -> bool:
+    return isinstance(answer, tuple) and any(each is ... for each in answer)
 
 
 def todo(exercise: Exercise) -> str:

@@ -6,6 +6,7 @@ notebook holds, unless it holds no outputs at all.
 This file needs nothing of the engine.
 """
 
+import ast
 import builtins
 import dis
 import json
@@ -86,17 +87,34 @@ def _run_notebook(package: str, file: Path) -> None:
         capture = FDCapture(1)  # what a subprocess prints as well
         capture.start()
         try:
-            exec(compile("".join(source), name, "exec"), vars(main_module))
+            value = _run_cell("".join(source), name, vars(main_module))
             if number == 1 and Path(sys.path[0], package).is_dir():
                 del sys.modules[package]  # the first cell has unpacked a copy
             printed = capture.snap()
         finally:
             capture.done()
+        for out in cell["outputs"]:
+            if out["output_type"] == "execute_result":
+                shown = "".join(out["data"]["text/plain"])
+                if repr(value) != shown:
+                    raise SystemExit(f"{name} shows\n{value!r}\nand not\n{shown}")
         streams = (out for out in cell["outputs"] if out["output_type"] == "stream")
         expected = "".join("".join(out["text"]) for out in streams)
         if has_outputs and printed != expected:
             both = f"prints\n{printed}\nbut the notebook holds\n{expected}"
             raise SystemExit(f"{name} {both}")
+
+
+def _run_cell(source: str, name: str, names: dict[str, object]) -> object:
+    """Run a cell as Jupyter does; return the value of its last line."""
+    tree = ast.parse(source, name)
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, ast.Expr):
+        exec(compile(tree, name, "exec"), names)
+        return None
+    tree.body.pop()
+    exec(compile(tree, name, "exec"), names)
+    return eval(compile(ast.Expression(last.value), name, "eval"), names)
 
 
 if __name__ == "__main__":

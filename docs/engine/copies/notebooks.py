@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import nbformat
 
 from engine.copies.as_markdown import cut, texts_of
+from engine.copies.exercises import SOLUTIONS, InNotebook
 from engine.pages.blocks import Block
 from engine.pages.reading import Page
 from engine.project import Project
@@ -34,19 +35,36 @@ class Ran(NamedTuple):
     modules: list[Path]  # of the package, imported
 
 
-def notebook(ran: Ran) -> str:
-    """Return the notebook of a page as JSON."""
+def notebooks(ran: Ran) -> dict[str, str]:
+    """Return the notebooks of a page as JSON, by their names.
+
+    Where its exercises have answers, solutions stand in a notebook of their own.
+    """
+    name = ran.page.name
+    to_do = InNotebook(ran, solved=False)
+    found = {name: notebook(ran, to_do)}
+    if to_do.link:
+        found[f"{name}{SOLUTIONS}"] = notebook(ran, InNotebook(ran, solved=True))
+    return found
+
+
+def notebook(ran: Ran, exercises: InNotebook) -> str:
+    """Return a notebook of a page as JSON."""
     page = ran.page
     about = f"*A copy of <{page.url}>, with its outputs. Every cell runs here as well.*"
-    cells = [v4.new_markdown_cell(about)]
+    cells = [v4.new_markdown_cell(f"{about}{exercises.link}")]
+    rest = _cells(ran, exercises)
     if ran.modules:
-        blocks = [block.fence.code for block in page.blocks]
+        blocks = [x["source"] for x in rest if x["cell_type"] == "code"]
         files = [*ran.modules, *needed_data(page.project, blocks, ran.modules)]
         cells.append(loading_cell(page.project, files))
-    cells += _cells(ran)
+    cells += rest
     code = (cell for cell in cells if cell["cell_type"] == "code")
     for count, cell in enumerate(code, 1):
         cell["execution_count"] = count
+        for output in cell["outputs"]:
+            if output["output_type"] == "execute_result":
+                output["execution_count"] = count
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
     metadata = {"kernelspec": _KERNEL, "language_info": {"name": "python"}}
@@ -56,7 +74,7 @@ def notebook(ran: Ran) -> str:
     return text + "\n"
 
 
-def _cells(ran: Ran) -> list[Cell]:
+def _cells(ran: Ran, exercises: InNotebook) -> list[Cell]:
     """Cut the page at the blocks that were run: text between them, and code."""
     page, parts = ran.page, texts_of(ran.page)
     for placed in ran.placed:  # figures are outputs there
@@ -66,11 +84,18 @@ def _cells(ran: Ran) -> list[Cell]:
         if fence.start not in run and not fence.is_output:
             ticks = fence.ticks
             parts[fence.start] = f"{ticks}{fence.language}\n{fence.code}\n{ticks}"
+    for index in exercises.left_out:
+        parts.pop(index, None)
+        run.pop(index, None)
+    asked = exercises.cells
+    parts = {index: text for index, text in parts.items() if index not in asked}
     return [
         v4.new_markdown_cell(_flush(each))
         if isinstance(each, str)
+        else asked[each]
+        if each in asked
         else _block_cell(run[each], ran)
-        for each in cut(parts, run)
+        for each in cut(parts, {*run, *asked})
     ]
 
 
@@ -156,6 +181,8 @@ def needed_data(
         and (
             f'"{path.parent.name}"' in own
             if path.suffix == ".safetensors"
+            else f'"{path.stem}"' in text
+            if path.parent.name == "answers"
             else path.parent in beside
             or path.name in text
             or (path.parent != package and f'"{path.parent.name}"' in text)

@@ -76,7 +76,7 @@ def solution_of(exercise: "Exercise") -> str | None:
     if exercise.kind == "function":
         return exercise.page or exercise.name
     values = [_value(field) for field in exercise.fields]
-    if not all(values):
+    if not values or not all(values):
         return None
     return f"({', '.join(map(str, values))})" if len(values) > 1 else values[0]
 

@@ -1,6 +1,7 @@
 """Run pages in processes of their own, and make what the site takes from them."""
 
 import contextlib
+import importlib
 import io
 import multiprocessing
 import sys
@@ -17,10 +18,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from engine.copies.notebooks import Ran, notebook
+from engine.copies.notebooks import Ran, notebooks
 from engine.copies.standalone import standalone_files
 from engine.pages.blocks import PageError
 from engine.pages.checking import page_problems
+from engine.pages.exercises import answers_of
 from engine.pages.reading import Page
 from engine.project import Project
 from engine.run.compiling import BlockFailed
@@ -106,6 +108,8 @@ def _make(page: Page, outcome: Outcome) -> None:
 def all_of(runner: Runner) -> Ran:
     """Run a page to its end, and return all that its blocks left behind."""
     page, results = runner.page, runner.results()
+    if page.is_chapter and answers_of(page.project, page.name):
+        importlib.import_module(f"{page.project.package}.check")  # for its notebooks
     files = (getattr(x, "__file__", None) for x in _modules(page.project).values())
     modules = sorted({Path(file) for file in files if file})
     return Ran(page, results, place_figures(page, results), modules)
@@ -119,15 +123,23 @@ def made_of(ran: Ran) -> tuple[dict[str, str], list[str]]:
     }
     inputs = set(ran.modules)
     if ran.modules:
-        inputs |= {path for path in project.package_files() if path.suffix != ".py"}
+        inputs |= {x for x in project.package_files() if _may_read(page, x)}
     if page.is_chapter:
-        products[f"notebooks/{page.name}.ipynb"] = notebook(ran)
+        for name, text in notebooks(ran).items():
+            products[f"notebooks/{name}.ipynb"] = text
         for file in standalone_files(page):
             products[f"downloads/{file.name}"] = file.text
             inputs |= set(file.sources)
     docs = project.relative(project.docs)
     texts = {f"{docs}/{file}": text for file, text in products.items()}
     return texts, sorted(map(project.relative, inputs))
+
+
+def _may_read(page: Page, path: Path) -> bool:
+    """Say whether a page may read a file of the package: data, but not all texts."""
+    if "check" not in path.parts:
+        return path.suffix != ".py"
+    return path.suffix == ".toml" and path.stem in (page.name, "texts")
 
 
 @contextlib.contextmanager
