@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tformer.check.chapter_calls import CHAPTER_RUNS
 from tformer.check.outcomes import Normal, Outcome, as_numpy, give, read
 
 Array = np.ndarray
@@ -207,4 +208,4 @@ def in_pieces(
 
 
 # What calls a function, if it is not called once; by name, as another process is told.
-RUNS = {run.__name__: run for run in (in_pieces,)}
+RUNS = {run.__name__: run for run in (in_pieces, *CHAPTER_RUNS)}
