@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "check": set(),
     "pretrained": {"training"},
     "runs": {*ABOVE_GROUND, "tasks", "pretrained"},
-    "cli": {*ABOVE_GROUND, "tasks", "pretrained", "runs", "check"},
+    "cli": {*ABOVE_GROUND, "tasks", "pretrained", "runs", "check", "interop"},
 }
 # The command that trains the models of the package again stands on top, as cli does.
 ON_TOP = {"pretrained/__main__.py": {"runs"}}

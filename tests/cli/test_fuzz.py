@@ -56,6 +56,7 @@ BEGINNINGS = {
     "generate": ["gpt", "bpe", "gpt --count 2"],
     "attend": ["gpt be -o a.svg", "dates 1 -o a.png", "bpe be", "bert be"],
     "check": ["", "start top_p", "rotary", "rotary file", "beam --hint 1", "--all"],
+    "compare": ["gpt gpt", "gpt today", "bert reverse", "gpt gpt --ids 1,2"],
     "info": ["", "dates", "gpt", "reverse/model/model.safetensors"],
 }
 LEFT_OUT = {"--compile", "--help", "--watch"}  # minutes of a compiler; no end

@@ -4,6 +4,7 @@ import typer
 
 from tformer.cli.asking import attend, generate, translate
 from tformer.cli.check import check
+from tformer.cli.compare import compare
 from tformer.cli.evaluate import evaluate
 from tformer.cli.info import info
 from tformer.cli.train import train
@@ -29,5 +30,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, evaluate, translate, generate, attend, info, check):
+for command in (train, evaluate, translate, generate, attend, info, check, compare):
     app.command()(command)
