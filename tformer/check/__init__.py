@@ -5,7 +5,15 @@ it differs, in what, and which known mistake gives these numbers. Oracles share 
 with `nn` or `reference`.
 """
 
-from tformer.check import caches, decoding, heads, loss, masks  # noqa: F401
+from tformer.check import (  # noqa: F401
+    caches,
+    decoding,
+    feed_forward,
+    heads,
+    loss,
+    masks,
+    training,
+)
 from tformer.check.answers import Checked, check
 from tformer.check.evidence import Difference
 from tformer.check.judging import Verdict, judge, judge_numbers

@@ -76,15 +76,25 @@ def _difference(exercise: Exercise, grade: Grade, source: str) -> Iterator[str]:
         yield _filled(f"What must hold: {PROPERTIES[found.kind]}.")
     inputs = exercise.spec.task().inputs(case)
     yield indent("\n".join(f"{k} = {_shown(x, k)}" for k, x in inputs.items()), "    ")
-    if grade.evidence and found.kind not in (*PROPERTIES, "error"):
-        yield "It returns"
-        yield _results(grade.evidence.answers[Call(case.name)].outcome)
+    if grade.evidence and found.kind not in (*PROPERTIES, "error", "shape"):
+        given = grade.evidence.answers[Call(case.name)].outcome
+        where, texts = _both(given, right_of(exercise.spec, case), found.message)
+        yield f"It returns{where}"
+        yield indent(texts[0], "    ")
         yield "and not"
-        yield _results(right_of(exercise.spec, case))
+        yield indent(texts[1], "    ")
 
 
-def _results(outcome: Outcome) -> str:
-    return indent("\n".join(_shown(x) for x in outcome.arrays), "    ")
+def _both(given: Outcome, right: Outcome, message: str) -> tuple[str, list[str]]:
+    """Show two results; of large ones the row of the number that a message names."""
+    where, pairs = "", [given.arrays, right.arrays]
+    found = re.search(r"result\[([\d, ]+)\]", message)
+    if found and any(x.size > NUMBERS for x in right.arrays):
+        at = tuple(int(i) for i in found[1].split(","))[:-1]
+        shaped = [[x for x in arrays if x.ndim > len(at)] for arrays in pairs]
+        where = f" in result[{', '.join(map(str, at))}]"
+        pairs = [tuple(x[at] for x in arrays[:1]) for arrays in shaped]
+    return where, ["\n".join(_shown(x) for x in arrays) for arrays in pairs]
 
 
 def _shown(value: object, name: str = "") -> str:
@@ -95,7 +105,8 @@ def _shown(value: object, name: str = "") -> str:
     if value.dtype.kind not in "biuf":
         return "what is no array of numbers"
     if value.size > NUMBERS:
-        return f"numbers in the shape {value.shape}"
+        kind = "booleans" if value.dtype.kind == "b" else "numbers"
+        return f"{kind} in the shape {value.shape}"
     before = " " * (len(name) + 3) * bool(name)
     text = np.array2string(
         value, precision=4, suppress_small=True, max_line_width=76, prefix=before
