@@ -187,10 +187,10 @@ class Task:
 
 def told(error: BaseException, file: str = "") -> str:
     """Say in a line what was raised, and in which line of the reader's file."""
-    first, *_ = str(error).splitlines() or [""]
+    said = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
     lines = [x.lineno for x in extract_tb(error.__traceback__) if x.filename == file]
     place = f" (line {lines[-1]})" if lines else ""
-    return f"{type(error).__name__}: {first}{place}"
+    return f"{said}{place}"
 
 
 def in_pieces(

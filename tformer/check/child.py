@@ -1,8 +1,9 @@
 """The process in which a reader's file runs; it holds no oracle, and reaches none.
 
-It is started by its path, as `python -I child.py FOLDER PATH …`, and forks for each
-file, so that torch is imported once. What it is told and what it says stand in
-`wire.py`. `tformer.check.running` starts it.
+`tformer.check.running` starts it, as `python -I child.py PATH LIBRARIES`: it imports
+torch once, if that is asked for, and forks for each file. Where a process cannot fork
+it is started for each, as `python -I child.py PATH LIBRARIES FOLDER`. What it is told
+and what it says stand in `wire.py`.
 """
 
 import json
@@ -37,6 +38,7 @@ if __name__ == "__main__":
 
 from tformer.check.calling import Task  # noqa: E402
 from tformer.check.guard import guard, limit  # noqa: E402
+from tformer.check.landlock import hold_to  # noqa: E402
 from tformer.check.loading import load  # noqa: E402
 from tformer.check.wire import KINDS, pack, unpack  # noqa: E402
 
@@ -49,6 +51,7 @@ def work(job: dict[str, object], send: Send, folder: str) -> None:
     """Load a file, and make the calls of a task; send what each of them gave."""
     task = cast(Task, job["task"])
     limit(cast(int, job["seconds"]) + 1)
+    hold_to(folder, [os.path.dirname(str(job["file"]))], HERE.parent)
     guard(folder, HERE.parent)
     function, loaded = load(
         str(job["file"]), str(job["source"]), str(job["name"]), task
@@ -64,9 +67,8 @@ def _frame(data: bytes) -> bytes:
 
 
 def _child(job: dict[str, object], folder: str, reply: int, printed: int) -> None:
-    """Work in a forked process, which is a session of its own; never returns."""
+    """Work in a process for one file; never returns."""
     try:
-        os.setsid()
         nothing = os.open(os.devnull, os.O_RDONLY)
         for number, place in enumerate((nothing, printed, printed)):
             os.dup2(place, number)
@@ -95,6 +97,7 @@ def forked(job: dict[str, object]) -> tuple[dict[str, object], bytes]:
     (reply, sends), (prints, printed) = os.pipe(), os.pipe()
     child = os.fork()
     if not child:
+        os.setsid()
         _child(job, folder, sends, printed)
     os.close(sends)
     os.close(printed)
@@ -111,7 +114,7 @@ def forked(job: dict[str, object]) -> tuple[dict[str, object], bytes]:
             data = os.read(number, 1 << 16)
             if not data:
                 open_ends.remove(number)
-            elif number == reply and len(kept[reply]) > SAID:
+            elif number == reply and len(kept[reply]) >= SAID:
                 end = "much"
             kept[number] += data[: max(0, most[number] - len(kept[number]))]
     code = _ended(child, end)
@@ -169,10 +172,12 @@ def main() -> None:
     """Do one job after the other, until there are no more."""
     with suppress(ImportError):
         import numpy  # noqa: F401
-    if "torch" in sys.argv[2:]:
+    if sys.argv[2] == "torch":
         import torch
 
         torch.set_num_threads(1)
+    if sys.argv[3:] and (job := _read(sys.stdin.buffer)):  # for one file alone
+        _child(job, sys.argv[3], os.dup(1), 2)
     adopt()
     says = sys.stdout.buffer
     while job := _read(sys.stdin.buffer):

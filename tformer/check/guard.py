@@ -26,8 +26,7 @@ REFUSED = (
     *("subprocess.", "socket.", "urllib.", "http.", "ftplib.", "smtplib.", "poplib."),
     *("imaplib.", "telnetlib.", "nntplib.", "webbrowser.", "sqlite3.", "syslog."),
     *("ctypes.", "gc.", "winreg.", "_winapi.", "msvcrt.", "resource.", "signal."),
-    *("sys._current", "sys.setprofile", "sys.settrace", "object.__setattr__"),
-    *("object.__delattr__",),
+    *("sys._current", "sys.setprofile", "sys.settrace"),
 )
 OWN_ONLY = ("os.mkdir", "os.remove", "os.rename", "os.rmdir", "shutil.rmtree")
 SYSTEM = ("/proc", "/sys", "/dev/shm", "/dev/mem", "/dev/tty", "/dev/pts")
@@ -90,6 +89,8 @@ def _hook(words: _Words, uses: _Uses, event: str, args: tuple[object, ...]) -> N
             said = "is not there for a file that is checked: torch and numpy are"
             raise ImportError(f"{args[0]} {said}")
         return
+    if event == "object.__setattr__" and args[1] == "__code__":
+        raise PermissionError(f"a file that is checked may not do this: {event}")
     opens = event == "open"
     if not opens and not event.startswith(own_only):
         if event.startswith(refused):

@@ -35,7 +35,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Expert:
-    """A feed-forward part of a mixture: relu(x W₁ᵀ) W₂ᵀ of x (n, D), n ≥ 1."""
+    """A feed-forward part of a mixture: relu(x W₁ᵀ + 1) W₂ᵀ of x (n, D), n ≥ 1."""
 
     w_in: np.ndarray  # (F, D)
     w_out: np.ndarray  # (D, F)
@@ -52,7 +52,7 @@ class Expert:
             raise ValueError(f"an expert takes (n, D) with n ≥ 1, not {tuple(x.shape)}")
         given = (give(w.T, self.framework, self.dtype) for w in (self.w_in, self.w_out))
         w_in, w_out = cast("tuple[np.ndarray, np.ndarray]", tuple(given))
-        inner = x @ w_in
+        inner = x @ w_in + 1
         return (inner * (inner > 0)) @ w_out
 
 

@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import cast
 
@@ -18,15 +19,10 @@ from tformer.check.wire import ANSWERS, pack, unpack
 
 CHILD = Path(__file__).with_name("child.py")
 SECONDS = 20  # that one file may take
+PRINTED = 4000  # bytes that are kept of what it prints
 STARTING = 120.0  # to import torch on a slow machine
-KEPT = (
-    "PATH",
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
-    "LANG",
-    "SYSTEMROOT",
-    "CONDA_PREFIX",
-)
+KEPT = """PATH LD_LIBRARY_PATH DYLD_LIBRARY_PATH LANG SYSTEMROOT CONDA_PREFIX TMPDIR
+TEMP TMP"""
 
 
 @dataclass(frozen=True)
@@ -47,10 +43,13 @@ class Runner:
 
     Args:
         seconds: that one file may take.
+        forks: whether one process starts the others, which is faster by far.
     """
 
-    def __init__(self, seconds: int = SECONDS) -> None:
-        self.seconds = seconds
+    def __init__(
+        self, seconds: int = SECONDS, *, forks: bool = hasattr(os, "fork")
+    ) -> None:
+        self.seconds, self.forks = seconds, forks
         self._helpers: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> "Runner":
@@ -79,7 +78,7 @@ class Runner:
         )
         libraries = "torch" if task.framework == "torch" or "torch" in source else ""
         try:
-            said, sent = self._ask(libraries, job)
+            said, sent = (self._ask if self.forks else self._once)(libraries, job)
         except (TimeoutError, EOFError, OSError, ValueError):
             if helper := self._helpers.pop(libraries, None):
                 _end(helper)
@@ -101,18 +100,47 @@ class Runner:
 
     @staticmethod
     def _start(libraries: str) -> "subprocess.Popen[bytes]":
-        path = [os.path.abspath(place) for place in sys.path if place]
-        environment = {name: os.environ[name] for name in KEPT if name in os.environ}
-        for name in ("OMP", "MKL", "OPENBLAS"):  # a process that forks has no threads
-            environment[f"{name}_NUM_THREADS"] = "1"
         return subprocess.Popen(
-            [sys.executable, "-I", str(CHILD), json.dumps(path), libraries],
+            _command(libraries),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=environment,
+            env=_environment(),
             start_new_session=True,  # Ctrl-C is ours: it ends the helper, see `_end`
         )
+
+    def _once(self, libraries: str, job: bytes) -> tuple[dict[str, str], bytes]:
+        """Start a process for one file."""
+        with TemporaryDirectory(
+            prefix="tformer-check-", ignore_cleanup_errors=True
+        ) as folder:
+            try:
+                ended = subprocess.run(
+                    [*_command(libraries), os.path.realpath(folder)],
+                    input=len(job).to_bytes(8, "little") + job,
+                    capture_output=True,
+                    env=_environment(),
+                    timeout=self.seconds + STARTING * bool(libraries),
+                )
+            except subprocess.TimeoutExpired as error:
+                return {"printed": "", "end": "time"}, error.stdout or b""
+        code = f"code {ended.returncode}" if ended.returncode else ""
+        printed = ended.stderr[:PRINTED].decode("utf-8", "replace")
+        return {"printed": printed, "end": code}, ended.stdout
+
+
+def _command(libraries: str) -> list[str]:
+    path = [os.path.abspath(place) for place in sys.path if place]
+    return [sys.executable, "-I", str(CHILD), json.dumps(path), libraries]
+
+
+def _environment() -> dict[str, str]:
+    environment = {
+        name: os.environ[name] for name in KEPT.split() if name in os.environ
+    }
+    for name in ("OMP", "MKL", "OPENBLAS"):  # a process that forks has no threads
+        environment[f"{name}_NUM_THREADS"] = "1"
+    return environment
 
 
 def _end(helper: "subprocess.Popen[bytes]") -> None:

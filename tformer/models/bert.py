@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.checks import check_key_mask
@@ -15,6 +14,7 @@ from tformer.models.config import check_model
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.encoder import transformer_encoder
 from tformer.nn.feed_forward import ACTIVATIONS
+from tformer.nn.linear import Linear, linear
 from tformer.nn.norm import LayerNorm
 from tformer.nn.positions import LearnedPositionalEmbedding
 
@@ -104,11 +104,11 @@ class BERT(nn.Module):
             eps=c.eps,
             bias=c.bias,
         )
-        self.head = nn.Linear(c.d_model, c.d_model, bias=c.bias)
+        self.head = Linear(c.d_model, c.d_model, bias=c.bias)
         self.head_norm = LayerNorm(c.d_model, c.eps, bias=c.bias)
         self.output = None
         if not c.tie_embeddings:
-            self.output = nn.Linear(c.d_model, c.vocab_size, bias=False)
+            self.output = Linear(c.d_model, c.vocab_size, bias=False)
         self.output_bias = nn.Parameter(torch.empty(c.vocab_size)) if c.bias else None
         self.reset_parameters()
 
@@ -159,4 +159,4 @@ class BERT(nn.Module):
         """Score every token for vectors of the encoder: (..., D) to (..., V)."""
         x = self.head_norm(ACTIVATIONS[self.config.activation](self.head(x)))
         matrix = (self.embedding if self.output is None else self.output).weight
-        return F.linear(x, matrix, self.output_bias)
+        return linear(x, matrix, self.output_bias)

@@ -13,6 +13,7 @@ from tformer.nn.cache import ModelCache
 from tformer.nn.decoder import transformer_decoder
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.encoder import transformer_encoder
+from tformer.nn.linear import Linear
 from tformer.nn.positions import (
     LearnedPositionalEmbedding,
     SinusoidalPositionalEncoding,
@@ -51,7 +52,7 @@ class Transformer(nn.Module):
             self.tgt_embedding = own  # type: ignore[misc] # torch keeps it
         self.output = None
         if not c.tie_embeddings:  # drawn as torch draws: uniform within 1 / √D
-            self.output = nn.Linear(c.d_model, tgt_size, bias=False)
+            self.output = Linear(c.d_model, tgt_size, bias=False)
 
         self.src_positions = self._positions()
         # Sinusoids are alike on both sides; learned positions are each side's own.

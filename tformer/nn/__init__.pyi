@@ -34,6 +34,8 @@ from tformer.nn.heads import merge_heads as merge_heads
 from tformer.nn.heads import MultiHeadAttention as MultiHeadAttention
 from tformer.nn.latent import LatentAttention as LatentAttention
 from tformer.nn.latent import LatentAttention as MLA
+from tformer.nn.linear import Linear as Linear
+from tformer.nn.linear import linear as linear
 from tformer.nn.linear_attention import (
     linear_attention_recurrent as linear_attention_recurrent,
 )

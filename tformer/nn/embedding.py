@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.checks import check_positive
+from tformer.nn.linear import linear
 
 
 class TokenEmbedding(nn.Module):
@@ -53,4 +54,4 @@ class TokenEmbedding(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token for x (B, T, D) by the same matrix; returns (B, T, V)."""
-        return F.linear(x, self.weight)
+        return linear(x, self.weight)

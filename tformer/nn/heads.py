@@ -17,6 +17,7 @@ from tformer.checks import (
 )
 from tformer.nn.attention import attention_weights, scaled_dot_product_attention
 from tformer.nn.cache import Cache, KeysValues
+from tformer.nn.linear import Linear
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
@@ -95,10 +96,10 @@ class MultiHeadAttention(nn.Module):
         self.dropout = dropout
 
         kv_width = num_kv_heads * head_dim  # G · Dh
-        self.q_proj = nn.Linear(d_model, num_heads * head_dim, bias=bias)
-        self.k_proj = nn.Linear(d_model, kv_width, bias=bias)
-        self.v_proj = nn.Linear(d_model, kv_width, bias=bias)
-        self.out_proj = nn.Linear(num_heads * head_dim, d_model, bias=bias)
+        self.q_proj = Linear(d_model, num_heads * head_dim, bias=bias)
+        self.k_proj = Linear(d_model, kv_width, bias=bias)
+        self.v_proj = Linear(d_model, kv_width, bias=bias)
+        self.out_proj = Linear(num_heads * head_dim, d_model, bias=bias)
         self.q_norm, self.k_norm = q_norm, k_norm
         self.rotary, self.relative, self.gate = rotary, relative, gate
         self.sinks, self.softcap = sinks, softcap

@@ -13,6 +13,7 @@ from tformer.checks import check_positive, check_probability, check_sequences
 from tformer.nn.attention import attention_weights, scaled_dot_product_attention
 from tformer.nn.cache import Cache
 from tformer.nn.heads import merge_heads, split_heads
+from tformer.nn.linear import Linear
 from tformer.nn.norm import RMSNorm
 from tformer.nn.rotary import RotaryEmbedding
 
@@ -77,13 +78,13 @@ class LatentAttention(nn.Module):
         self.q_down = self.q_norm = None
         if q_rank is not None:
             check_positive(q_rank=q_rank)
-            self.q_down = nn.Linear(d_model, q_rank, bias=False)
+            self.q_down = Linear(d_model, q_rank, bias=False)
             self.q_norm = RMSNorm(q_rank, eps)
-        self.q_proj = nn.Linear(q_rank or d_model, num_heads * width, bias=False)
-        self.kv_down = nn.Linear(d_model, kv_rank + self.rotary_dim, bias=False)
+        self.q_proj = Linear(q_rank or d_model, num_heads * width, bias=False)
+        self.kv_down = Linear(d_model, kv_rank + self.rotary_dim, bias=False)
         self.kv_norm = RMSNorm(kv_rank, eps)
-        self.kv_up = nn.Linear(kv_rank, num_heads * (head_dim + value_dim), bias=False)
-        self.out_proj = nn.Linear(num_heads * value_dim, d_model, bias=False)
+        self.kv_up = Linear(kv_rank, num_heads * (head_dim + value_dim), bias=False)
+        self.out_proj = Linear(num_heads * value_dim, d_model, bias=False)
 
     def forward(
         self,
@@ -181,12 +182,13 @@ class LatentAttention(nn.Module):
     def is_matrix(layer: nn.Module) -> bool:
         """Say whether calling a layer is multiplying by its `weight`, and no more.
 
-        So it is for `nn.Linear`, and where `weight` is a property: of an adapter, of
+        So it is for a linear layer, and where `weight` is a property: of an adapter, of
         rounded weights. A bias, or another `forward`, does more. Hooks are not seen:
         for them choose `absorbed=False`.
         """
         kind = type(layer)
-        known = kind is nn.Linear or isinstance(getattr(kind, "weight", 0), property)
+        known = kind in (nn.Linear, Linear)
+        known = known or isinstance(getattr(kind, "weight", 0), property)
         return known and "forward" not in vars(layer) and layer.bias is None
 
     def attended(

@@ -6,7 +6,7 @@ Touvron et al. 2023 (arXiv:2302.13971); Grattafiori et al. 2024 (arXiv:2407.2178
 from collections.abc import Mapping
 from functools import partial
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from tformer.checks import check_positive
 from tformer.models.causal_lm import CausalLM
@@ -15,6 +15,7 @@ from tformer.nn.block import Block
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.feed_forward import GatedFeedForward
 from tformer.nn.heads import MultiHeadAttention
+from tformer.nn.linear import Linear
 from tformer.nn.norm import RMSNorm
 from tformer.nn.rotary import RotaryEmbedding, rotary_frequencies
 from tformer.nn.rotary_scaling import (
@@ -92,7 +93,7 @@ def build(config: Config, defaults: Config = DEFAULTS) -> CausalLM:
         TokenEmbedding(V, D, scale=False),
         blocks,
         norm(),
-        output=None if c["tie_word_embeddings"] else nn.Linear(D, V, bias=False),
+        output=None if c["tie_word_embeddings"] else Linear(D, V, bias=False),
         max_len=c["max_position_embeddings"],
         pad_id=c["pad_token_id"],
         config=c,

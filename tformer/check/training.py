@@ -1,0 +1,150 @@
+"""Specs of what training needs: the paper's schedule, and the weight of LoRA."""
+
+from math import sqrt  # noqa: F401 - for a mistake
+from typing import SupportsFloat, cast
+
+import numpy as np
+
+from tformer.check.spec import Array, Case, Spec, draw
+
+
+def _number(x: Array) -> Array:
+    """Take what float() takes: a number, or an array of one."""
+    one = cast("SupportsFloat", x.item()) if x.size == 1 else None
+    return x if one is None else np.array(float(one))
+
+
+@Spec(
+    *(
+        Case(f"step {step}, D = {D}, warmup {w}", (step, D, w))
+        for step, D, w in (
+            *((1, 512, 4000), (7, 512, 4000), (4000, 512, 4000), (100_000, 512, 4000)),
+            *(
+                (3, 6, 10),
+                (10, 6, 10),
+                (11, 6, 10),
+                (50, 6, 10),
+                (5, 768, 1),
+                (1, 1, 1),
+            ),
+        )
+    ),
+    wrong="""
+    # optimizer#the-formula
+    larger: You took the larger of the two; it is the smaller.
+        min( → max(
+    no_width: You left out d_model^(-1/2).
+        d_model**-0.5 → 1.0
+    times_root: You multiplied by the root of d_model; divide by it.
+        d_model**-0.5 → d_model**0.5
+    width_no_root: You divided by d_model and not by its root.
+        d_model**-0.5 → d_model**-1.0
+    warmup_root: The exponent of warmup is -3/2; yours is -1/2.
+        warmup**-1.5 → warmup**-0.5
+    warmup_linear: The exponent of warmup is -3/2; yours is -1.
+        warmup**-1.5 → warmup**-1.0
+    warmup_square: The exponent of warmup is -3/2; yours is -2.
+        warmup**-1.5 → warmup**-2.0
+    warmup_two_thirds: The exponent of warmup is -3/2; yours is -2/3.
+        warmup**-1.5 → warmup ** (-2 / 3)
+    step_grows: You took the root of step; it is step^(-1/2).
+        step**-0.5 → step**0.5
+    step_linear: After the warm-up it falls with step^(-1/2); yours with 1 / step.
+        step**-0.5 → step**-1.0
+    no_warmup: You left the warm-up out: the first steps are too large.
+        min(step**-0.5, step * warmup**-1.5) → step**-0.5
+    no_decay: Your rate never falls: after the warm-up it goes with step^(-1/2).
+        min(step**-0.5, step * warmup**-1.5) → step * warmup**-1.5
+    constant_after: Your rate stays as it is after the warm-up; it falls.
+        step**-0.5, → warmup**-0.5,
+    exponent_swapped: Steps multiply after the warm-up, and take the root before it.
+        min(step**-0.5, step * warmup**-1.5) → min(1 / step, step**-0.5 * warmup**-1.5)
+    relative: You divided by the highest rate: that is a factor, not the rate.
+        d_model**-0.5 * → warmup**0.5 *
+    fixed_warmup: You always take 4000 steps of warm-up.
+        warmup**-1.5 → 4000**-1.5
+    fixed_width: You always take d_model = 512.
+        d_model**-0.5 → 512**-0.5
+    from_zero: You count steps from 0; the first is 1.
+        step**-0.5, step * → max(step - 1, 1e-99) ** -0.5, (step - 1) *
+    from_two: You count one step too many.
+        step**-0.5, step * → (step + 1) ** -0.5, (step + 1) *
+    summed: You added the two; take the smaller.
+        min(step**-0.5, step * warmup**-1.5) → (step**-0.5 + step * warmup**-1.5)
+    swapped: You changed d_model and warmup.
+        d_model**-0.5 → warmup**-0.5
+        warmup**-1.5 → d_model**-1.5
+    """,
+    properties=("state",),
+    normal=_number,
+)
+def noam(step: int, d_model: int, warmup: int) -> float:
+    """Compute the paper's equation 3."""
+    return float(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
+
+
+def _matrices(out: int, width: int, r: int) -> tuple[Array, Array, Array]:
+    return draw(out, width), draw(r, width, seed=1), draw(out, r, seed=2)
+
+
+@Spec(
+    Case("rank 1", (*_matrices(2, 3, 1), 2.0)),
+    Case("rank 2, square", (*_matrices(3, 3, 2), 5.0)),
+    Case("rank 3, square throughout", (*_matrices(3, 3, 3), 5.0)),
+    Case("rank 2, more out", (*_matrices(7, 5, 2), 16)),
+    Case("rank 4, more in", (*_matrices(5, 8, 4), 0.5)),
+    wrong="""
+    # adapting#the-division-by-r-is-missing
+    not_divided: You multiplied by α and did not divide by r.
+        alpha / r → alpha
+    root_of_rank: You divided by the root of r: that is rsLoRA.
+        alpha / r → alpha / sqrt(r)
+    # adapting#the-formula
+    alpha_ignored: You left α out.
+        alpha / r → 1 / r
+    unscaled: You left α / r out.
+        alpha / r → 1.0
+    inverted: You multiplied by r / α; it is α / r.
+        alpha / r → r / alpha
+    both: You multiplied by α r; it is α / r.
+        alpha / r → alpha * r
+    twice: You scaled by α / r twice.
+        alpha / r → (alpha / r) ** 2
+    by_inputs: You divided by the number of inputs; r is a.shape[0].
+        alpha / r → alpha / a.shape[1]
+    by_outputs: You divided by the number of outputs; r is b.shape[1].
+        alpha / r → alpha / len(b)
+    whole_division: You divided α by r in whole numbers.
+        alpha / r → alpha // r
+    subtracted: You subtracted the product; add it.
+        += alpha → -= alpha
+    product_alone: You return the product alone; add it to the weight.
+        weight.astype(float) → np.zeros(weight.shape)
+    weight_scaled: You scaled the weight, too; only the product is scaled.
+        weight.astype(float) → weight * (alpha / r)
+    transposed_product: You added (b a)ᵀ; add b a.
+        r * change → r * change.T
+    a_b: You multiplied a by b; it is b a.
+        b[o] @ a[:, i] → (a @ b)[o, i]
+    elementwise: You multiplied entry by entry; b a is a product of matrices.
+        b[o] @ a[:, i] → (b * a)[o, i]
+    a_ignored: You left out a.
+        b[o] @ a[:, i] → sum(b[o])
+    a_transposed: You took aᵀ where a stands.
+        b[o] @ a[:, i] → b[o] @ a.T[:, i]
+    b_transposed: You took bᵀ where b stands.
+        b[o] @ a[:, i] → b.T[o] @ a[:, i]
+    merged_twice: You added the product twice.
+        return merged → return merged + alpha / r * change
+    weight_ignored: You return the weight as it came.
+        += alpha / r → += 0
+    """,
+    name="lora",
+)
+def lora_weight(weight: Array, a: Array, b: Array, alpha: float) -> Array:
+    """Add the product entry by entry."""
+    merged, r, change = weight.astype(float), len(a), np.zeros(weight.shape)
+    for o, i in np.ndindex(*weight.shape):
+        change[o, i] = b[o] @ a[:, i]
+    merged += alpha / r * change
+    return merged
