@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from itertools import combinations
 
 from tformer.check import SPECS, Case, Mistake, Spec
+from tformer.check.diagnosis import wrong_of
 from tformer.check.evidence import right_of
-from tformer.check.judging import wrong_of
 from tformer.check.outcomes import difference
 
 Pair = tuple[str, str]  # two mistakes, or one and "right"
@@ -28,7 +28,7 @@ def told_apart(spec: Spec, case: Case) -> set[Pair]:
     """List what gives different results in a case."""
     known = {"right": right_of(spec, case)}
     for mistake in of_numbers(spec):
-        known[mistake.id] = wrong_of(spec, mistake, case)
+        known[mistake.id] = wrong_of(spec, case, mistake)
     return {
         (a, b)
         for a, b in combinations(known, 2)

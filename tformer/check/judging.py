@@ -1,12 +1,14 @@
 """The judge: whether a function does what a spec says, and which mistake it makes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 
 from tformer.check.calling import Case
-from tformer.check.evidence import Difference, Evidence, ask, right_of
+from tformer.check.diagnosis import Numbers, diagnose_numbers
+from tformer.check.evidence import Difference, Evidence, ask
 from tformer.check.outcomes import Outcome, difference
+from tformer.check.proofs import changed_inputs, proven
 from tformer.check.spec import PROPERTIES, Function, Mistake, Spec
 
 
@@ -16,7 +18,8 @@ class Verdict:
 
     spec: str
     differs: Difference | None
-    mistakes: tuple[Mistake, ...]  # none if unknown; all that give the same numbers
+    mistakes: tuple[Mistake, ...]  # none if unknown
+    together: bool = False  # whether all of them were made, or one
 
     @property
     def right(self) -> bool:
@@ -28,6 +31,8 @@ class Verdict:
             return f"{self.spec} is right."
         where = f"{self.spec} is wrong in the case {self.differs.case!r}"
         known = [f"{x.sentence} See {x.chapter}." for x in self.mistakes]
+        if len(known) > 1:
+            known.insert(0, "All of these:" if self.together else "One of these:")
         return "\n".join((f"{where}: {self.differs.message}.", *known))
 
 
@@ -61,14 +66,20 @@ def judge_evidence(evidence: Evidence, *, rtol: float = 1e-5) -> Verdict:
     spec, cases = evidence.spec, evidence.task.cases
     found = next(evidence.differences(rtol), None)
     if found is None or found.kind not in PROPERTIES:
-        return judge_numbers(spec, evidence.outcomes, rtol=rtol)
+        verdict = judge_numbers(spec, evidence.outcomes, rtol=rtol)
+        changed = changed_inputs(evidence) if found else []
+        together = verdict.together or len(verdict.mistakes) == 1
+        if not (changed and (together or not verdict.mistakes)):
+            return verdict
+        known = (*verdict.mistakes, *changed)
+        return replace(verdict, mistakes=known, together=True)
     known = [
         mistake
         for mistake in spec.mistakes
         if (mistake.shows, mistake.framework) == (found.kind, evidence.framework)
         if found == _first_of(spec, mistake, cases, rtol)
     ]
-    return Verdict(spec.name, found, tuple(known))
+    return Verdict(spec.name, found, tuple(known or proven(evidence, found)))
 
 
 def _first_of(
@@ -83,30 +94,10 @@ def judge_numbers(
     spec: Spec, outcomes: Mapping[str, Outcome], *, rtol: float = 1e-5
 ) -> Verdict:
     """Judge the numbers that some engine has computed, by the names of the cases."""
-    cases = [case for case in spec.cases if case.name in outcomes]
-    cases.sort(key=lambda case: case.size)
+    numbers = Numbers(spec, outcomes, rtol)
     found = None
-    for case in cases:
-        if differs := difference(outcomes[case.name], right_of(spec, case), rtol):
-            found = Difference(differs[0], case.name, differs[1])
-            break
-    known = [
-        mistake
-        for mistake in spec.mistakes
-        if found and mistake.shows == "value"
-        if not any(
-            difference(outcomes[x.name], wrong_of(spec, mistake, x), rtol)
-            for x in cases
-        )
-    ]
-    return Verdict(spec.name, found, tuple(known))
-
-
-def wrong_of(spec: Spec, mistake: Mistake, case: Case) -> Outcome:
-    """Ask the code of a mistake, once for each case."""
-    key = mistake.id, case
-    if key not in spec.wrongs:
-        if mistake.id not in spec.made:
-            spec.made[mistake.id] = mistake.function
-        spec.wrongs[key] = spec.outcome(spec.made[mistake.id], case)
-    return spec.wrongs[key]
+    for case in numbers.wrong[:1]:
+        differs = difference(*numbers.given[case], rtol)
+        found = differs and Difference(differs[0], case.name, differs[1])
+    known = diagnose_numbers(numbers)
+    return Verdict(spec.name, found, known.mistakes, known.together)

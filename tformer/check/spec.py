@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from inspect import getsource, signature
 from textwrap import dedent
 from typing import TypeVar
@@ -50,27 +50,41 @@ class Mistake:
         Raises:
             ValueError: what is to be changed does not stand there once.
         """
-        source = _source(self.right)
-        for before, after in self.edits:
+        return together(self)
+
+
+def together(*made: Mistake) -> Function:
+    """Make the code of several mistakes at once, of one concept.
+
+    Raises:
+        ValueError: what one changes does not stand there once, or no more.
+    """
+    sources: dict[Function, str] = {}
+    whole = made[0].whole
+    for mistake in made:
+        right = mistake.right
+        source = sources.get(right) or _source(right)
+        for before, after in mistake.edits:
             if source.count(before) != 1:
-                raise ValueError(f"{before!r} must stand once in {self.right.__name__}")
+                raise ValueError(f"{before!r} must stand once in {right.__name__}")
             source = source.replace(before, after)
-        wrong = _run(source, self.right)
-        if self.right is self.whole:
-            return wrong
-        return _run(_source(self.whole), self.whole, {self.right.__name__: wrong})
+        sources[right] = source
+    of_whole = sources.pop(whole, None) or _source(whole)
+    parts = {x.__name__: _run(source, x) for x, source in sources.items()}
+    return _run(of_whole, whole, parts)
 
 
+@cache
 def _source(function: Function) -> str:
     """Return the code of a function or class, without decorators."""
     return re.sub(r"\A@.*?^(?=def |class )", "", getsource(function), flags=re.S | re.M)
 
 
 def _run(
-    source: str, original: Function, part: dict[str, Function] | None = None
+    source: str, original: Function, parts: Mapping[str, Function] | None = None
 ) -> Function:
-    """Define a function anew where the original stands, perhaps with another part."""
-    namespace = {**vars(sys.modules[original.__module__]), **(part or {})}
+    """Define a function anew where the original stands, perhaps with other parts."""
+    namespace = {**vars(sys.modules[original.__module__]), **(parts or {})}
     exec(source, namespace)
     defined: Function = namespace[original.__name__]
     return defined
@@ -133,8 +147,8 @@ class Spec:
         self.name, self.properties, self.dtypes = name, properties, dtypes
         self.run, self.normal = run, normal
         self.rights: dict[tuple[Case, str], Outcome] = {}  # by case and dtype
-        self.wrongs: dict[tuple[str, Case], Outcome] = {}  # by mistake and case
-        self.made: dict[str, Function] = {}  # the code of mistakes
+        self.wrongs: dict[tuple[str, Case], Outcome | None] = {}  # by mistakes, case
+        self.made: dict[str, Function | None] = {}  # the code of mistakes
 
     def __call__(self, oracle: Oracle) -> Oracle:
         """Take the oracle, as a decorator does."""

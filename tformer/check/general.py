@@ -1,0 +1,246 @@
+"""Mistakes that any function can make: what a right result looks like after them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from tformer.check.calling import Array, Case
+from tformer.check.outcomes import Outcome, difference
+from tformer.check.spec import Mistake, Spec, mistakes
+
+# As a spec's mistakes, without code; what is explained at "-" is explained where the
+# spec's first mistake is.
+SENTENCES = """
+# -
+transposed: The last two axes of your result have changed places.
+heads_and_time: Your result has time before heads: it is (B, H, T, …), not (B, T, H,
+    …).
+heads_joined: You put the heads side by side: each keeps its axis here.
+axis_in_front: Your result has an axis too many in front.
+axes_in_front: Your result has two axes too many in front.
+axis_behind: Your result has an axis too many at its end.
+axis_lost: Your result lacks its first axis: that of the batch must stay.
+squeezed: Axes of size 1 are missing from your result.
+flat: Your result is flat: give it the shape that is asked for.
+first_everywhere: You computed the first row of the batch, and gave it to all.
+zeros: Your result is 0 throughout.
+ones: Your result is 1 throughout.
+empty: Your result is not a number throughout.
+negative: Your result has the other sign.
+reversed: Your result runs backwards along its last axis.
+upside_down: Your result runs backwards along its last axis but one.
+# notation#five-conventions
+inverted: You marked what is to be hidden: True = may attend.
+numbers: You return numbers: it must be booleans.
+inverted_numbers: Your mask is of numbers, and 1 is what it hides; it is boolean,
+    True = may attend.
+added_mask: Your mask is to be added, 0 and a large negative number; it is boolean
+    here.
+# -
+probabilities: You return probabilities: it must be logits.
+exponential: Your result is exp of what it must be.
+logarithm: Your result is the logarithm of what it must be.
+returns_input: You return {name} as it came.
+input_added: You added {name} to the result: that is done outside.
+more_results: You return more than the result: return it alone.
+other_order: Your results stand in another order.
+scaled: Your result is {c} times what it must be.
+scaled_by: Your result is {c} times what it must be, where {d} is the size of {name}
+    along axis {axis}.
+shifted: Your result is larger by {c} everywhere.
+# attention#sixteen-bits
+rounded: Your numbers are near, but rounded: you compute in half precision.
+# -
+first_only: Only the first entry of your result is filled.
+"""
+
+
+def named(spec: Spec, id: str, texts: str = SENTENCES, **words: object) -> Mistake:
+    """Name a general mistake, in the spec's own words if it has any."""
+    for mistake in spec.mistakes:
+        if mistake.id == id:
+            return mistake
+    found = next(x for x in mistakes(spec.oracle, texts) if x.id == id)
+    chapter = spec.mistakes[0].chapter if found.chapter == "-" else found.chapter
+    return replace(found, sentence=found.sentence.format(**words), chapter=chapter)
+
+
+Form = Callable[[Array], Array | None]
+
+
+def _swapped(x: Array, one: int, other: int, axes: int = 0) -> Array | None:
+    long_enough = x.ndim == axes if axes else x.ndim > 1
+    return np.swapaxes(x, one, other) if long_enough else None
+
+
+def _joined(x: Array) -> Array | None:
+    if x.ndim != 4:
+        return None
+    B, H, T, D = x.shape
+    return x.swapaxes(1, 2).reshape(B, T, H * D)
+
+
+def _of_booleans(form: Form) -> Form:
+    return lambda x: form(x) if x.dtype.kind == "b" else None
+
+
+def _of_floats(form: Form) -> Form:
+    return lambda x: form(x) if x.dtype.kind == "f" else None
+
+
+def _shares(x: Array) -> Array:
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    return np.asarray(powers / powers.sum(-1, keepdims=True))
+
+
+# What a result of the right numbers, or of a known mistake's, may have become.
+FORMS: dict[str, Form] = {
+    "transposed": lambda x: _swapped(x, -1, -2),
+    "heads_and_time": lambda x: _swapped(x, 1, 2, 4),
+    "heads_joined": _joined,
+    "axis_in_front": lambda x: x[None],
+    "axes_in_front": lambda x: x[None, None],
+    "axis_behind": lambda x: x[..., None],
+    "axis_lost": lambda x: x[0] if x.ndim else None,
+    "squeezed": lambda x: np.squeeze(x),
+    "flat": lambda x: x.ravel(),
+    "inverted": _of_booleans(lambda x: ~x),
+    "numbers": _of_booleans(lambda x: x.astype(float)),
+    "inverted_numbers": _of_booleans(lambda x: 1.0 - x),
+    "negative": _of_floats(lambda x: -x),
+    "reversed": lambda x: x[..., ::-1] if x.ndim else None,
+    "upside_down": lambda x: x[..., ::-1, :] if x.ndim > 1 else None,
+    "probabilities": _of_floats(lambda x: _shares(x) if x.ndim else None),
+    "exponential": _of_floats(lambda x: np.exp(x)),
+    "logarithm": _of_floats(lambda x: np.log(x)),
+}
+# What says nothing of how the rest was computed.
+ALONE: dict[str, Form] = {
+    "zeros": lambda x: np.zeros(x.shape, x.dtype),
+    "ones": lambda x: np.ones(x.shape, x.dtype),
+    "empty": _of_floats(lambda x: x * np.nan),
+    "first_everywhere": lambda x: np.broadcast_to(x[:1], x.shape) if x.ndim else None,
+    "first_only": lambda x: np.concatenate((x[:1], 0 * x[1:])) if x.ndim else None,
+}
+
+
+def formed(form: Form, right: Outcome) -> Outcome | None:
+    """Change a result as a form says; None if it does not apply."""
+    if right.error:
+        return None
+    with np.errstate(all="ignore"):
+        arrays = [form(x) for x in right.arrays]
+    if any(x is None for x in arrays):
+        return None
+    return Outcome(tuple(x for x in arrays if x is not None))
+
+
+Given = Mapping[Case, tuple[Outcome, Outcome]]  # what came, and what must come
+
+
+def other_results(spec: Spec, given: Given, rtol: float) -> Iterator[Mistake]:
+    """Name what is seen by comparing with the inputs, and by ratios."""
+    if all(_added(x, y) for x, y in given.values()):
+        yield named(spec, "added_mask")
+    if all(_first_of(x, y, rtol) for x, y in given.values()):
+        yield named(spec, "more_results")
+    if all(
+        not difference(Outcome(x.arrays[::-1]), y, rtol) and len(x.arrays) > 1
+        for x, y in given.values()
+    ):
+        yield named(spec, "other_order")
+    inputs = {case: spec.task().inputs(case) for case in given}
+    first = next(iter(inputs.values()))
+    for name in first:
+        at = {case: each.get(name) for case, each in inputs.items()}
+        if not all(isinstance(x, Array) for x in at.values()):
+            continue
+        arrays = {case: np.asarray(x) for case, x in at.items()}
+        same = (
+            difference(x, Outcome((spec.normal(arrays[case]),)), rtol)
+            for case, (x, _) in given.items()
+        )
+        if not any(same):
+            yield named(spec, "returns_input", name=name)
+        elif all(_sum(x, y, arrays[case], rtol) for case, (x, y) in given.items()):
+            yield named(spec, "input_added", name=name)
+    yield from _scales(spec, given, rtol)
+    if all(_near(x, y) for x, y in given.values()):
+        yield named(spec, "rounded")
+
+
+def _near(x: Outcome, y: Outcome) -> bool:
+    floating = not y.error and all(a.dtype.kind == "f" and a.size > 1 for a in y.arrays)
+    return floating and not difference(x, y, 1e-2)
+
+
+def _added(x: Outcome, y: Outcome) -> bool:
+    pairs = [*zip(x.arrays, y.arrays, strict=False)]
+    return bool(pairs) and all(
+        b.dtype.kind == "b"
+        and a.dtype.kind == "f"
+        and a.shape == b.shape
+        and np.array_equal(a == 0, b)
+        and bool((a[~b] < -100).all())
+        for a, b in pairs
+    )
+
+
+def _first_of(x: Outcome, y: Outcome, rtol: float) -> bool:
+    more = len(x.arrays) > len(y.arrays) and not y.error
+    return more and not difference(Outcome(x.arrays[: len(y.arrays)]), y, rtol)
+
+
+def _sum(x: Outcome, y: Outcome, added: Array, rtol: float) -> bool:
+    if x.error or y.error or len(x.arrays) != 1:
+        return False
+    right = y.arrays[0]
+    if right.shape != added.shape or right.dtype.kind != "f":
+        return False
+    return not difference(x, Outcome((right + added,)), rtol)
+
+
+def _scales(spec: Spec, given: Given, rtol: float) -> Iterator[Mistake]:
+    """Find the constant, or the size of an input, that all results are times."""
+    ratios: dict[Case, float] = {}
+    for case, (x, y) in given.items():
+        pairs = [*zip(x.arrays, y.arrays, strict=False)]
+        if not pairs or any(
+            a.shape != b.shape or b.dtype.kind != "f" or a.dtype.kind != "f"
+            for a, b in pairs
+        ):
+            return
+        a, b = (np.concatenate([z[i].ravel() for z in pairs]) for i in (0, 1))
+        finite = np.isfinite(b)
+        if not (np.isfinite(a) == finite).all():
+            return
+        a, b = a[finite], b[finite]
+        if not b.any():
+            continue
+        c = float(a @ b / (b @ b))
+        if not np.abs(a - c * b).max() <= 10 * rtol * np.abs(a).max(initial=1e-300):
+            return
+        ratios[case] = c
+    if len(ratios) < 2:
+        return
+    values = [*ratios.values()]
+    if np.allclose(values, values[0], rtol=1e-4):
+        yield named(spec, "scaled", c=f"{values[0]:.4g}")
+        return
+    for name, axis, sizes in _sizes(spec, [*ratios]):
+        for told, power in (("n", 1), ("1/n", -1), ("√n", 0.5), ("1/√n", -0.5)):
+            powers = [float(n) ** power for n in sizes]
+            if np.allclose(values, powers, rtol=1e-4):
+                words = {"c": told, "name": name, "axis": axis}
+                yield named(spec, "scaled_by", **words)
+                return
+
+
+def _sizes(spec: Spec, cases: list[Case]) -> Iterator[tuple[str, int, list[int]]]:
+    """List how long each axis of each input is, counted from the last."""
+    inputs = [spec.task().inputs(case) for case in cases]
+    for name in inputs[0]:
+        arrays = [np.asarray(each.get(name)) for each in inputs]
+        for axis in range(-1, -1 - min(x.ndim for x in arrays), -1):
+            yield name, axis, [x.shape[axis] for x in arrays]

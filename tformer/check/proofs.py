@@ -1,0 +1,131 @@
+"""Mistakes that are proven by what was seen, however the code was written."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tformer.check.calling import Answer, Call
+from tformer.check.evidence import Difference, Evidence
+from tformer.check.general import named
+from tformer.check.outcomes import difference
+from tformer.check.spec import Mistake
+
+# As a spec's mistakes, without code.
+SENTENCES = """
+# feed-forward#dropout-on-the-sum
+random: Two calls with the same input differ: something is drawn at random, as in
+    dropout.
+# long-context#a-cache-that-is-not-emptied
+remembers: Your function remembers an earlier call: keep nothing from one to the
+    next.
+# feed-forward#in-place
+changes_input: You write into {name}, which is the caller's: make an array of your
+    own.
+# heads#view-without-transpose
+needs_rows: You call `view` on what may lie in memory in another order: use
+    `reshape`.
+reads_memory: You read numbers as they lie in memory; inputs may lie there in
+    another order.
+# attention#sixteen-bits
+fixed_dtype: You make arrays of one dtype: take that of the input.
+numpy_inside: You go through NumPy, which has no bfloat16; compute with tensors
+    throughout.
+half_inside: You compute in the narrow dtype of the input what needs 32 bits.
+widened: You return {dtype} where {given} came in: go back to the input's dtype.
+narrowed: You return {dtype} where {given} came in: go back to the input's dtype.
+# masks#nothing-to-look-at
+nan_gradient: The gradient of {name} is NaN though the numbers are right: 0 times
+    infinity.
+# attention#in-ten-lines
+detached: No gradient flows to {name}: you cut it off.
+# feed-forward#in-place
+in_place_gradient: You change in place what the gradient still needs.
+"""
+
+
+def proven(evidence: Evidence, found: Difference) -> list[Mistake]:
+    """Name what a property that does not hold proves."""
+    known = {
+        "state": _of_state,
+        "inputs": _of_inputs,
+        "layout": _of_layout,
+        "precision": _of_precision,
+        "dtype": _of_dtype,
+        "gradient": _of_gradient,
+    }
+    return [*known[found.kind](evidence, found)]
+
+
+def changed_inputs(evidence: Evidence) -> list[Mistake]:
+    """Name the inputs that were written into, beside what else went wrong."""
+    if "inputs" not in evidence.spec.properties:
+        return []
+    names = (name for answer in _plain(evidence) for name in answer.changed)
+    return [_named(evidence, "changes_input", name=x) for x in dict.fromkeys(names)]
+
+
+def _named(evidence: Evidence, id: str, **words: object) -> Mistake:
+    return named(evidence.spec, id, SENTENCES, **words)
+
+
+def _plain(evidence: Evidence) -> Iterator[Answer]:
+    for case in evidence.task.cases:
+        yield evidence.answers[Call(case.name)]
+
+
+def _of_state(evidence: Evidence, _: Difference) -> Iterator[Mistake]:
+    last = evidence.task.cases[-1].name  # it was asked twice, one after the other
+    outcomes = (evidence.answers[Call(last, again=x)].outcome for x in (False, True))
+    id = "random" if difference(*outcomes, 1e-6) else "remembers"
+    yield _named(evidence, id)
+
+
+def _of_inputs(evidence: Evidence, _: Difference) -> Iterator[Mistake]:
+    yield from changed_inputs(evidence)
+
+
+def _of_layout(evidence: Evidence, found: Difference) -> Iterator[Mistake]:
+    view = "view" in found.message or "contiguous" in found.message
+    raises = "raises" in found.message
+    if view or not raises:
+        yield _named(evidence, "needs_rows" if view else "reads_memory")
+
+
+def _of_precision(evidence: Evidence, found: Difference) -> Iterator[Mistake]:
+    said = found.message.lower()
+    if "unsupported scalartype" in said or "numpy" in said:
+        yield _named(evidence, "numpy_inside")
+    elif "dtype" in said or "scalar type" in said:
+        yield _named(evidence, "fixed_dtype")
+    elif "raises" not in said:
+        yield _named(evidence, "half_inside")
+
+
+def _of_dtype(evidence: Evidence, found: Difference) -> Iterator[Mistake]:
+    call = next(
+        call
+        for call in evidence.task.calls
+        if call.case == found.case and f"in {call.dtype} it" in found.message
+    )
+    made = evidence.answers[call].outcome.dtype or ""
+    order = ["bfloat16", "float16", "float32", "float64"]
+    id = "widened" if order.index(made) > order.index(call.dtype) else "narrowed"
+    yield _named(evidence, id, dtype=made, given=call.dtype)
+
+
+def _of_gradient(evidence: Evidence, found: Difference) -> Iterator[Mistake]:
+    asked = [call for call in evidence.task.calls if call.gradient]
+    answers = [evidence.answers[call] for call in asked]
+    errors = [x.outcome.error for x in answers if x.outcome.error]
+    if any("inplace" in x or "in-place" in x for x in errors):
+        yield _named(evidence, "in_place_gradient")
+        return
+    names = [name for x in answers for name in x.gradients]
+    for name in dict.fromkeys(names):
+        slopes = [x.gradients[name] for x in answers if name in x.gradients]
+        if any(np.isnan(x).any() for x in slopes):
+            yield _named(evidence, "nan_gradient", name=name)
+        elif f"gradient of {name} " in found.message and not any(
+            x.any() for x in slopes
+        ):
+            yield _named(evidence, "detached", name=name)
