@@ -6,7 +6,7 @@ was seen proves it by itself. Otherwise nothing is named.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations, product
 
 from tformer.check.calling import Case
@@ -64,10 +64,20 @@ class Numbers:
             cases, key=lambda x: (bool(self.given[x][0].error), x not in self.wrong)
         )
 
-    @property
+    @cached_property
     def mistakes(self) -> list[Mistake]:
-        """Those that numbers can show."""
-        return [x for x in self.spec.mistakes if x.shows == "value"]
+        """Those that the numbers of these cases show."""
+        return [
+            mistake
+            for mistake in self.spec.mistakes
+            if mistake.shows == "value"
+            if any(self._shown(mistake, case) for case in self.given)
+        ]
+
+    def _shown(self, mistake: Mistake, case: Case) -> bool:
+        wrong = wrong_of(self.spec, case, mistake)
+        right = self.given[case][1]
+        return wrong is not None and difference(wrong, right, self.rtol) is not None
 
     def fit(
         self, expected: Callable[[Case], Outcome | None], *, excused: bool = False

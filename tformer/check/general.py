@@ -232,8 +232,7 @@ def _scales(spec: Spec, given: Given, rtol: float) -> Iterator[Mistake]:
         for told, power in (("n", 1), ("1/n", -1), ("√n", 0.5), ("1/√n", -0.5)):
             powers = [float(n) ** power for n in sizes]
             if np.allclose(values, powers, rtol=1e-4):
-                words = {"c": told, "name": name, "axis": axis}
-                yield named(spec, "scaled_by", **words)
+                yield named(spec, "scaled_by", c=told, name=name, axis=axis)
                 return
 
 

@@ -71,8 +71,8 @@ def judge_evidence(evidence: Evidence, *, rtol: float = 1e-5) -> Verdict:
         together = verdict.together or len(verdict.mistakes) == 1
         if not (changed and (together or not verdict.mistakes)):
             return verdict
-        known = (*verdict.mistakes, *changed)
-        return replace(verdict, mistakes=known, together=True)
+        both = (*verdict.mistakes, *changed)
+        return replace(verdict, mistakes=both, together=True)
     known = [
         mistake
         for mistake in spec.mistakes
@@ -99,5 +99,5 @@ def judge_numbers(
     for case in numbers.wrong[:1]:
         differs = difference(*numbers.given[case], rtol)
         found = differs and Difference(differs[0], case.name, differs[1])
-    known = diagnose_numbers(numbers)
-    return Verdict(spec.name, found, known.mistakes, known.together)
+    diagnosis = diagnose_numbers(numbers)
+    return Verdict(spec.name, found, diagnosis.mistakes, diagnosis.together)

@@ -23,24 +23,24 @@ from tformer.check.spec import Array, Case, Spec
     one_ahead: You let a query see the next key.
         behind >= 0 → behind >= -1
     inverted: You marked what a query may not see: True = may attend.
-        = behind >= 0 and behind < (window or S) → = not 0 <= behind < (window or S)
+        = behind >= 0 and behind < reach → = not 0 <= behind < reach
     transposed: You let a query see itself and what comes after it.
-        behind >= 0 and behind < (window or S) → behind <= 0
+        behind >= 0 and behind < reach → behind <= 0
     # long-context#one-key-too-many
     window_one_more: You count the keys before the query: its own is one of the window.
-        behind < (window or S) → behind <= (window or S)
+        behind < reach → behind <= reach
     window_ignored: You let a query see its whole past.
-        and behind < (window or S) →
+        and behind < reach →
     window_both_ways: Your window looks ahead too.
         behind >= 0 and behind → (window or behind >= 0) and abs(behind)
     """,
 )
 def causal_mask(T: int, S: int, *, window: int | None = None) -> Array:
     """Ask of each query and key whether one sees the other."""
-    seen = np.zeros((T, S), bool)
+    seen, reach = np.zeros((T, S), bool), window or T + S
     for t, s in np.ndindex(T, S):
         behind = t + S - T - s  # the last query stands at the last key
-        seen[t, s] = behind >= 0 and behind < (window or S)
+        seen[t, s] = behind >= 0 and behind < reach
     return seen
 
 

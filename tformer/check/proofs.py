@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tformer.check.calling import Answer, Call
-from tformer.check.evidence import Difference, Evidence
+from tformer.check.calling import Call
+from tformer.check.evidence import Difference, Evidence, right_of
 from tformer.check.general import named
 from tformer.check.outcomes import difference
 from tformer.check.spec import Mistake
@@ -60,24 +60,23 @@ def changed_inputs(evidence: Evidence) -> list[Mistake]:
     """Name the inputs that were written into, beside what else went wrong."""
     if "inputs" not in evidence.spec.properties:
         return []
-    names = (name for answer in _plain(evidence) for name in answer.changed)
-    return [_named(evidence, "changes_input", name=x) for x in dict.fromkeys(names)]
+    calls = (Call(case.name) for case in evidence.task.cases)
+    changed = {name for call in calls for name in evidence.answers[call].changed}
+    names = [name for name in evidence.task.names if name in changed]
+    told = " and ".join(names)
+    return [_named(evidence, "changes_input", name=told)] if names else []
 
 
 def _named(evidence: Evidence, id: str, **words: object) -> Mistake:
     return named(evidence.spec, id, SENTENCES, **words)
 
 
-def _plain(evidence: Evidence) -> Iterator[Answer]:
-    for case in evidence.task.cases:
-        yield evidence.answers[Call(case.name)]
-
-
 def _of_state(evidence: Evidence, _: Difference) -> Iterator[Mistake]:
-    last = evidence.task.cases[-1].name  # it was asked twice, one after the other
-    outcomes = (evidence.answers[Call(last, again=x)].outcome for x in (False, True))
-    id = "random" if difference(*outcomes, 1e-6) else "remembers"
-    yield _named(evidence, id)
+    """What is drawn is wrong from the first; what is remembered is right once."""
+    case = evidence.task.cases[0]
+    first = evidence.answers[Call(case.name)].outcome
+    wrong = difference(first, right_of(evidence.spec, case), 1e-4)
+    yield _named(evidence, "random" if wrong else "remembers")
 
 
 def _of_inputs(evidence: Evidence, _: Difference) -> Iterator[Mistake]:
