@@ -214,12 +214,12 @@ def test_the_field_is_for_python(live_page):
 def test_nobody_is_shut_out(live_page):
     for phone in (False, True):
         page = begun(live_page(exercise(), phone=phone, fresh=True))
-        verdict(page, PAIRS)
+        verdict(page, f"{PAIRS}\nprint(1)")
         page.locator(".python-verdict summary").click()
-        assert violations(page, ".python") == []
+        assert violations(page, ".python-editor") == []
         assert page.evaluate(WIDER) <= 0
         page.evaluate(SCHEME, "slate")
-        assert violations(still(page), ".python") == []
+        assert violations(still(page), ".python-editor") == []
 
 
 @needs_python
