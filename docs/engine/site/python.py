@@ -16,7 +16,7 @@ import zipfile
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from textwrap import indent
+from textwrap import fill, indent
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -29,21 +29,23 @@ from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
 
 from engine.project import Project
 from engine.site import project_of
+from tformer.check.asked import exercises
 from tformer.check.exercises import COMMENT, EXERCISES, Exercise
 
 MADE = "assets/python/made.json"  # by docs/npm/python.py
 READER = "live/python/reader.py"
+IMPORT = "import numpy as np\n\n\n"
 LIST = "<!-- all exercises -->"
 WITHOUT = (
     "Python does not run in this copy of the site: it was built without NumPy for the "
     "page. In a shell the same check does."
 )
-_PLACE = re.compile(r'<div data-python="(?P<name>[\w-]+)"></div>')
+_PLACE = re.compile(r'<div data-python="(?P<name>[\w -]+)"></div>')
 # What of the package runs with NumPy alone, found by importing it so.
 _IMPORTED = """
 import pkgutil, sys
 sys.modules["torch"] = None
-import tformer.check.exercises, tformer.reference as twin
+import tformer.check.answers, tformer.check.exercises, tformer.reference as twin
 for found in pkgutil.iter_modules(twin.__path__, twin.__name__ + "."):
     __import__(found.name)
 print(*(m.__file__ for n, m in sys.modules.items() if n.split(".")[0] == "tformer"
@@ -93,6 +95,7 @@ def archive(project: Project) -> bytes:
     paths = [*map(Path, done.stdout.split())]
     for path in [x for x in paths if x.name == "__init__.py"]:  # and what it reads
         paths += [path.with_suffix(".pyi"), *path.parent.glob("*.md")]
+        paths += path.parent.glob("answers/*.toml")
     new = io.BytesIO()
     with zipfile.ZipFile(new, "w") as out:
         for path in sorted(filter(Path.is_file, paths)):
@@ -117,9 +120,8 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, **_: Any) -> st
 
 def place(name: str, python: Runtime | None, up: str) -> str:
     """Return the HTML of an exercise; `up` leads from the page to the site's root."""
-    exercise = EXERCISES[name]
-    starter = exercise.starter.replace(COMMENT, "import numpy as np\n\n\n")
-    given = {"python": name, "function": exercise.function}
+    function, starter, shell = _asked(name)
+    given = {"python": name, "function": function}
     if python:
         given |= {"folder": up + python.folder, "package": up + python.package}
         given |= {"bytes": str(python.size)}
@@ -127,10 +129,28 @@ def place(name: str, python: Runtime | None, up: str) -> str:
     code = highlight(starter, PythonLexer(), HtmlFormatter(wrapcode=True))
     missing = "" if python else f'<p class="python-missing">{WITHOUT}</p>\n'
     return f"""<div class="python" {data}>
-{code}{missing}<p class="python-shell">In a shell,
-<code>tformer check start {name}</code> writes this file, and
-<code>tformer check {name}</code> judges it.</p>
+{code}{missing}<p class="python-shell">{shell}</p>
 </div>"""
+
+
+def _asked(name: str) -> tuple[str, str, str]:
+    """Return the function of an exercise, the code to begin with, and its commands."""
+    judges = f"<code>tformer check {name}"
+    if name in EXERCISES:
+        exercise, begins = EXERCISES[name], f"<code>tformer check start {name}</code>"
+        starter = exercise.starter.replace(COMMENT, IMPORT)
+        shell = f"In a shell, {begins} writes this file, and {judges}</code> judges it."
+        return exercise.function, starter, shell
+    chapter, number = name.split()
+    asked = exercises(chapter)[int(number)]
+    # "A function rotate(x): x is (T, D); it returns (T, D)."
+    _, head, told = re.split(rf"A function ({asked.name}\(.*?\)): ", asked.asks)
+    text = fill(f"{told[0].upper()}{told[1:]}", 80)
+    end = "\n" if "\n" in text else ""
+    body = indent(f'"""{text}{end}"""\nraise NotImplementedError\n', "    ")
+    starter = f"{IMPORT}def {head}:\n{body}"
+    shell = f"In a shell, {judges} my.py</code> judges what you write into my.py."
+    return asked.name, starter, shell
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

@@ -15,18 +15,22 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
+from inspect import signature
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+import tformer.check.answers  # noqa: F401 - all specs
 from tformer.check import Verdict
-from tformer.check.calling import Call
+from tformer.check.asked import exercises
+from tformer.check.calling import Call, Case
+from tformer.check.chapter_functions import CHAPTER_SPECS
 from tformer.check.evidence import Difference, Evidence, right_of, task_of
 from tformer.check.exercises import EXERCISES
 from tformer.check.judging import judge_evidence
 from tformer.check.outcomes import Table
-from tformer.check.spec import PROPERTIES
+from tformer.check.spec import PROPERTIES, SPECS, Spec
 
 FILE = "<your code>"
 LIMIT = 20_000  # characters that one run may print
@@ -129,9 +133,7 @@ def judged(source: str, name: str) -> dict[str, object]:
     `verdict` is "right", "wrong" or "not run"; of what is wrong, `differs` and
     `mistakes`. It is what the judge returns, whatever the code prints.
     """
-    exercise = EXERCISES[name]
-    spec, function = exercise.spec, exercise.function
-    task = replace(task_of(spec, "numpy", exercise.cases), file=FILE)
+    spec, function = asked(name)
     kept = [(module, dict(vars(module))) for module in modules()]
     names = executed(source)
     reason = ""
@@ -141,18 +143,47 @@ def judged(source: str, name: str) -> dict[str, object]:
         reason = f"Your code defines no function {function}."
     elif not callable(names[function]):
         reason = f"In your code {function} is no function."
-    answers = {}
-    for call in task.calls if names and not reason else ():
-        answers[call] = task.answer(names[function], call, spec.normal, BaseException)
+    evidence = None
+    if names and not reason:
+        evidence = seen(spec, names[function], cases_of(name, spec, names[function]))
     # A name that the code gave another meaning would mislead the judge, who comes now.
     for module, was in kept:
         for each, value in was.items():
             if vars(module).get(each) is not value:
                 setattr(module, each, value)
-    if reason:
+    if evidence is None:
         return {"verdict": "not run", "reason": reason}
-    evidence = Evidence(spec, task, answers)
     return said(judge_evidence(evidence), evidence)
+
+
+def asked(name: str) -> tuple[Spec, str]:
+    """Return the spec of an exercise, "rotary" or "masks 5", and its function."""
+    if name in EXERCISES:
+        return EXERCISES[name].spec, EXERCISES[name].function
+    chapter, number = name.split()
+    exercise = exercises(chapter)[int(number)]
+    return CHAPTER_SPECS.get(exercise.spec) or SPECS[exercise.spec], exercise.name
+
+
+def cases_of(name: str, spec: Spec, function: Callable[..., object]) -> list[Case]:
+    """Return what is asked: what the exercise promises, no more."""
+    if name in EXERCISES:
+        return EXERCISES[name].cases
+    try:
+        taken = signature(function).parameters
+    except (TypeError, ValueError):  # of what is not written in Python
+        taken = signature(spec.oracle).parameters
+    return [case for case in spec.cases if taken.keys() >= {*case.options}]
+
+
+def seen(spec: Spec, function: Callable[..., object], cases: list[Case]) -> Evidence:
+    """Ask the function all that the judge looks at."""
+    task = replace(task_of(spec, "numpy", cases), file=FILE)
+    answers = {
+        call: task.answer(function, call, spec.normal, BaseException)
+        for call in task.calls
+    }
+    return Evidence(spec, task, answers)
 
 
 def said(verdict: Verdict, evidence: Evidence) -> dict[str, object]:
