@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from hostile_files import HARM, OTHERS, STAY, STEAL, USE
-from tformer.check import positions
+from tformer.check import rotation
 from tformer.check.exercises import EXERCISES
 from tformer.check.grading import grade
 from tformer.check.landlock import hold_to
 from tformer.check.running import Runner
 
-SPEC = positions.__file__
+SPEC = rotation.__file__
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def graded(room, folder, source):
 
 def test_the_text_of_the_oracle_would_be_right(room, tmp_path):
     """So that the next test can fail."""
-    text = inspect.getsource(positions)
+    text = inspect.getsource(rotation)
     assert graded(room, tmp_path, f"text = {text!r}{USE}").verdict == "right"
 
 

@@ -26,7 +26,7 @@ STEAL = {
     "hard link": "import os\nos.link(SPEC, 'a')\ntext = open('a').read()",
     "copy": "import shutil\nshutil.copy(SPEC, 'a')\ntext = open('a').read()",
     "runpy": "import runpy\nrotary = runpy.run_path(SPEC)['rotary']\ntext = ''",
-    "import": "import tformer.check.positions as m\ntext = m.rotary.__doc__",
+    "import": "import tformer.check.rotation as m\ntext = m.rotary.__doc__",
     "importlib": "import importlib.util as u\n"
     "s = u.spec_from_file_location('a', SPEC)\n"
     "m = u.module_from_spec(s)\ns.loader.exec_module(m)\ntext = m.__doc__",

@@ -12,6 +12,8 @@ from tformer.check import (  # noqa: F401
     heads,
     loss,
     masks,
+    positions,
+    relative,
     training,
 )
 from tformer.check.answers import Checked, check

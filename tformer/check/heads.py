@@ -4,7 +4,7 @@ import numpy as np
 
 from tformer.check.attention import attention
 from tformer.check.norms import rms_norm
-from tformer.check.positions import rotary
+from tformer.check.rotation import rotary
 from tformer.check.spec import Array, Case, Spec, draw
 
 EPS = 1e-6  # of the norms of queries and keys

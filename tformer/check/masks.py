@@ -24,6 +24,34 @@ from tformer.check.spec import Array, Case, Spec
         behind >= 0 → behind >= -1
     inverted: You marked what a query may not see: True = may attend.
         = behind >= 0 and behind < reach → = not 0 <= behind < reach
+    all_seen: You let every query see every key.
+        behind >= 0 and behind < reach → behind < reach + T + S
+    only_square: You hide nothing where T and S differ.
+        behind >= 0 and → (behind >= 0 or T != S) and
+    only_own: You let a query see its own key alone.
+        behind >= 0 and behind < reach → behind == 0
+    offset_turned: You shifted by T - S; it is S - T.
+        t + S - T - s → t + T - S - s
+    offset_positive: You shifted by |S - T|, which is wrong where T > S.
+        t + S - T - s → t + abs(S - T) - s
+    no_empty_rows: Where T > S the first queries see no key; you shift by 0 there.
+        t + S - T - s → t + max(S - T, 0) - s
+    square: Your mask is (T, T): it must be (T, S).
+        return seen → return np.tri(T, dtype=bool)
+    square_keys: Your mask is (S, S): it must be (T, S).
+        return seen → return np.tri(S, dtype=bool)
+    anti_diagonal: Your mask runs the other way along the keys.
+        seen[t, s] = → seen[t, S - 1 - s] =
+    one_wide: You hide keys that are far away: none asked for a window.
+        behind < reach → behind < (window or 2)
+    four_wide: You hide keys that lie four or more tokens back.
+        behind < reach → behind < (window or 4)
+    three_wide: You hide keys that lie three or more tokens back.
+        behind < reach → behind < (window or 3)
+    two_ahead: You let a query see two keys that come after it.
+        behind >= 0 → behind >= -2
+    last_two_hidden: You hid a query's own key and the one before it.
+        behind >= 0 → behind > 1
     transposed: You let a query see itself and what comes after it.
         behind >= 0 and behind < reach → behind <= 0
     # long-context#one-key-too-many

@@ -18,6 +18,12 @@ def rms_norm_in_torch(x: "Tensor", weight: "Tensor", eps: float) -> "Tensor":
     return (normalised * weight).to(x.dtype)
 
 
+def _first(x: Array, eps: float) -> Array:
+    """For a mistake: normalise along the wrong axis."""
+    centred = x - x.mean(0)
+    return np.asarray(centred / np.sqrt((centred**2).mean(0) + eps))
+
+
 ALL = ("float32", "bfloat16", "float16")
 _X, _GAIN, _SHIFT = 3 + 2 * draw(2, 3, 7), draw(7), draw(7, seed=1)
 _FOUR_AXES = draw(2, 3, 2, 5), draw(5)
@@ -37,15 +43,48 @@ _FOUR_AXES = draw(2, 3, 2, 5), draw(5)
     eps_outside: You added ε to the root; it stands below the root.
         np.sqrt(variance + eps) → (np.sqrt(variance) + eps)
     # feed-forward#the-formula
+    eps_to_result: You added ε to what is divided; it stands below the root.
+        / np.sqrt(variance + eps) → / np.sqrt(variance) + eps
+    eps_to_sum: You added ε before you divided by D; it is added to the mean.
+        variance + eps → variance + eps / D
+    eps_squared: You squared ε; it is added as it is.
+        variance + eps → variance + eps**2
+    eps_subtracted: You subtracted ε.
+        variance + eps → variance - eps
     no_root: You divided by the variance and not by its root.
         np.sqrt(variance + eps) → (variance + eps)
+    not_divided: You subtracted the mean, and did not divide by the deviation.
+        / np.sqrt(variance + eps) → * 1.0
+    multiplied: You multiplied by the root of the variance; divide by it.
+        / np.sqrt(variance + eps) → * np.sqrt(variance + eps)
     gain_ignored: You left out the gain.
         normalised * weight → normalised
+    gain_plus_one: You multiplied by 1 + weight: here the weight is the gain itself.
+        normalised * weight → normalised * (1 + weight)
+    gain_divides: You divided by the gain.
+        normalised * weight → normalised / weight
+    bias_scaled: You added the bias before you multiplied by the gain.
+        + (0.0 if → + weight * (0.0 if
+    bias_subtracted: You subtracted the bias.
+        + (0.0 if → - (0.0 if
+    gain_and_bias_swapped: You multiplied by the bias and added the weight.
+        normalised * weight → normalised * bias
+        is None else bias → is None else weight
+    root_mean_square: You divided by the root of the mean square: that is not centred.
+        np.sum((x[at] - mean) ** 2) → np.sum(x[at] ** 2)
+    mean_stays: You took the variance around the mean, but divided x as it came.
+        (x[at] - mean) / np.sqrt → x[at] / np.sqrt
+    absolute: You divided by the mean of |x - mean|, not by the root of squares.
+        np.sqrt(variance + eps) → (np.mean(np.abs(x[at] - mean)) + eps)
+    median: You subtracted the median.
+        np.sum(x[at]) / D → np.median(x[at])
+    length: You divided by the length of the vector: divide the squares' sum by D.
+        (x[at] - mean) ** 2) / D → (x[at] - mean) ** 2)
     bias_ignored: You left out the bias.
         (0.0 if bias is None else bias) → 0.0
     eps_ignored: You left ε out: a constant vector divides by 0.
         variance + eps → variance
-    fixed_eps: You always take ε = 1e-5.
+    fixed_eps: You take an ε of your own, not the one that comes in.
         variance + eps → variance + 1e-5
     not_centred: You did not subtract the mean.
         np.sum(x[at]) / D → 0.0
@@ -53,6 +92,14 @@ _FOUR_AXES = draw(2, 3, 2, 5), draw(5)
     all_axes: You took mean and variance over all numbers.
         np.sum(x[at]) / D → np.mean(x)
         np.sum((x[at] - mean) ** 2) / D → np.mean((x - mean) ** 2)
+    first_axis: You normalised along the first axis; it is the last.
+        output, D = np.zeros(x.shape), x.shape[-1] → output, D = _first(x, eps), 0
+        mean = np.sum(x[at]) / D → normalised = output[at]
+        variance = np.sum((x[at] - mean) ** 2) / D →
+        normalised = (x[at] - mean) / np.sqrt(variance + eps) →
+    last_two: You took mean and variance over the last two axes.
+        np.sum(x[at]) / D → np.mean(x[at[:-1]])
+        np.sum((x[at] - mean) ** 2) / D → np.mean((x[at[:-1]] - mean) ** 2)
     """,
     dtypes=ALL,
 )
@@ -79,8 +126,36 @@ def layer_norm(x: Array, weight: Array, bias: Array | None, eps: float) -> Array
     centred: You subtracted the mean: that is layer normalisation.
         sum(number**2 for number in x[at]) / x.shape[-1] → np.var(x[at])
         x[at] / sqrt → (x[at] - np.mean(x[at])) / sqrt
+    centred_square: You divided by the standard deviation: take the mean square of x.
+        sum(number**2 for number in x[at]) / x.shape[-1] → np.var(x[at])
     sum: You took the sum of the squares and not their mean.
         / x.shape[-1] →
+    unbiased: You divided the squares by D - 1 and not by D.
+        / x.shape[-1] → / max(x.shape[-1] - 1, 1)
+    mean_of_roots: You took the mean of |x|, not the root of the mean square.
+        sqrt(mean_square + eps) → (np.mean(np.abs(x[at])) + eps)
+    first_half: You took the mean square of the first half of the numbers.
+        in x[at]) / x.shape[-1] → in x[at][: x.shape[-1] // 2]) / (x.shape[-1] // 2)
+    not_divided: You did not divide by the root of the mean square.
+        / sqrt(mean_square + eps) → * 1.0
+    multiplied: You multiplied by the root of the mean square; divide by it.
+        / sqrt(mean_square + eps) → * sqrt(mean_square + eps)
+    eps_squared: You squared ε; it is added as it is.
+        mean_square + eps → mean_square + eps**2
+    eps_to_sum: You added ε before you divided by D; it is added to the mean.
+        mean_square + eps → mean_square + eps / x.shape[-1]
+    eps_subtracted: You subtracted ε.
+        sqrt(mean_square + eps) → np.sqrt(mean_square - eps)
+    eps_ignored: You left ε out: zeros divide by 0.
+        sqrt(mean_square + eps) → np.sqrt(mean_square)
+    eps_at_least: You took ε as a lower bound; it is added.
+        mean_square + eps → max(mean_square, eps)
+    gain_first: You multiplied by the gain before you took the mean square.
+        for number in x[at]) → for number in x[at] * weight)
+    gain_squared: You multiplied by the gain twice.
+        + eps) * gain → + eps) * gain * gain
+    gain_divides: You divided by the gain.
+        + eps) * gain → + eps) / gain
     no_root: You divided by the mean square and not by its root.
         sqrt(mean_square + eps) → (mean_square + eps)
     eps_outside: You added ε to the root; it stands below the root.
@@ -89,9 +164,11 @@ def layer_norm(x: Array, weight: Array, bias: Array | None, eps: float) -> Array
         + eps) * gain → + eps)
     all_axes: You took the mean over all numbers.
         sum(number**2 for number in x[at]) / x.shape[-1] → np.mean(x**2)
-    fixed_eps: You always take ε = 1e-6.
+    fixed_eps: You take an ε of your own, not the one that comes in.
         mean_square + eps → mean_square + 1e-6
     # block-today#the-1-of-1-w
+    one_added: You multiplied by 1 + w: here the weight is the gain itself.
+        if plus_one else weight → if not plus_one else weight
     one_left_out: You multiplied by w and not by 1 + w.
         1 + weight if plus_one else weight → weight
     """,

@@ -1,4 +1,4 @@
-"""Specs of positions: sinusoids, a learned table, rotation, and biases by distance."""
+"""Specs of positions: sinusoids, and a learned table."""
 
 from math import cos, sin
 
@@ -19,16 +19,54 @@ from tformer.check.spec import Array, Case, Spec, draw
         (column - column % 2) → 2 * column
     by_column: Sine and cosine of a pair share one exponent.
         (column - column % 2) → column
-    other_base: The base is 10000.
+    half_exponent: The exponent of pair i is 2i/D; yours is i/D.
+        (column - column % 2) / → (column // 2) /
+    half_width: The exponent of pair i is 2i/D; yours is 2i over half of D.
+        / d_model → / ((d_model + 1) // 2)
+    width_of_sines: You divided by an even width in place of D.
+        / d_model → / (d_model + d_model % 2)
+    to_the_end: Your exponents run from 0 to 1: they are 2i/D, which stays below 1.
+        (column - column % 2) / d_model → (column // 2) / max(1, (d_model + 1) // 2 - 1)
+    growing: You multiply by 10000^(2i/D): divide by it.
+        (start + row) / 10000 → (start + row) * 10000
+    cosine_later: Sine and cosine of a pair share one exponent; your cosine is one on.
+        (column - column % 2) → (column + column % 2)
+    one_frequency: You left the exponent out.
+        10000**exponent → 10000
+    other_base: The base is 10000; yours is 1000.
         10000** → 1000**
     # positions#the-layout
     halves: Sines and cosines take turns; you put them in halves.
+        return table → return np.concatenate((table[:, 0::2], table[:, 1::2]), 1)
+    halves_to_the_end: You put sines and cosines in halves, with exponents from 0 to 1.
+        (column - column % 2) / d_model → (column // 2) / max(1, (d_model + 1) // 2 - 1)
         return table → return np.concatenate((table[:, 0::2], table[:, 1::2]), 1)
     swapped: Sines stand in even columns, cosines in odd ones.
         cos(angle) if column % 2 else sin(angle) → (sin, cos)[1 - column % 2](angle)
     # positions#the-formula
     from_one: Positions begin at 0; yours begin at 1.
         (start + row) → (start + row + 1)
+    all_sines: You took the sine everywhere: odd columns are cosines.
+        cos(angle) if column % 2 else sin(angle) → sin(angle)
+    all_cosines: You took the cosine everywhere: even columns are sines.
+        cos(angle) if column % 2 else sin(angle) → cos(angle)
+    angles: You return the angles; take sine and cosine of them.
+        cos(angle) if column % 2 else sin(angle) → angle
+    turns: You multiplied by 2π: the angle is position / 10000^(2i/D).
+        = (start + row) → = 6.283185307179586 * (start + row)
+    degrees: You took the angles for degrees.
+        = (start + row) → = 0.017453292519943295 * (start + row)
+    relative: You divided the positions by the length.
+        (start + row) / → (start + row) / length /
+    cosine_at_the_end: Of an odd width the last column is a sine; yours is a cosine.
+        column % 2 else → (column % 2 or column == d_model - 1) else
+    no_last_column: Of an odd width the last column is a sine; yours is 0.
+        return table → return table * (np.arange(d_model) < d_model - d_model % 2)
+    last_column_cut: Of an odd width you have a column too few.
+        return table → return table[:, : d_model - d_model % 2]
+    last_column_more: Of an odd width you have a column too many.
+        np.zeros((length, d_model)) → np.zeros((length, d_model + d_model % 2))
+        np.ndindex(length, d_model) → np.ndindex(table.shape)
     """,
 )
 def sinusoids(length: int, d_model: int, *, start: int = 0) -> Array:
@@ -58,125 +96,3 @@ def learned(x: Array, table: Array, start: int) -> Array:
     for b, t in np.ndindex(x.shape[:2]):
         output[b, t] += table[start + t]
     return output
-
-
-_X = draw(2, 3, 5, 6)
-
-
-@Spec(
-    Case("one pair", (draw(1, 1, 2, 2), np.array([0, 1]), 1e4)),
-    Case("five positions", (_X, np.arange(5), 1e4)),
-    Case("from position 7, another base", (_X, np.arange(7, 12), 500.0)),
-    Case("positions in any order", (_X, np.array([4, 1, 1, 40, 0]), 1e4)),
-    Case("in pairs", (_X, np.arange(5), 1e4), {"layout": "pairs"}),
-    wrong="""
-    # rotary#the-formula
-    backwards: You rotate backwards: (a, b) becomes (a cos - b sin, a sin + b cos).
-        = positions[t] → = -positions[t]
-    positions_ignored: You count from 0 whatever `positions` says.
-        = positions[t] → = t
-    along_heads: You rotate by the number of the head: positions go along T.
-        = positions[t] → = positions[h]
-    half_exponent: The exponent is -2i/Dh; yours is -i/Dh.
-        -2 * i / Dh → -i / Dh
-    not_rotated: You return x as it came.
-        return output → return x.copy()
-    # rotary#the-layouts-are-mixed
-    pairs: You rotate columns 2i and 2i + 1 together; here a pair is i and i + Dh/2.
-        layout == "pairs" → layout != "pears"
-    # rotary#the-base-of-another-model
-    fixed_base: You take the base 10000 whatever comes in.
-        base ** → 1e4 **
-    """,
-)
-def rotary(x: Array, positions: Array, base: float, *, layout: str = "halves") -> Array:
-    """Rotate pair by pair."""
-    output, Dh = np.zeros(x.shape), x.shape[-1]
-    for b, h, t, i in np.ndindex(*x.shape[:3], Dh // 2):
-        frequency = base ** (-2 * i / Dh)
-        angle = positions[t] * frequency
-        first, second = (2 * i, 2 * i + 1) if layout == "pairs" else (i, i + Dh // 2)
-        a, c = x[b, h, t, first], x[b, h, t, second]
-        output[b, h, t, first] = a * cos(angle) - c * sin(angle)
-        output[b, h, t, second] = a * sin(angle) + c * cos(angle)
-    return output
-
-
-def _seen(bias: Array) -> Array:
-    """Take from each query the bias of its own key; later keys are hidden anyway."""
-    if bias.ndim != 3 or bias.shape[1] > bias.shape[2]:
-        return bias
-    T, S = bias.shape[1:]
-    own = np.array([bias[:, t, S - T + t] for t in range(T)]).T  # (H, T)
-    return (bias - own[:, :, None]) * np.tri(T, S, S - T)
-
-
-@Spec(
-    *(
-        Case(f"{H} heads, T = {T}, S = {S}", (H, T, S))
-        for H, T, S in ((1, 2, 2), (2, 3, 3), (8, 2, 5), (3, 4, 4), (12, 1, 5))
-    ),
-    wrong="""
-    # relative-biases#the-formula
-    from_head_0: The first head's slope is 2^(-8/H); yours is 1.
-        -8 * (h + 1) / whole → -8 * h / whole
-    rewarded: You favour what is far away: the bias is below 0.
-        = -(2**exponent) → = 2**exponent
-    one_slope: All your heads have the slope of the first.
-        (h + 1) / whole → 1 / whole
-        (2 * (h - whole) + 1) / (2 * whole) → 1 / whole
-    # relative-biases#any-heads
-    any_heads: 2^(-8h/H) is for H a power of two; the paper's code has other slopes for
-        the rest.
-        (h + 1) / whole → (h + 1) / num_heads
-        if h >= whole → if False
-    """,
-    name="alibi",
-    normal=_seen,
-)
-def alibi_bias(num_heads: int, T: int, S: int) -> Array:
-    """Compute the bias of each head, query and key."""
-    bias, whole = np.zeros((num_heads, T, S)), 1
-    while 2 * whole <= num_heads:
-        whole *= 2
-    for h, t, s in np.ndindex(num_heads, T, S):
-        exponent = -8 * (h + 1) / whole
-        if h >= whole:  # the first, third, fifth … of twice as many heads
-            exponent = -8 * (2 * (h - whole) + 1) / (2 * whole)
-        distance = t + S - T - s  # the last query stands at the last key
-        bias[h, t, s] = -(2**exponent) * abs(distance)
-    return bias
-
-
-_APART = np.arange(-31, 70, 3)
-
-
-@Spec(
-    Case("T5's decoder", (_APART, 32, 128, False)),
-    Case("T5's encoder", (_APART, 32, 128, True)),
-    Case("few buckets, odd", (_APART, 7, 20, False)),
-    wrong="""
-    # relative-biases#the-formula
-    other_sign: Distance is the query's position minus the key's.
-        int(distance[at]) → -int(distance[at])
-    linear: From half of the buckets on, they get wider and wider.
-        apart ** (N - exact) >= exact**rest * furthest**j → apart >= exact + j
-    # relative-biases#an-encoder-s-buckets-in-a-decoder
-    one_direction: In an encoder half of the buckets are for later keys.
-        N if both and behind < 0 else 0 → 0
-    """,
-)
-def t5_buckets(distance: Array, buckets: int, furthest: int, both: bool) -> Array:
-    """Find the bucket of each distance, by powers of whole numbers."""
-    N = buckets // 2 if both else buckets
-    exact, bucket = N // 2, np.zeros(distance.shape, int)
-    for at in np.ndindex(distance.shape):
-        behind = int(distance[at])
-        apart = abs(behind) if both else max(behind, 0)
-        bucket[at] = min(apart, exact - 1)
-        for j in range(N - exact):  # wider and wider
-            rest = N - exact - j
-            if apart ** (N - exact) >= exact**rest * furthest**j:
-                bucket[at] = exact + j
-        bucket[at] += N if both and behind < 0 else 0
-    return bucket

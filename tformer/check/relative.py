@@ -1,0 +1,122 @@
+"""Specs of biases by distance: ALiBi, and T5's buckets."""
+
+import numpy as np
+
+from tformer.check.spec import Array, Case, Spec
+
+
+def _seen(bias: Array) -> Array:
+    """Take from each query the bias of its own key; later keys are hidden anyway."""
+    if bias.ndim != 3 or bias.shape[1] > bias.shape[2]:
+        return bias
+    T, S = bias.shape[1:]
+    own = np.array([bias[:, t, S - T + t] for t in range(T)]).T  # (H, T)
+    return (bias - own[:, :, None]) * np.tri(T, S, S - T)
+
+
+@Spec(
+    *(
+        Case(f"{H} heads, T = {T}, S = {S}", (H, T, S))
+        for H, T, S in ((1, 2, 2), (2, 3, 3), (8, 2, 5), (3, 4, 4), (12, 1, 5))
+    ),
+    wrong="""
+    # relative-biases#the-formula
+    from_head_0: The first head's slope is 2^(-8/H); yours is 1.
+        -8 * (h + 1) / whole → -8 * h / whole
+    rewarded: You favour what is far away: the bias is below 0.
+        = -(2**exponent) → = 2**exponent
+    no_factor: The exponent is -8h/H; you left out the 8.
+        -8 * (h + 1) / whole → -1 * (h + 1) / whole
+        -8 * (2 * (h - whole) + 1) / (2 * whole) → -(2 * (h - whole) + 1) / (2 * whole)
+    by_one: Your slopes halve from head to head, whatever H is; it is 2^(-8h/H).
+        -8 * (h + 1) / whole → -(h + 1)
+        if h >= whole → if False
+    by_one_from_0: Your slopes are 1, 1/2, 1/4 … whatever H is; it is 2^(-8h/H).
+        -8 * (h + 1) / whole → -h
+        if h >= whole → if False
+    base_e: Your slopes are powers of e; they are powers of 2.
+        2**exponent → 2.718281828459045**exponent
+    linear: Your slopes are h / H; they are 2^(-8h/H).
+        -(2**exponent) → -((h + 1) / num_heads)
+    no_slope: You left the slopes out.
+        -(2**exponent) → -1.0
+    reversed_slopes: Your heads have the slopes in the other order.
+        return bias → return bias[::-1]
+    squared: You squared the distance.
+        abs(distance) → distance**2
+    slope_of_distance: You raised the slope to the distance: it is multiplied.
+        -(2**exponent) * abs(distance) → -(2 ** (exponent * abs(distance)))
+    root_of_distance: You took a power of the distance: it is multiplied as it is.
+        abs(distance) → abs(distance) ** 0.5
+    logarithm_of_distance: You took the logarithm of the distance.
+        abs(distance) → np.log1p(abs(distance))
+    next_power: For H that is no power of two you take slopes of the power above.
+        while 2 * whole <= num_heads: → while whole < num_heads:
+        if h >= whole → if False
+    even_of_twice: Of twice as many heads you take the second, fourth …: take the first
+        and third.
+        (2 * (h - whole) + 1) / (2 * → (2 * (h - whole) + 2) / (2 *
+    goes_on: You go on with smaller slopes where H is no power of two.
+        if h >= whole → if False
+    one_slope: All your heads have the slope of the first.
+        (h + 1) / whole → 1 / whole
+        (2 * (h - whole) + 1) / (2 * whole) → 1 / whole
+    # relative-biases#the-bias-ignores-the-cache
+    first_on_first: You lined up the first query with the first key: it must be the last
+        with the last.
+        t + S - T - s → t - s
+    # relative-biases#any-heads
+    any_heads: 2^(-8h/H) is for H a power of two; the paper's code has other slopes for
+        the rest.
+        (h + 1) / whole → (h + 1) / num_heads
+        if h >= whole → if False
+    """,
+    name="alibi",
+    normal=_seen,
+)
+def alibi_bias(num_heads: int, T: int, S: int) -> Array:
+    """Compute the bias of each head, query and key."""
+    bias, whole = np.zeros((num_heads, T, S)), 1
+    while 2 * whole <= num_heads:
+        whole *= 2
+    for h, t, s in np.ndindex(num_heads, T, S):
+        exponent = -8 * (h + 1) / whole
+        if h >= whole:  # the first, third, fifth … of twice as many heads
+            exponent = -8 * (2 * (h - whole) + 1) / (2 * whole)
+        distance = t + S - T - s  # the last query stands at the last key
+        bias[h, t, s] = -(2**exponent) * abs(distance)
+    return bias
+
+
+_APART = np.arange(-31, 70, 3)
+
+
+@Spec(
+    Case("T5's decoder", (_APART, 32, 128, False)),
+    Case("T5's encoder", (_APART, 32, 128, True)),
+    Case("few buckets, odd", (_APART, 7, 20, False)),
+    wrong="""
+    # relative-biases#the-formula
+    other_sign: Distance is the query's position minus the key's.
+        int(distance[at]) → -int(distance[at])
+    linear: From half of the buckets on, they get wider and wider.
+        apart ** (N - exact) >= exact**rest * furthest**j → apart >= exact + j
+    # relative-biases#an-encoder-s-buckets-in-a-decoder
+    one_direction: In an encoder half of the buckets are for later keys.
+        N if both and behind < 0 else 0 → 0
+    """,
+)
+def t5_buckets(distance: Array, buckets: int, furthest: int, both: bool) -> Array:
+    """Find the bucket of each distance, by powers of whole numbers."""
+    N = buckets // 2 if both else buckets
+    exact, bucket = N // 2, np.zeros(distance.shape, int)
+    for at in np.ndindex(distance.shape):
+        behind = int(distance[at])
+        apart = abs(behind) if both else max(behind, 0)
+        bucket[at] = min(apart, exact - 1)
+        for j in range(N - exact):  # wider and wider
+            rest = N - exact - j
+            if apart ** (N - exact) >= exact**rest * furthest**j:
+                bucket[at] = exact + j
+        bucket[at] += N if both and behind < 0 else 0
+    return bucket

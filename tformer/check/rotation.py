@@ -1,0 +1,103 @@
+"""The spec of rotation by position."""
+
+from math import cos, sin
+
+import numpy as np
+
+from tformer.check.spec import Array, Case, Spec, draw
+
+_X = draw(2, 3, 5, 6)
+
+
+@Spec(
+    Case("one pair", (draw(1, 1, 2, 2), np.array([0, 1]), 1e4)),
+    Case("five positions", (_X, np.arange(5), 1e4)),
+    Case("from position 7, another base", (_X, np.arange(7, 12), 500.0)),
+    Case("positions in any order", (_X, np.array([4, 1, 1, 40, 0]), 1e4)),
+    Case("in pairs", (_X, np.arange(5), 1e4), {"layout": "pairs"}),
+    wrong="""
+    # rotary#the-formula
+    backwards: You rotate backwards: (a, b) becomes (a cos - b sin, a sin + b cos).
+        float(positions[t] → float(-positions[t]
+    positions_ignored: You count from 0 whatever `positions` says.
+        float(positions[t] → float(t
+    along_heads: You rotate by the number of the head: positions go along T.
+        float(positions[t] → float(h
+    half_exponent: The exponent is -2i/Dh; yours is -i/Dh.
+        -2 * i / Dh → -i / Dh
+    growing: Your frequencies grow: the exponent is -2i/Dh, not 2i/Dh.
+        -2 * i / Dh → 2 * i / Dh
+    double_exponent: The exponent is -2i/Dh for pair i; you doubled it once more.
+        -2 * i / Dh → -4 * i / Dh
+    to_the_end: Your exponents run from 0 to 1: they are 2i/Dh, which stays below 1.
+        -2 * i / Dh → -i / max(Dh // 2 - 1, 1)
+    one_too_slow: Your frequencies begin at i = 1: the first pair turns by 1 per token.
+        -2 * i / Dh → -2 * (i + 1) / Dh
+    one_frequency: All your pairs turn at one speed.
+        -2 * i / Dh → 0
+    from_one: You add 1 to the positions.
+        positions[t] * → (positions[t] + 1) *
+    first_position_on: You count on from the first position: each token has its own.
+        positions[t] * → (positions[0] + t) *
+    degrees: You took the angles for degrees.
+        positions[t] * → np.pi / 180 * positions[t] *
+    turns: You took the angles for whole turns: there is no 2π.
+        positions[t] * → 2 * np.pi * positions[t] *
+    no_minus: The first of a pair is a cos - b sin; you added.
+        - c * sin(one) → + c * sin(one)
+    both_minus: You subtracted in both: the second of a pair is a sin + b cos.
+        + c * cos(other) → - c * cos(other)
+    sin_and_cos_swapped: You changed sine and cosine.
+        a * cos(one) - c * sin(one) → a * sin(one) - c * cos(one)
+        a * sin(other) + c * cos(other) → a * cos(other) + c * sin(other)
+    cosine_alone: You multiplied by the cosine, and left the sine out.
+        - c * sin(one) →
+        a * sin(other) + →
+    halves_swapped: You put the halves back in the other order.
+        output[b, h, t, first] = → output[b, h, t, second] =
+        output[b, h, t, second] = a * sin → output[b, h, t, first] = a * sin
+    half_rotated: You rotated half of the pairs: all are rotated.
+        positions[t] * → (i < Dh // 4 or Dh < 4) * positions[t] *
+    added: You added x to what is rotated.
+        return output → return output + x
+    angles_added: You added sines and cosines to x: rotate it.
+        a * cos(one) - c * sin(one) → a + sin(one)
+        a * sin(other) + c * cos(other) → c + cos(other)
+    not_rotated: You return x as it came.
+        return output → return x.copy()
+    # rotary#the-layouts-are-mixed
+    pairs: You rotate columns 2i and 2i + 1 together; here a pair is i and i + Dh/2.
+        layout == "pairs" → layout != "pears"
+    pairs_with_angles_of_halves: You rotate 2i and 2i + 1, by a table of angles that is
+        laid out in halves: a pair is i and i + Dh/2.
+        layout == "pairs" → layout != "pears"
+        angle(i), angle(i) → angle(first % (Dh // 2)), angle(second % (Dh // 2))
+    angles_of_pairs: Your table of angles is laid out in pairs; here it is in halves.
+        angle(i), angle(i) → angle(first // 2), angle(second // 2)
+    pairs_put_in_halves: You rotate 2i with 2i + 1, and put the results in halves.
+        x[b, h, t, first] → x[b, h, t, 2 * i]
+        x[b, h, t, second] → x[b, h, t, 2 * i + 1]
+    halves_put_in_pairs: You rotate i with i + Dh/2, and put the results side by side.
+        output[b, h, t, first] = → output[b, h, t, 2 * i] =
+        output[b, h, t, second] = → output[b, h, t, 2 * i + 1] =
+    far_ends: You rotate column i with Dh - 1 - i; a pair is i and i + Dh/2.
+        (i, i + Dh // 2) → (i, Dh - 1 - i)
+    # rotary#the-base-of-another-model
+    fixed_base: You take the base 10000 whatever comes in.
+        base ** → 1e4 **
+    """,
+)
+def rotary(x: Array, positions: Array, base: float, *, layout: str = "halves") -> Array:
+    """Rotate pair by pair."""
+    output, Dh = np.zeros(x.shape), x.shape[-1]
+
+    def angle(i: int) -> float:
+        return float(positions[t] * base ** (-2 * i / Dh))
+
+    for b, h, t, i in np.ndindex(*x.shape[:3], Dh // 2):
+        first, second = (2 * i, 2 * i + 1) if layout == "pairs" else (i, i + Dh // 2)
+        a, c = x[b, h, t, first], x[b, h, t, second]
+        one, other = angle(i), angle(i)
+        output[b, h, t, first] = a * cos(one) - c * sin(one)
+        output[b, h, t, second] = a * sin(other) + c * cos(other)
+    return output
