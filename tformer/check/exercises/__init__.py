@@ -52,7 +52,7 @@ class Exercise:
         Raises:
             ValueError: the text has no chapter, title, code, or three hints.
         """
-        form = r"---\nchapter: (\S+)\n---\n\n# (.+)\n\n(.+)\n\n```python\n(.+?)```\n"
+        form = r"---\nchapter: (\S+)\n---\n\n# (.+?)\n\n(.+?)\n\n```python\n(.+?)```\n"
         found = re.match(form, text, re.DOTALL)
         _, *hints = re.split(r"^## Hint \d\n", text, flags=re.MULTILINE)
         if found is None or len(hints) != 3:
