@@ -15,6 +15,7 @@ from tformer.interop.rotary_changes import (
     Hints,
     around,
     linear,
+    put,
     reorder,
     rotations,
     set_on_attention,
@@ -167,7 +168,7 @@ def transpose(names: Sequence[str]) -> Callable[[Block], None]:
     def change(block: Block) -> None:
         for name in names:
             layer = linear(block, name)
-            layer.weight.data = layer.weight.data.t().contiguous()
+            put(layer, "weight", layer.weight.t().contiguous())
 
     return change
 
@@ -200,5 +201,5 @@ def fused(block: Block, order: Tensor) -> None:
         parts = [getattr(layer, kind) for layer in layers]
         if parts[0] is not None:
             whole = torch.cat([x.data for x in parts])[order.flatten()]
-            for x, part in zip(parts, whole.chunk(3), strict=True):
-                x.data = part
+            for layer, part in zip(layers, whole.chunk(3), strict=True):
+                put(layer, kind, part)

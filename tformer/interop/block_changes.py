@@ -4,7 +4,6 @@ B batch · T length · D d_model · F d_ff
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
 from functools import partial
 from typing import cast
 
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 from tformer.interop.attention_changes import is_square, listed
 from tformer.interop.norm_changes import Computed, Formula
-from tformer.interop.rotary_changes import Change
+from tformer.interop.rotary_changes import Change, copied, put
 from tformer.nn.block import PLACEMENTS, Block
 from tformer.nn.feed_forward import ACTIVATIONS, GATES, FeedForward, GatedFeedForward
 
@@ -64,7 +63,7 @@ def feed_forward_changes(block: Block) -> Iterator[Change]:
 
             def turn(block: Block, name: str = name) -> None:
                 layer = getattr(block.feed_forward, name)
-                layer.weight.data = layer.weight.data.t().contiguous()
+                put(layer, "weight", layer.weight.t().contiguous())
 
             yield f"{name} is transposed", turn
 
@@ -93,9 +92,11 @@ def interleave(block: Block, back: bool) -> None:
             whole = torch.cat((one.data, two.data))
             if back:
                 whole = torch.stack((one.data, two.data), 1).flatten(0, 1)
-                one.data, two.data = whole.chunk(2)
+                one, two = whole.chunk(2)
             else:
-                one.data, two.data = whole[0::2], whole[1::2]
+                one, two = whole[0::2], whole[1::2]
+            put(gate, kind, one)
+            put(up, kind, two)
 
 
 def whole_changes(block: Block, blocks: Sequence[Block], i: int) -> Iterator[Change]:
@@ -149,7 +150,7 @@ def place(block: Block, placement: str) -> None:
 
 def forwarded(block: Block, formula: Callable[..., Tensor]) -> None:
     """Compute a formula of the block, x and its options in place of its forward."""
-    inner = deepcopy(block)
+    inner = copied(block)
     block.forward = lambda x, **options: formula(inner, x, options)  # type: ignore[method-assign]
     # What is recorded of the parts is then that of the copy.
     block.attention, block.feed_forward = inner.attention, inner.feed_forward
@@ -157,7 +158,7 @@ def forwarded(block: Block, formula: Callable[..., Tensor]) -> None:
 
 def take(block: Block, other: Block) -> None:
     """Make a block the copy of another."""
-    copy = deepcopy(other)
+    copy = copied(other)
     for name, part in copy.named_children():
         setattr(block, name, part)
     block.placement = copy.placement
@@ -165,5 +166,6 @@ def take(block: Block, other: Block) -> None:
 
 def rounded(module: nn.Module, dtype: torch.dtype) -> None:
     """Round all weights, and keep their dtype."""
-    for x in module.parameters():
-        x.data = x.data.to(dtype).to(x.dtype)
+    for part in [*module.modules()]:
+        for name, x in [*part.named_parameters(recurse=False)]:
+            put(part, name, x.to(dtype).to(x.dtype))

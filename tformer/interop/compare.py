@@ -124,22 +124,15 @@ def compare(
     notes: list[str] = []
     given = [Side(x, open_model(s), notes) for x, s in (("A", a), ("B", b))]
     sides = [side.ready(dtype) for side in given]
-    ids = some_ids(sides) if ids is None else ids
-    if ids.ndim != 2 or ids.dtype not in (torch.int32, torch.int64) or not ids.numel():
-        raise TypeError(
-            f"ids must be integers (B, T), not {ids.dtype} {tuple(ids.shape)}"
-        )
-    one, two = (side.run(ids) for side in sides)
-    random = [
-        side.letter
-        for side in given
-        if isinstance(side.model, nn.Module) and side.model.training
-        if side.is_random(ids)
-    ]
-    for letter in random:
-        notes.append(f"{letter} is in train(): dropout is active, and two calls on the "
-            "same ids differ. Both are compared in eval().")  # fmt: skip
-    random += unsteady(sides, ids, notes)
+    if ids is None:
+        ids, (one, two) = some_ids(sides)
+    elif ids.ndim != 2 or ids.dtype not in (torch.int32, torch.int64) or not len(ids):
+        told = f"not {ids.dtype} {tuple(ids.shape)}"
+        raise TypeError(f"ids must be integers (B, T), {told}")
+    else:
+        one, two = (side.run(ids) for side in sides)
+    random = unsteady(given, sides, ids)
+    notes += random
     sizes = [x.logits.shape[-1] for x in (one, two)]
     if sizes[0] != sizes[1]:
         notes.append(f"A scores {sizes[0]} tokens, B {sizes[1]}: the first "

@@ -5,7 +5,6 @@ B batch · T length · D d_model · V vocabulary
 
 import math
 from collections.abc import Callable, Iterator
-from copy import deepcopy
 from functools import partial
 
 import torch
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 from tformer.interop.block_changes import ROUNDED, rounded
 from tformer.interop.norm_changes import Formula, norm_forms
-from tformer.interop.rotary_changes import Hints
+from tformer.interop.rotary_changes import Hints, copied
 from tformer.models.causal_lm import CausalLM
 
 Form = tuple[str, Callable[[], Tensor]]
@@ -53,7 +52,8 @@ def embedding_forms(model: CausalLM, ids: Tensor) -> Iterator[Form]:
 
 def rounded_embedding(model: CausalLM, ids: Tensor, dtype: torch.dtype) -> Tensor:
     """Embed with rounded weights."""
-    embedding, positions = deepcopy(model.embedding), deepcopy(model.positions)
+    embedding, positions = copied(model.embedding), model.positions
+    positions = None if positions is None else copied(positions)
     for part in (embedding, positions):
         if part is not None:
             rounded(part, dtype)
@@ -67,7 +67,7 @@ def norm_row_forms(norm: nn.Module, last: Tensor, hints: Hints) -> Iterator[Form
     for told, form in norm_forms(norm, hints):
         yield f"the final norm {told}", partial(form, last)
     for told, dtype in ROUNDED.items():
-        copy = deepcopy(norm)
+        copy = copied(norm)
         rounded(copy, dtype)
         yield told, partial(copy, last)
 

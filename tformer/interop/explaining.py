@@ -8,7 +8,6 @@ B batch · T length · D d_model · V vocabulary
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
@@ -29,7 +28,7 @@ from tformer.interop.end_changes import (
 )
 from tformer.interop.norm_changes import norm_changes
 from tformer.interop.recorded import Key, Recorded
-from tformer.interop.rotary_changes import Change, Hints
+from tformer.interop.rotary_changes import Change, Hints, copied
 from tformer.models.causal_lm import CausalLM
 from tformer.nn.block import Block
 
@@ -185,7 +184,7 @@ class Explaining:
 
     def block(self, i: int) -> None:
         """Explain a block: a change, and if a difference is left, another one."""
-        block = deepcopy(self.blocks[i])
+        block = copied(self.blocks[i])
         whole = Key("block", i)
         while True:
             rows = self.replay(block, i)
@@ -211,7 +210,7 @@ class Explaining:
         whole = Key("block", i)
         known = {guess.sentence for guess in self.guesses}
         for told, change in self.changes(block, i, key.role):
-            changed = deepcopy(block)
+            changed = copied(block)
             try:
                 change(changed)
                 rows = self.replay(changed, i)

@@ -5,9 +5,10 @@ B batch · T length · V vocabulary
 
 import math
 from collections.abc import Sequence
+from copy import deepcopy
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tformer.interop.explaining import difference
 from tformer.interop.recorded import Key, Recorded
@@ -18,8 +19,12 @@ SAFETY = 8  # times the rounding that was measured
 EPS32 = torch.finfo(torch.float32).eps
 
 
-def some_ids(sides: Sequence[Side]) -> Tensor:
-    """Draw 2 rows of tokens that both models know, as long as both can read."""
+def some_ids(sides: Sequence[Side]) -> tuple[Tensor, list[Recorded]]:
+    """Draw 2 rows of tokens that both models know, as long as both can read.
+
+    Returns:
+        ids (2, T), and what the models make of them.
+    """
     probe = torch.zeros(1, 2, dtype=torch.int64)
     sizes = [side.run(probe).logits.shape[-1] for side in sides]
     longest, windows = 10**9, [0]
@@ -33,22 +38,25 @@ def some_ids(sides: Sequence[Side]) -> Tensor:
     for T in (wanted, 16, 8, 4):
         ids = torch.randint(min(sizes), (2, min(T, wanted)), generator=chance)
         try:
-            for side in sides:
-                side.run(ids)
+            return ids, [side.run(ids) for side in sides]
         except ValueError as error:
             wrong = error
-        else:
-            return ids
     raise wrong
 
 
-def unsteady(sides: Sequence[Side], ids: Tensor, notes: list[str]) -> list[str]:
-    """Name the models whose answers differ from call to call, in eval() too."""
-    found = [side.letter for side in sides if side.is_random(ids)]
-    for letter in found:
-        notes.append(f"{letter} answers the same ids differently when called twice, "
-            "in eval() too: no difference below is sure.")  # fmt: skip
-    return found
+def unsteady(given: Sequence[Side], sides: Sequence[Side], ids: Tensor) -> list[str]:
+    """Say which models answer the same ids differently from call to call."""
+    said = []
+    for side, ready in zip(given, sides, strict=True):
+        told = f"{side.letter} answers the same ids differently when called twice"
+        if ready.is_random(ids):
+            said.append(f"{told}, in eval() too: no difference below is sure.")
+            continue
+        active = isinstance(side.model, nn.Module) and side.model.training
+        if active and side._replace(model=deepcopy(side.model)).is_random(ids):
+            told = f"{side.letter} is in train(): dropout is active, and two calls on"
+            said.append(f"{told} the same ids differ. Both are compared in eval().")
+    return said
 
 
 def rounding(

@@ -6,7 +6,7 @@ H heads · G key/value heads · T length · Dh head_dim
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from tformer.nn.block import Block
 from tformer.nn.heads import MultiHeadAttention
 from tformer.nn.rotary import RotaryEmbedding, rotary_frequencies
 
+M = TypeVar("M", bound=nn.Module)
 Change = tuple[str, Callable[[Block], object]]  # in words, and as code
 BASES = (10_000.0, 500_000.0, 1_000_000.0, 100_000.0, 5_000_000.0, 150_000.0, 100.0)
 
@@ -32,13 +33,23 @@ def linear(block: Block, name: str) -> nn.Linear:
     return cast(nn.Linear, getattr(block.attention, name))
 
 
+def copied(module: M) -> M:
+    """Copy a module that is to be changed. Its weights are shared, not copied."""
+    return deepcopy(module, {id(x): x for x in module.parameters()})
+
+
+def put(layer: nn.Module, kind: str, value: Tensor) -> None:
+    """Put another weight or bias in the place of the one that others share."""
+    setattr(layer, kind, nn.Parameter(value.detach(), requires_grad=False))
+
+
 def reorder(block: Block, rows: Mapping[str, Tensor]) -> None:
     """Put the rows of some projections, and their biases, into another order."""
     for name, order in rows.items():
         layer = linear(block, name)
-        layer.weight.data = layer.weight.data[order.flatten()]
+        put(layer, "weight", layer.weight[order.flatten()])
         if layer.bias is not None:
-            layer.bias.data = layer.bias.data[order.flatten()]
+            put(layer, "bias", layer.bias[order.flatten()])
 
 
 def with_options(**options: object) -> Callable[[Block], object]:

@@ -107,10 +107,10 @@ class Side(NamedTuple):
         return cast(Recorded, guarded(lambda: record(self.model, ids), name))
 
     def in_dtype(self, dtype: torch.dtype) -> "Side":
-        """Return a copy that computes in this dtype."""
+        """Return a copy that computes in this dtype, on the CPU."""
         if not isinstance(self.model, nn.Module):
             return self
-        return self._replace(model=deepcopy(self.model).to(dtype).eval())
+        return self._replace(model=deepcopy(self.model).to("cpu", dtype).eval())
 
     def ready(self, dtype: torch.dtype) -> "Side":
         """Copy the model in this dtype, in eval; or as it is, if it cannot be so."""
@@ -123,7 +123,8 @@ class Side(NamedTuple):
         except Exception as error:  # noqa: BLE001 - of another's code
             first = str(error).partition("\n")[0]
             self.notes.append(f"{self.letter} cannot run in {word(dtype)}: {first}")
-            return self._replace(model=deepcopy(self.model).eval())
+            copy = guarded(lambda: deepcopy(self.model), self.letter)
+            return self._replace(model=cast(nn.Module, copy).cpu().eval())
         return ready
 
     def is_random(self, ids: Tensor) -> bool:
