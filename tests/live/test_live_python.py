@@ -151,6 +151,10 @@ def test_what_code_may_do_and_the_page_lives(live_page):
         ("import numpy as np\nnp.linspace(0, 1, 3)", "array([0. , 0.5, 1. ])"),
     ):
         printed(page, code, told)
+        if "line 2" in told:
+            page.get_by_role("button", name="Go to line 2").click()
+            selected = page.evaluate("getSelection().toString()")
+            assert selected == "    return 1 / 0"
     ended = "Your code ended Python itself. A new one starts."
     assert verdict(page, "import os\nos._exit(0)") == ended
     for code, told in (
@@ -188,6 +192,29 @@ print("the end")
 
 
 @needs_python
+def test_what_takes_too_long_ends_by_itself(live_page):
+    page = live_page(exercise(), fresh=True)
+    page.clock.install()
+    page.route("**/numpy.zip", lambda _: None)  # never answered
+    begun(page)
+    asked(page, "print(1)", "Run")
+    told = page.locator(".python-verdict")
+    expect(page.locator(".python-state")).to_contain_text("Then your code runs.")
+    expect(told).to_be_empty()
+    page.wait_for_timeout(3000)  # all else has come
+    page.clock.fast_forward(61_000)
+    expect(told).to_contain_text("Python did not start within a minute.")
+    page.unroute("**/numpy.zip")
+    printed(page, "print(2)", "2")
+    asked(page, "while True: pass", "Run")
+    expect(page.locator(".python-state")).to_have_text("Your code runs.")
+    page.clock.fast_forward(61_000)
+    expect(told).to_contain_text("Stopped after 60 seconds.")
+    assert verdict(page, RIGHT).startswith("✓ Right.")
+
+
+@needs_python
+@IN_BOTH
 def test_the_field_is_for_python(live_page):
     page = begun(live_page(exercise(), fresh=True))
     field, keys = page.locator(".python-field"), page.keyboard

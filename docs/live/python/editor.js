@@ -4,7 +4,7 @@ import { button } from "../ui/controls.js";
 import { h } from "../ui/dom.js";
 import { loadStyle } from "../ui/piece.js";
 import { keep } from "../ui/progress.js";
-import { codeField, indent } from "./field.js";
+import { codeField, goToLine, indent } from "./field.js";
 import { Failure, Session } from "./session.js";
 import { verdictOf } from "./verdict.js";
 
@@ -57,6 +57,7 @@ class Editor {
     this.run = button("Run", () => void this.#ask("run"));
     this.stop = button("Stop", () => this.python.stop());
     this.reset = button("Reset", () => this.#reset());
+    this.go = button("", () => goToLine(this.field, Number(this.go.value)));
     this.told = h("span", { class: "python-state", role: "status" });
     this.bar = h("progress", { max: python.files.bytes, "aria-label": "Loaded" });
     this.verdict = h("div", { class: "python-verdict", role: "status" });
@@ -80,12 +81,14 @@ class Editor {
       h("div", { class: "python-keys" }, ...keys),
       h("p", { class: "python-help", text:
         "Tab indents, Escape and then Tab leaves the field, Ctrl + Enter checks." }),
-      h("div", { class: "python-row" }, this.check, this.run, this.stop, this.reset),
+      h("div", { class: "python-row" },
+        this.check, this.run, this.stop, this.reset, this.go),
       h("div", { class: "python-row" }, this.told, this.bar),
       this.verdict, this.paper));
     this.python.addEventListener("change", () => this.#update());
     this.python.addEventListener("failure", (event) =>
       this.#fail(/** @type {CustomEvent} */ (event).detail));
+    this.#point("");
     this.field.focus({ preventScroll: true });
     try {
       this.python.start();
@@ -123,6 +126,7 @@ class Editor {
       const result = await this.python.ask(asked, (text) => this.#print(text));
       if (action === "check") this.#judge(result);
       else if (result && !this.#output) this.#print("It ran, and printed nothing.\n");
+      this.#point(result?.differs?.message ?? (result !== true ? this.#output : ""));
     } catch (error) {
       this.#fail(error);
     } finally {
@@ -147,8 +151,18 @@ class Editor {
     this.verdict.dataset.verdict = "failed";
   }
 
+  /** @param {string} text what may say in which line something went wrong */
+  #point(text) {
+    const found = [...text.matchAll(/(?:<your code>", |\()line (\d+)/g)].at(-1);
+    this.go.hidden = !found;
+    if (!found) return;
+    this.go.value = found[1];
+    this.go.textContent = `Go to line ${found[1]}`;
+  }
+
   #clear() {
     this.#output = "";
+    this.#point("");
     this.paper.textContent = "";
     this.verdict.replaceChildren();
     delete this.verdict.dataset.verdict;

@@ -87,6 +87,18 @@ export function indent(area, back) {
 }
 
 /**
+ * Select a line, and show it: the field has no numbers beside its lines.
+ * @param {HTMLTextAreaElement} area
+ * @param {number} number
+ */
+export function goToLine(area, number) {
+  const lines = area.value.split("\n");
+  const from = lines.slice(0, number - 1).join("\n").length + (number > 1 ? 1 : 0);
+  area.focus();
+  area.setSelectionRange(from, from + (lines[number - 1] ?? "").length);
+}
+
+/**
  * Replace the selection, so that it can be undone.
  * @param {HTMLTextAreaElement} area
  * @param {string} text

@@ -198,8 +198,9 @@ def said(verdict: Verdict, evidence: Evidence) -> dict[str, object]:
         for x in verdict.mistakes
     ]
     numbers = [] if found.kind in PROPERTIES else shown(found, evidence)
-    wrong = {"verdict": "wrong", "mistakes": mistakes, "numbers": numbers}
-    return wrong | {"differs": found._asdict(), "rule": PROPERTIES.get(found.kind)}
+    wrong = {"verdict": "wrong", "mistakes": mistakes, "together": verdict.together}
+    rule = PROPERTIES.get(found.kind)
+    return wrong | {"differs": found._asdict(), "rule": rule, "numbers": numbers}
 
 
 def shown(differs: Difference, evidence: Evidence) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ const ROOT = new URL("../../", import.meta.url);
  * @typedef {{verdict: "right" | "wrong" | "not run", reason?: string,
  *   differs?: {kind: string, case: string, message: string},
  *   mistakes?: {id: string, sentence: string, chapter: string}[],
- *   numbers?: [string, string][], rule?: string}} Verdict
+ *   together?: boolean, numbers?: [string, string][], rule?: string}} Verdict
  */
 
 /**
@@ -31,7 +31,8 @@ export function verdictOf(verdict, name) {
   const { case: where, message } = verdict.differs;
   const rule = verdict.rule && h("p", {}, `What must hold: ${verdict.rule}.`);
   const mistakes = verdict.mistakes ?? [];
-  const several = mistakes.length > 1 && h("p", {}, "One of these gives your numbers:");
+  const several = mistakes.length > 1 && h("p", {}, verdict.together
+    ? "These give your numbers together:" : "One of these gives your numbers:");
   const named = mistakes.map(({ sentence, chapter }) =>
     h("p", { class: "python-mistake" }, `${sentence} `, section(chapter)));
   const unknown = mistakes.length === 0 && h("p", {},
