@@ -53,9 +53,8 @@ def work(job: dict[str, object], send: Send, folder: str) -> None:
     limit(cast(int, job["seconds"]) + 1)
     hold_to(folder, [os.path.dirname(str(job["file"]))], HERE.parent)
     guard(folder, HERE.parent)
-    function, loaded = load(
-        str(job["file"]), str(job["source"]), str(job["name"]), task
-    )
+    file, source, name = (str(job[key]) for key in ("file", "source", "name"))
+    function, loaded = load(file, source, name, cast(list[str], job["arguments"]))
     send(loaded)
     if function is not None:
         for call in task.calls:

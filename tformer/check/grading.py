@@ -36,6 +36,8 @@ class Grade:
         ]
         differs = self.judged.differs if self.judged else None
         said["differs"] = differs._asdict() if differs else {}
+        if self.judged and self.judged.together and len(known) > 1:
+            said["together"] = True  # all were made; else one of them
         optional = {"reason": self.reason, "note": self.note, "printed": self.printed}
         return said | {name: text for name, text in optional.items() if text}
 
@@ -116,7 +118,7 @@ def _grade(
     task = task_of(spec, framework, exercise.cases)
     dtypes = tuple(dtype for dtype in task.dtypes if dtype in DTYPES)
     task = replace(task, dtypes=dtypes, file=str(path.resolve()))
-    reply = runner.run(source, exercise.function, task)
+    reply = runner.run(source, exercise.function, exercise.arguments, task)
     if reply.answers is None:
         printed = reply.printed
         return Grade("", "not run", None, reply.failed, reply.note, printed)

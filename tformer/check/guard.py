@@ -30,7 +30,7 @@ REFUSED = (
 )
 OWN_ONLY = ("os.mkdir", "os.remove", "os.rename", "os.rmdir", "shutil.rmtree")
 SYSTEM = ("/proc", "/sys", "/dev/shm", "/dev/mem", "/dev/tty", "/dev/pts")
-NO_MODULES = ("tformer", "ctypes", "_ctypes", "_posixsubprocess")
+NO_MODULES = ("tformer", "_posixsubprocess")
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 

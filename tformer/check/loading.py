@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from inspect import isclass, isfunction, signature
 from types import ModuleType
 
-from tformer.check.calling import Function, Task, told
+from tformer.check.calling import Function, told
 
 NAME = "exercise"  # of the module that a reader's file becomes
 
 
 def load(
-    file: str, source: str, name: str, task: Task
+    file: str, source: str, name: str, arguments: Sequence[str]
 ) -> tuple[Function | None, dict[str, object]]:
     """Run a file, and find a function in it.
 
@@ -20,7 +20,7 @@ def load(
         file: its path, which its own errors show; siblings can be imported.
         source: what stands in it.
         name: of the function.
-        task: what will be asked of it: with how many arguments it is called.
+        arguments: the names of its arguments, in order.
 
     Returns:
         The function, and what is said of it: `note`; or None, and `failed`.
@@ -38,7 +38,7 @@ def load(
     except BaseException as error:  # noqa: BLE001 - whatever the file raises
         return None, {"failed": f"to load the file raises {told(error, file)}"}
     try:
-        return _find(vars(module), name, task.names)
+        return _find(vars(module), name, arguments)
     except BaseException as error:  # noqa: BLE001 - a name may stand for anything
         return None, {"failed": told(error, file)}
 

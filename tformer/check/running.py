@@ -65,13 +65,21 @@ class Runner:
             _end(helper)
         self._helpers.clear()
 
-    def run(self, source: str, name: str, task: Task) -> Reply:
-        """Load a file, make the calls of a task, and return what they gave."""
+    def run(self, source: str, name: str, arguments: list[str], task: Task) -> Reply:
+        """Load a file, make the calls of a task, and return what they gave.
+
+        Args:
+            source: what stands in the file.
+            name: of the function.
+            arguments: their names.
+            task: what is asked.
+        """
         job = pack(
             {
                 "file": task.file,
                 "source": source,
                 "name": name,
+                "arguments": arguments,
                 "task": task,
                 "seconds": self.seconds,
             }

@@ -60,7 +60,7 @@ def _difference(exercise: Exercise, grade: Grade, source: str) -> Iterator[str]:
         return
     known = grade.judged.mistakes
     if len(known) > 1:
-        yield "One of:"
+        yield "All of these:" if grade.judged.together else "One of these:"
     for mistake in known:
         yield _filled(mistake.sentence)
         yield f"    {address(mistake.chapter)}"

@@ -41,6 +41,12 @@ class Exercise:
         return re.findall(r"^def (\w+)", self.starter, re.MULTILINE)[0]
 
     @property
+    def arguments(self) -> list[str]:
+        """The names of its arguments."""
+        (head,) = re.findall(r"^def \w+\((.*?)\):", self.starter, re.MULTILINE)
+        return [each.partition("=")[0].strip() for each in head.split(",")]
+
+    @property
     def cases(self) -> list[Case]:
         """What a reader's function is asked: what the docstring promises, no more."""
         return [case for case in self.spec.cases if case.exercise and not case.options]
