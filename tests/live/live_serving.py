@@ -69,6 +69,8 @@ class LiveSite:
             links += SCRIPT.format("load.js")
         if ' data-python="' in body:
             links += SCRIPT.format("python/load.js")
+        if ' data-exercise="' in body:
+            links += SCRIPT.format("exercises/load.js")
         html = with_policy(PAGE.format(styles=links, body=body))
         if eval_:
             html = html.replace("script-src 'self'", "script-src 'self' 'unsafe-eval'")

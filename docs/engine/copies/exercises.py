@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import nbformat
 
-from engine.pages.exercises import answers_of, blocks_in, call, places
+from engine.pages.exercises import blocks_in, call, places
 
 if TYPE_CHECKING:
     from engine.copies.notebooks import Cell, Ran
@@ -24,15 +24,17 @@ class InNotebook:
         self.left_out: set[int] = set()  # lines of the page
         self.cells: dict[int, Cell] = {}  # by the line in whose place they stand
         self.link = ""  # to the other notebook
-        asked = answers_of(page.project, page.name) if page.is_chapter else {}
-        if not asked:
+        if not ran.asked:
             return
         other = page.name if solved else f"{page.name}{SOLUTIONS}"
         url = page.project.page_url(page.project.docs / "notebooks" / f"{other}.ipynb")
         said = "Without the solutions" if solved else "With the solutions"
         self.link = f"\n\n*{said}: <{url}>*"
         for place in places(page):
-            exercise, inside = asked.get(place.number), blocks_in(page, place.solution)
+            exercise, inside = (
+                ran.asked.get(place.number),
+                blocks_in(page, place.solution),
+            )
             if solved:
                 found = ran.results[inside[-1].number].answered if inside else None
                 if found:

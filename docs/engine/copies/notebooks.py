@@ -8,7 +8,7 @@ import textwrap
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import nbformat
 
@@ -19,6 +19,9 @@ from engine.pages.reading import Page
 from engine.project import Project
 from engine.run.figures import Placed
 from engine.run.running import Result
+
+if TYPE_CHECKING:
+    from tformer.check.asked import Exercise
 
 Cell = dict[str, Any]
 v4: Any = nbformat.v4  # which has no types
@@ -33,6 +36,7 @@ class Ran(NamedTuple):
     results: list[Result]
     placed: list[Placed]
     modules: list[Path]  # of the package, imported
+    asked: "dict[int, Exercise]"  # the exercises whose answers are known
 
 
 def notebooks(ran: Ran) -> dict[str, str]:

@@ -108,11 +108,12 @@ def _make(page: Page, outcome: Outcome) -> None:
 def all_of(runner: Runner) -> Ran:
     """Run a page to its end, and return all that its blocks left behind."""
     page, results = runner.page, runner.results()
-    if page.is_chapter and answers_of(page.project, page.name):
+    asked = answers_of(page.project, page.name) if page.is_chapter else {}
+    if asked:
         importlib.import_module(f"{page.project.package}.check")  # for its notebooks
     files = (getattr(x, "__file__", None) for x in _modules(page.project).values())
     modules = sorted({Path(file) for file in files if file})
-    return Ran(page, results, place_figures(page, results), modules)
+    return Ran(page, results, place_figures(page, results), modules, asked)
 
 
 def made_of(ran: Ran) -> tuple[dict[str, str], list[str]]:
