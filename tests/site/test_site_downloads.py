@@ -29,7 +29,7 @@ def brought(notebook: Path) -> list[str]:
     copy = re.search(r'copy = "([^"]*)"', code[0])
     if not copy:
         return []
-    archive = lzma.decompress(base64.b64decode(copy[1]))
+    archive = lzma.decompress(base64.b85decode(copy[1]))
     return ZipFile(io.BytesIO(archive)).namelist()
 
 

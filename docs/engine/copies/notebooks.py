@@ -139,7 +139,7 @@ except ImportError:
     sys.path.insert(0, folder)
     # {count} files of {url}, compressed: look for them in the folder
     copy = "{copy}"
-    copy = io.BytesIO(lzma.decompress(base64.b64decode(copy)))
+    copy = io.BytesIO(lzma.decompress(base64.b85decode(copy)))
     zipfile.ZipFile(copy).extractall(folder)"""
 
 
@@ -155,7 +155,7 @@ def loading_cell(project: Project, files: list[Path]) -> Cell:
             entry = zipfile.ZipInfo(project.relative(path))
             copy.writestr(entry, path.read_bytes())
     # All files together are half of what they are one by one.
-    text = base64.b64encode(lzma.compress(archive.getvalue(), preset=9)).decode()
+    text = base64.b85encode(lzma.compress(archive.getvalue(), preset=9)).decode()
     code = _LOADING.format(
         package=project.package, url=project.repo_url, count=len(files), copy=text
     )

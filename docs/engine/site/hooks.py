@@ -135,6 +135,7 @@ def chapter_links(chapter: Source) -> dict[str, Any]:
     on_github = f"{project.repo_url}/blob/HEAD"
     files = {
         "notebook": f"notebooks/{name}.ipynb",
+        "solutions": f"notebooks/{name}-solutions.ipynb",
         "standalone": f"downloads/{name}.py",
         "standalone_numpy": f"downloads/{name}_numpy.py",
     }
