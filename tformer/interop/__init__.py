@@ -5,12 +5,6 @@ whatever the module was that they came from. Nothing is computed here, and no mo
 ours depends on it.
 """
 
-from tformer.interop.compare import Comparison as Comparison
-from tformer.interop.compare import compare as compare
-from tformer.interop.huggingface import from_huggingface as from_huggingface
-from tformer.interop.masks import attn_mask_from_torch as attn_mask_from_torch
-from tformer.interop.masks import attn_mask_to_torch as attn_mask_to_torch
-from tformer.interop.masks import key_mask_from_torch as key_mask_from_torch
-from tformer.interop.masks import key_mask_to_torch as key_mask_to_torch
-from tformer.interop.torch_modules import from_torch as from_torch
-from tformer.interop.torch_modules import to_torch as to_torch
+from tformer.checks import import_when_used
+
+import_when_used(__name__)
