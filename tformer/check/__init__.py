@@ -2,8 +2,11 @@
 
 `judge(SPECS["attention"], function)` says whether a function is right, or in which case
 it differs, in what, and which known mistake gives these numbers. Oracles share no code
-with `nn` or `reference`.
+with `nn` or `reference`. `model(make_model())` asks a whole model from outside.
 """
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tformer.check import (  # noqa: F401
     caches,
@@ -22,6 +25,9 @@ from tformer.check.judging import Verdict, judge, judge_numbers
 from tformer.check.outcomes import Outcome
 from tformer.check.spec import SPECS, Case, Mistake, Spec
 
+if TYPE_CHECKING:
+    from tformer.check.black_box import Report
+
 __all__ = [
     "SPECS",
     "Case",
@@ -34,4 +40,24 @@ __all__ = [
     "check",
     "judge",
     "judge_numbers",
+    "model",
 ]
+
+
+def model(model: Callable[..., object], *, seconds: float = 60.0) -> "Report":
+    """Ask a language model whether it sees the future, and whatever else shows outside.
+
+    Nothing of it is changed: it is copied, and where it cannot be, put back.
+
+    Args:
+        model: takes ids (B, T), an int64 tensor or if it wants that a NumPy array, and
+            returns logits (B, T, V): themselves, as `.logits` or ["logits"], or first
+            in a tuple. A module is asked in `eval()`.
+        seconds: about how long the longer questions may take together.
+
+    Returns:
+        what was found, what was asked, and what could not be asked. `str` tells it.
+    """
+    from tformer.check.black_box.asking import ask  # torch waits for a model
+
+    return ask(model, seconds)
