@@ -52,6 +52,21 @@ class Mistake:
         """
         return together(self)
 
+    @property
+    def sources(self) -> tuple[str, str]:
+        """The right code of what is changed, and the wrong one."""
+        right = _source(self.right)
+        return right, _edited(right, self)
+
+
+def _edited(source: str, mistake: Mistake) -> str:
+    """Make the changes of a mistake."""
+    for before, after in mistake.edits:
+        if source.count(before) != 1:
+            raise ValueError(f"{before!r} must stand once in {mistake.right.__name__}")
+        source = source.replace(before, after)
+    return source
+
 
 def together(*made: Mistake) -> Function:
     """Make the code of several mistakes at once, of one concept.
@@ -63,12 +78,7 @@ def together(*made: Mistake) -> Function:
     whole = made[0].whole
     for mistake in made:
         right = mistake.right
-        source = sources.get(right) or _source(right)
-        for before, after in mistake.edits:
-            if source.count(before) != 1:
-                raise ValueError(f"{before!r} must stand once in {right.__name__}")
-            source = source.replace(before, after)
-        sources[right] = source
+        sources[right] = _edited(sources.get(right) or _source(right), mistake)
     of_whole = sources.pop(whole, None) or _source(whole)
     parts = {x.__name__: _run(source, x) for x, source in sources.items()}
     return _run(of_whole, whole, parts)

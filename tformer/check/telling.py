@@ -26,6 +26,11 @@ def address(section: str) -> str:
     return f"{SITE}chapters/{chapter}/" + f"#{part}" * bool(part)
 
 
+def page_of(spec: str, mistake: str) -> str:
+    """Say where a mistake has a page of its own, with a picture."""
+    return f"{SITE}mistakes/{spec}/{mistake}/"
+
+
 def tell(exercise: Exercise, grade: Grade, source: str = "") -> str:
     """Say what was found of a file: whether it is right; if not, in what, and why.
 
@@ -64,6 +69,7 @@ def _difference(exercise: Exercise, grade: Grade, source: str) -> Iterator[str]:
     for mistake in known:
         yield _filled(mistake.sentence)
         yield f"    {address(mistake.chapter)}"
+        yield f"    {page_of(grade.judged.spec, mistake.id)}"
     if not known and "NotImplementedError" in found.message:
         yield "It is not written yet."
         return

@@ -21,7 +21,7 @@ from engine.run.fonts import installed
 
 # Files and folders of the engine that shape nothing that is made of a page, and what
 # of mkdocs.yml does.
-_NO_MAKERS = {"__main__", "plugin", "results", "site", "speed"}
+_NO_MAKERS = {"__main__", "mistakes", "plugin", "results", "site", "speed"}
 _SETTINGS = ("docs_dir", "site_url", "repo_url", "markdown_extensions", "extra")
 _LIBRARIES = ["torch", "numpy", "matplotlib", "nbformat", "pymdown-extensions"]
 _LIBRARIES += ["fonttools", "pillow"]
