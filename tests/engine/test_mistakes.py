@@ -15,7 +15,6 @@ from engine.mistakes.texts import Texts
 from engine.project import Project
 from engine.site.lists import chapters
 from tformer.check.evidence import right_of
-from tformer.check.judging import wrong_of
 from tformer.check.outcomes import Outcome
 from tformer.check.spec import SPECS, Mistake, Spec
 from tformer.check.telling import page_of
@@ -52,7 +51,7 @@ def is_told(svg: str, spec: Spec, mistake: Mistake, shown: Shown) -> bool:
     """Whether a picture shows the right and the wrong numbers of its case."""
     case = next(x for x in spec.cases if x.name == shown.case)
     right = numbers(right_of(spec, case), shown)
-    wrong = numbers(wrong_of(spec, mistake, case), shown)
+    wrong = numbers(spec.outcome(mistake.function, case), shown)
     cells = CELL.findall(svg)
     return cells[: len(right) + len(wrong)] == [*right, *wrong]
 

@@ -69,7 +69,8 @@ def _difference(exercise: Exercise, grade: Grade, source: str) -> Iterator[str]:
     for mistake in known:
         yield _filled(mistake.sentence)
         yield f"    {address(mistake.chapter)}"
-        yield f"    {page_of(grade.judged.spec, mistake.id)}"
+        if mistake in exercise.spec.mistakes:  # those of any function have no page
+            yield f"    {page_of(exercise.name, mistake.id)}"
     if not known and "NotImplementedError" in found.message:
         yield "It is not written yet."
         return
