@@ -10,7 +10,7 @@ import pytest
 from engine.mistakes import known, name_of
 from engine.mistakes.drawing import picture, printed, text_of
 from engine.mistakes.pages import Atlas
-from engine.mistakes.showing import Shown, differing, show
+from engine.mistakes.showing import COLUMNS, ROWS, Shown, differing, show
 from engine.mistakes.texts import Texts
 from engine.project import Project
 from engine.site.lists import chapters
@@ -40,7 +40,9 @@ def numbers(outcome: Outcome, shown: Shown) -> list[str]:
     lead = tuple(int(i) for i in found[2].split(",")) if found[2] else ()
     part = np.atleast_2d(array[lead]).astype(float)
     part = part[(0,) * max(0, part.ndim - 2)]
-    if shown.crop:
+    if shown.kind == "shape":
+        part = part[: ROWS + 1, : COLUMNS + 1]
+    elif shown.crop:
         cut = re.findall(r"(\d+)–(\d+)", shown.crop)
         rows, columns = (slice(int(a), int(b) + 1) for a, b in cut)
         part = part[rows, columns]

@@ -46,7 +46,7 @@ def panels_of(shown: Shown) -> list[tuple[str, Array, Array]]:
     """Return the title, the numbers and what is marked of each panel."""
     right, wrong = _array(shown.right), _array(shown.wrong)
     none = np.zeros(right.shape, bool)
-    if right.shape != wrong.shape:
+    if shown.kind == "shape" or right.shape != wrong.shape:
         return [("right", right, none), ("wrong", wrong, np.zeros(wrong.shape, bool))]
     marks = differing(wrong, right, 1e-5)
     panels = [("right", right, none), ("wrong", wrong, marks)]
@@ -60,7 +60,7 @@ def text_of(shown: Shown) -> str:
     if not shown.right:
         return f"Nothing is drawn: {shown.message}."
     (_, right, _), (_, wrong, marks), *_ = panels_of(shown)
-    if right.shape != wrong.shape:
+    if shown.kind == "shape":
         return f"Right and wrong have different shapes: {shown.message}."
     few = right.size <= 12
     told = "; ".join(

@@ -143,35 +143,36 @@ def _pair(name: str, wrong: Array, right: Array, rtol: float) -> Numbers:
     """Cut two arrays down to the rows and columns around the first difference."""
     if not all(x.dtype.kind in "biuf" and x.size for x in (wrong, right)):
         return ()
-    same = wrong.shape == right.shape
-    apart = differing(wrong, right, rtol) if same else np.ones(right.shape, bool)
+    if wrong.shape != right.shape:
+        x, y = (_first(each)[: ROWS + 1, : COLUMNS + 1] for each in (wrong, right))
+        return name, _kind(right), _rows(y), _rows(x), "the first rows and columns"
+    apart = differing(wrong, right, rtol)
     if not apart.any():
         return ()
     at = tuple(int(i) for i in np.argwhere(apart)[0])
     lead = at[:-2]
-    x, y = np.atleast_2d(wrong[lead] if same else _last(wrong), right[lead])
-    where = (0, 0) if not same else (0, 0, *at)[-2:] if y.size > 1 else (0, 0)
-    cuts = [
-        slice(max(0, min(place - most // 2, size - most)), None)
-        for place, size, most in zip(where, y.shape, (ROWS, COLUMNS), strict=True)
-    ]
-    rows, columns = (
-        slice(cut.start, cut.start + most)
-        for cut, most in zip(cuts, (ROWS, COLUMNS), strict=True)
-    )
-    crop = ""
-    if y.shape[0] > ROWS or y.shape[1] > COLUMNS:
-        ends = min(rows.stop, y.shape[0]) - 1, min(columns.stop, y.shape[1]) - 1
-        crop = f"rows {rows.start}–{ends[0]}, columns {columns.start}–{ends[1]}"
-        crop += f" of {y.shape[0]} × {y.shape[1]}"
-    place = f"{name}[{', '.join(map(str, lead))}]" if lead and same else name
-    kind = {"u": "i"}.get(right.dtype.kind, right.dtype.kind)
-    return place, kind, _rows(y[rows, columns]), _rows(x[rows, columns]), crop
+    x, y = np.atleast_2d(wrong[lead], right[lead])
+    cuts, said = [], []
+    for place, size, most, axis in zip(
+        (0, 0, *at)[-2:], y.shape, (ROWS, COLUMNS), ("rows", "columns"), strict=True
+    ):
+        begin = max(0, min(place - most // 2, size - most))
+        cuts.append(slice(begin, begin + most))
+        said.append(f"{axis} {begin}–{min(begin + most, size) - 1}")
+    whole = y.shape[0] <= ROWS and y.shape[1] <= COLUMNS
+    crop = "" if whole else f"{said[0]}, {said[1]} of {y.shape[0]} × {y.shape[1]}"
+    place = f"{name}[{', '.join(map(str, lead))}]" if lead else name
+    rows, columns = cuts
+    return place, _kind(right), _rows(y[rows, columns]), _rows(x[rows, columns]), crop
 
 
-def _last(x: Array) -> Array:
+def _kind(x: Array) -> str:
+    return "i" if x.dtype.kind == "u" else x.dtype.kind
+
+
+def _first(x: Array) -> Array:
     """Return the first matrix of an array."""
-    return np.asarray(x[(0,) * max(0, x.ndim - 2)])
+    return np.atleast_2d(x[(0,) * max(0, x.ndim - 2)])
 
 
 def differing(wrong: Array, right: Array, rtol: float) -> Array:
