@@ -16,6 +16,7 @@ from tformer.check.chapter_calls import CHAPTER_RUNS
 from tformer.check.outcomes import Normal, Outcome, as_numpy, give, read
 
 Array = np.ndarray
+LONGEST = 300  # letters of an error that are told
 Function = Callable[..., object]
 
 
@@ -187,7 +188,7 @@ class Task:
 
 def told(error: BaseException, file: str = "") -> str:
     """Say in a line what was raised, and in which line of the reader's file."""
-    said = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
+    said = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])[:LONGEST]
     lines = [x.lineno for x in extract_tb(error.__traceback__) if x.filename == file]
     place = f" (line {lines[-1]})" if lines else ""
     return f"{said}{place}"

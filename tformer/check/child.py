@@ -96,33 +96,48 @@ def forked(job: dict[str, object]) -> tuple[dict[str, object], bytes]:
     (reply, sends), (prints, printed) = os.pipe(), os.pipe()
     child = os.fork()
     if not child:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.setsid()
         _child(job, folder, sends, printed)
-    os.close(sends)
-    os.close(printed)
-    kept = {reply: bytearray(), prints: bytearray()}
-    most, last = {reply: SAID, prints: PRINTED}, time.monotonic()
-    last += cast(int, job["seconds"])
-    end, open_ends = "", {reply, prints}
-    while reply in open_ends and not end:
+    end, code = "time", 0
+    try:
+        os.close(sends)
+        os.close(printed)
+        last = time.monotonic() + cast(int, job["seconds"])
+        end, kept = _heard({reply: SAID, prints: PRINTED}, reply, last)
+    finally:  # also where this process is told to end
+        code = _ended(child, end)
+        os.close(reply)
+        os.close(prints)
+        shutil.rmtree(folder, ignore_errors=True)
+    text = bytes(kept[prints]).decode("utf-8", "replace")
+    end = end or (f"code {code}" if code else "")
+    return {"printed": text, "end": end}, bytes(kept[reply])
+
+
+def _heard(
+    most: dict[int, int], reply: int, last: float
+) -> tuple[str, dict[int, bytearray]]:
+    """Read so many bytes of pipes until one of them ends, too much comes, or too late.
+
+    Returns:
+        Why it stopped, nothing if the pipe ended; and what was read.
+    """
+    kept, open_ends = {number: bytearray() for number in most}, {*most}
+    while reply in open_ends:
         ready, _, _ = select.select(
             [*open_ends], [], [], max(0, last - time.monotonic())
         )
-        end = "" if ready else "time"
+        if not ready:
+            return "time", kept
         for number in ready:
             data = os.read(number, 1 << 16)
             if not data:
                 open_ends.remove(number)
-            elif number == reply and len(kept[reply]) >= SAID:
-                end = "much"
+            elif number == reply and len(kept[reply]) >= most[reply]:
+                return "much", kept
             kept[number] += data[: max(0, most[number] - len(kept[number]))]
-    code = _ended(child, end)
-    os.close(reply)
-    os.close(prints)
-    shutil.rmtree(folder, ignore_errors=True)
-    text = bytes(kept[prints]).decode("utf-8", "replace")
-    end = end or (f"code {code}" if code else "")
-    return {"printed": text, "end": end}, bytes(kept[reply])
+    return "", kept
 
 
 def _ended(child: int, end: str) -> int:
@@ -177,6 +192,7 @@ def main() -> None:
         torch.set_num_threads(1)
     if sys.argv[3:] and (job := _read(sys.stdin.buffer)):  # for one file alone
         _child(job, sys.argv[3], os.dup(1), 2)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     adopt()
     says = sys.stdout.buffer
     while job := _read(sys.stdin.buffer):

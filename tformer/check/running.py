@@ -155,8 +155,9 @@ def _end(helper: "subprocess.Popen[bytes]") -> None:
     if helper.stdin is not None:
         with suppress(OSError):
             helper.stdin.close()
+    helper.terminate()
     try:
-        helper.wait(2)
+        helper.wait(5)
     except subprocess.TimeoutExpired:
         helper.kill()
         helper.wait()

@@ -39,7 +39,9 @@ def tell(exercise: Exercise, grade: Grade, source: str = "") -> str:
         grade: what was found.
         source: what stands in the file, to show the line that raises.
     """
-    return "\n".join(_parts(exercise, grade, source))
+    text = "\n".join(_parts(exercise, grade, source))
+    shown = (x if x.isprintable() or x == "\n" else ascii(x)[1:-1] for x in text)
+    return "".join(shown)
 
 
 def _parts(exercise: Exercise, grade: Grade, source: str) -> Iterator[str]:

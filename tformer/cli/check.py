@@ -23,6 +23,7 @@ def check(
     name: Annotated[
         str | None,
         typer.Argument(
+            metavar="NAME",
             help="An exercise; start writes the files to begin with; without it, "
             "all exercises are listed.",
             show_default=False,
@@ -31,7 +32,7 @@ def check(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FILE]...",
+            metavar="FILE",
             help="What is checked; NAME.py of this folder if none is given.",
             show_default=False,
         ),
@@ -43,7 +44,10 @@ def check(
         bool, typer.Option("--json", help="Print one JSON object a file.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option(help="Check again whenever a file changes, until Ctrl-C.")
+        bool,
+        typer.Option(
+            "--watch", help="Check again whenever a file changes, until Ctrl-C."
+        ),
     ] = False,
     every: Annotated[
         bool,
@@ -69,6 +73,8 @@ def check(
             raise typer.BadParameter("name the exercise", param_hint="NAME")
         _list()
     elif name == "start":
+        if hint is not None or watch or as_json:
+            raise typer.BadParameter("start takes exercises alone")
         _start([_exercise(each) for each in given])
     elif hint is not None:
         typer.echo(_hint(_exercise(name), hint))
@@ -95,14 +101,11 @@ def _list() -> None:
     known = _progress()
     typer.echo("Exercises, in the order of the chapters:\n")
     for exercise in EXERCISES.values():
-        file = Path(f"{exercise.name}.py")
-        state = known.get(exercise.name)
-        mark = "     "
-        if state and state["verdict"] == "right":
-            mark = "right" if state["sha256"] == _hash(Path(state["file"])) else "     "
-        elif file.exists():
-            mark = "begun"
-        typer.echo(f"  {mark}  {exercise.name:18} {exercise.title}")
+        mark = "begun" if Path(f"{exercise.name}.py").exists() else ""
+        if state := known.get(exercise.name):
+            same = state["sha256"] == _hash(Path(state["file"]))
+            mark = "right" if state["verdict"] == "right" and same else "begun"
+        typer.echo(f"  {mark:5}  {exercise.name:18} {exercise.title}")
     typer.echo("\nBegin:  tformer check start rotary    Then:  tformer check rotary")
 
 
@@ -161,6 +164,7 @@ def _checked(
                     f"tformer check start {exercise.name} writes a file to begin"
                 )
             typer.echo(tell(exercise, found, source_of(path)))
+            typer.echo() if watch or len(pairs) > 1 else None
             _keep(exercise, path, found)
     return right
 
