@@ -94,6 +94,12 @@ def test_from_a_click_to_right(live_page, live_site):
     assert not [path for path in loaded if path.startswith("/assets/python/")]
 
     begun(page)
+    assert (
+        not page.locator(".python-output, .python-verdict")
+        .or_(page.get_by_role("button", name="Go to line"))
+        .filter(visible=True)
+        .count()
+    )
     told = verdict(page, PAIRS)
     assert told.startswith("✗ Not right yet. In the case “five positions”")
     assert "a pair is i and i + Dh/2" in told

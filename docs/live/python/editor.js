@@ -76,7 +76,7 @@ class Editor {
     for (const each of this.place.querySelectorAll(".python-begin, .python-done")) {
       each.remove();
     }
-    this.place.querySelector("pre")?.closest(".highlight, pre")?.after(h("div", { class: "live-piece python-editor" },
+    this.place.querySelector(".highlight")?.after(h("div", { class: "live-piece python-editor" },
       this.field,
       h("div", { class: "python-keys" }, ...keys),
       h("p", { class: "python-help", text:

@@ -38,5 +38,5 @@ for (const place of places) {
       throw error;
     }
   });
-  place.querySelector("pre")?.closest(".highlight, pre")?.after(told);
+  place.querySelector(".highlight")?.after(told);
 }
