@@ -14,8 +14,9 @@ def of_a_mixture(reaches: Function, mixture: np.ndarray, T: int) -> object:
     return reaches(lambda x: (mixture[:, :, None] * x[None]).sum(1) ** 3, T)
 
 
-def as_points(decode: Function, ids: list[int], pieces: list[list[int]]) -> object:
-    """Read a text as the numbers of its characters; pieces are given as bytes."""
+def as_points(decode: Function, ids: list[int], more: list[list[int]]) -> object:
+    """Read a text as the numbers of its characters; `more` are pieces from 256 on."""
+    pieces = [*([i] for i in range(256)), *more]
     text = decode(ids, {i: bytes(piece) for i, piece in enumerate(pieces)})
     if not isinstance(text, str):
         raise TypeError(f"it returns {type(text).__name__}, not str")
@@ -38,4 +39,11 @@ def by_chance(
     return encode(word, merges, p, random.Random(seed))
 
 
-CHAPTER_RUNS = (of_a_mixture, as_points, as_rows, by_chance)
+def by_names(
+    schedule: Function, step: int, steps: int, peak: float, warmup_steps: int
+) -> object:
+    """Give the last two by their names."""
+    return schedule(step, steps, peak=peak, warmup_steps=warmup_steps)
+
+
+CHAPTER_RUNS = (of_a_mixture, as_points, as_rows, by_chance, by_names)

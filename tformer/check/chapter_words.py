@@ -4,19 +4,20 @@ import random
 from collections import Counter
 from itertools import pairwise
 
-from tformer.check.chapter_calls import Merges, as_points, as_rows, by_chance
+from tformer.check.chapter_calls import Merges, as_points, as_rows, by_chance, by_names
 from tformer.check.chapter_functions import FEW, ChapterSpec
 from tformer.check.spec import Case
 
 
 @ChapterSpec(
     *(
-        Case(f"step {step} of {steps}", (step, steps), {"peak": 2.0, "warmup_steps": w})
+        Case(f"step {step} of {steps}", (step, steps, 2.0, w))
         for step, steps, w in (
             *((1, 100, 10), (5, 100, 10), (10, 100, 10), (50, 100, 10), (81, 100, 10)),
             *((91, 100, 10), (100, 100, 10), (39, 40, 4)),
         )
     ),
+    run=by_names,
     properties=FEW,
     wrong="""
     # optimizer#the-schedules
@@ -42,7 +43,7 @@ def stable_schedule(step: int, steps: int, *, peak: float, warmup_steps: int) ->
     return peak * min(step / warmup_steps, 1.0, left)
 
 
-_PIECES = [*([i] for i in range(256)), [*b"an"], [*"fü".encode()]]
+_PIECES = [[*b"an"], [*"fü".encode()]]
 
 
 @ChapterSpec(

@@ -14,6 +14,7 @@ from tformer.check.exercises import EXERCISES, Exercise
 from tformer.check.grading import Grade, grade
 from tformer.check.running import SECONDS, Runner
 from tformer.check.telling import address, source_of, tell
+from tformer.cli.check_chapter import asked_for, check_chapter
 
 KEPT = Path(".tformer-check.json")  # what was right, with the hash of the file
 EVERY = 0.3  # seconds between two looks at a file
@@ -61,6 +62,8 @@ def check(
 
     tformer check  ·  tformer check start rotary  ·  tformer check rotary
 
+    An exercise of a chapter, by its number: tformer check masks 5 FILE
+
     Exit codes: 0 all are right, 1 not all, 2 wrong usage.
     """
     given = files or []
@@ -72,6 +75,8 @@ def check(
         if hint is not None or watch or as_json:
             raise typer.BadParameter("name the exercise", param_hint="NAME")
         _list()
+    elif asked_for(name, given):
+        _leave(check_chapter(name, given, hint, as_json, seconds))
     elif name == "start":
         if hint is not None or watch or as_json:
             raise typer.BadParameter("start takes exercises alone")
