@@ -57,6 +57,14 @@ def test_no_oracle_is_reached(room, tmp_path, way):
     assert found.reason
 
 
+def test_a_file_may_test_itself(room, tmp_path):
+    """What NumPy tests with imports what starts processes, and starts none."""
+    same = "import numpy.testing as t, subprocess\nt.assert_allclose(1.0, 1.0)\n"
+    text = inspect.getsource(rotation)
+    found = graded(room, tmp_path, f"{same}text = {text!r}{USE}")
+    assert found.verdict == "right", found.reason
+
+
 @pytest.mark.parametrize("name", OTHERS)
 def test_no_trick_is_right_and_nothing_is_left(room, tmp_path, name):
     source = OTHERS[name]

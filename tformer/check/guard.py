@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import cast
 
 MEMORY = 2 << 30  # bytes, beside what Python and torch have taken
@@ -61,6 +62,10 @@ def guard(folder: str, package: Path) -> None:
         del sys.modules[name]
     if subprocess := sys.modules.get("subprocess"):
         vars(subprocess).pop("_fork_exec", None)
+    # numpy.testing and matplotlib import it, and need nothing of it.
+    harmless = ModuleType("_posixsubprocess")
+    vars(harmless)["fork_exec"] = None
+    sys.modules["_posixsubprocess"] = harmless
     words = (folder + os.sep, os.devnull, REFUSED, OWN_ONLY, SYSTEM, NO_MODULES)
     decode = cast(Callable[[object], str], bytes.decode)
     uses: _Uses = os.stat, decode, stat.S_ISDIR, type, str, bytes, int, OSError
