@@ -64,8 +64,13 @@ def main(names: list[str]) -> None:
         spec = SPECS[name]
         cases = asked(spec)
         print(f"{name}: {len(spec.mistakes)} mistakes, {len(cases)} cases")
-        for pair in sorted(not_told_apart(spec, cases)):
-            print("  not told apart:", *pair)
+        same = not_told_apart(spec, cases)
+        unseen = {b for a, b in same if a == "right"}
+        for pair in sorted(same):
+            if not unseen.intersection(pair):
+                print("  not told apart:", *pair)
+        if unseen:
+            print("  seen with options only:", *sorted(unseen))
         print("  enough:", ", ".join(case.name for case in fewest(spec, cases)))
 
 

@@ -1,26 +1,12 @@
 """Specs of attention: softmax(Q Kᵀ / √d_k) V, and with fewer key/value heads."""
 
 from math import sqrt, tanh
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tformer.check import attending
 from tformer.check.masks import causal_mask
-from tformer.check.spec import Array, Case, Spec, draw, mistakes
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-
-def in_torch(
-    query: "Tensor", key: "Tensor", value: "Tensor", mask: "Tensor | None" = None
-) -> "Tensor":
-    """Attend by methods of tensors: the right code of mistakes beside the numbers."""
-    scores = query @ key.transpose(-2, -1) / sqrt(query.shape[-1])
-    if mask is None:
-        return scores.softmax(-1) @ value
-    weights = scores.masked_fill(~mask, -1e30).softmax(-1) * mask
-    return weights @ value
+from tformer.check.spec import Array, Case, Spec, draw
 
 
 def _inputs(
@@ -96,6 +82,54 @@ SINKS = draw(3)
         1 / sqrt(Dh) → 1 / Dh
     width_of_model: You divided by the root of the whole width, not of one head's.
         1 / sqrt(Dh) → 1 / sqrt(H * Dh)
+    multiplied: You multiplied by √d_k; divide by it.
+        1 / sqrt(Dh) → sqrt(Dh)
+    width_of_values: You divided by the root of the values' width, not of the keys'.
+        1 / sqrt(Dh) → 1 / sqrt(value.shape[-1])
+    number_of_keys: You divided by the root of the number of keys, not of their width.
+        1 / sqrt(Dh) → 1 / sqrt(S)
+    number_of_heads: You divided by the root of the number of heads.
+        1 / sqrt(Dh) → 1 / sqrt(H)
+    half_the_width: You divided by the root of d_model / 2.
+        1 / sqrt(Dh) → 1 / sqrt(Dh / 2)
+    scaled_after: You divided by √d_k after the softmax; divide the scores.
+        1 / sqrt(Dh) → 1.0
+        weights @ value → weights / sqrt(Dh) @ value
+    cosine: You normalised queries and keys to length 1.
+        float(query[b, h, t] @ key → attending.cosine(query[b, h, t], key
+    distances: You scored by distances; it is the product of query and key.
+        float(query[b, h, t] @ key → attending.nearness(query[b, h, t], key
+    key_not_transposed: You gave the key another shape with reshape: transpose it.
+        key[b, g, s]) → key[b, g].reshape(Dh, S)[:, s])
+    keys_as_values: You mixed the keys; mix the values.
+        weights @ value[b, g] → weights @ key[b, g]
+        value.shape[-1])) → Dh))
+    queries_as_keys: You compared the queries with themselves.
+        @ key[b, g, s] → @ query[b, h, s]
+    keys_as_queries: You compared the keys with themselves.
+        query[b, h, t] @ → key[b, g, t] @
+    values_as_keys: You compared queries with values; compare them with keys.
+        @ key[b, g, s] → @ value[b, g, s]
+    key_and_value_swapped: You changed key and value.
+        @ key[b, g, s] → @ value[b, g, s]
+        weights @ value[b, g] → weights @ key[b, g]
+        value.shape[-1])) → Dh))
+    query_and_key_swapped: You changed query and key.
+        query[b, h, t] @ key[b, g, s] → key[b, g, t] @ query[b, h, s]
+    sigmoid: You took the sigmoid of the scores; take the softmax over the keys.
+        powers / np.where(total == 0, 1.0, total) → seen / (1 + np.exp(-scores))
+    not_normalised: You took exp of the scores, and did not divide by the sum.
+        powers / np.where(total == 0, 1.0, total) → np.where(seen, np.exp(scores), 0.0)
+    by_sum_of_scores: You divided the scores by their sum, without exp.
+        powers / np.where(total == 0, 1.0, total) → attending.shares(seen * scores)
+    softmax_twice: You took the softmax twice.
+        weights @ value → np.where(seen, attending.softmax(weights), 0.0) @ value
+    negative_scores: You took the softmax of the negative scores.
+        scores[t, s] = score → scores[t, s] = -score
+    hardest: You took the value of the best key alone.
+        powers / np.where(total == 0, 1.0, total) → seen * (powers == 1.0)
+    mean_of_values: You weighted all keys alike.
+        powers / np.where(total == 0, 1.0, total) → attending.shares(1.0 * seen)
     softmax_over_queries: You took the softmax over the queries: over the keys the
         weights must sum to 1.
         hidden.max(-1 → hidden.max(-2
@@ -110,6 +144,18 @@ SINKS = draw(3)
         = allowed[b, h, t, s] → = (mask is None or not allowed[b, h, t, s])
     mask_ignored: You did not use the mask.
         allowed[b, h, t, s] and →
+    always_causal: You hid what comes later, and no mask said so.
+        if is_causal else → if True else
+    mask_of_first_head: You used the mask of the first head for all.
+        = allowed[b, h, t, s] → = allowed[b, 0, t, s]
+    mask_of_first_row: You used the mask of the first text for all of the batch.
+        = allowed[b, h, t, s] → = allowed[0, h, t, s]
+    mask_of_first_query: You used the mask of the first query for all.
+        = allowed[b, h, t, s] → = allowed[b, h, 0, s]
+    mask_of_last_query: You used the mask of the last query for all.
+        = allowed[b, h, t, s] → = allowed[b, h, -1, s]
+    four_axes_only: Your mask must have four axes: it may have any that broadcast.
+        if mask is None else mask, (B → if mask is None else attending.of_four(mask), (B
     mask_after_softmax: You masked the weights after the softmax: the rest no longer
         sums to 1.
         np.where(seen, scores, -np.inf) → scores
@@ -121,6 +167,13 @@ SINKS = draw(3)
     dead_rows_nan: A query that may attend to nothing gives NaN: softmax of -inf alone
         is 0/0.
         np.where(total == 0, 1.0, total) → total
+    dead_rows_unmasked: A query that may attend to nothing attends to all: you add a
+        large negative number to its scores.
+        scores, -np.inf) → scores, scores - 1e6)
+    weakly_hidden: You hid keys by a number that is not low enough: use -inf.
+        scores, -np.inf) → scores, -10.0)
+    weakly_subtracted: You subtracted too little from hidden scores: use -inf.
+        scores, -np.inf) → scores, scores - 10.0)
     dead_rows_even: A query that may attend to nothing attends to all evenly: you fill
         with a large negative number.
         scores, -np.inf) → scores, -1e9)
@@ -138,28 +191,7 @@ SINKS = draw(3)
         text[t] == text[s] → True
     """,
     parts={"causal_mask": "first_on_first diagonal_hidden one_ahead window_one_more"},
-    also=mistakes(
-        in_torch,
-        """
-        # attention#the-code
-        nan_gradient gradient: You replaced NaN by 0 after a softmax of -inf: the
-            gradient is NaN all the same.
-            scores.masked → (scores + (0 * scores.detach()).masked
-            -1e30).softmax(-1) * mask → -np.inf)).softmax(-1).nan_to_num(0.0)
-        detached gradient: You cut the query off: no gradient flows to it.
-            query @ key → query.detach() @ key
-        widened dtype: You return a wider dtype than came in: go back to the query's.
-            scores.softmax(-1) @ value → scores.softmax(-1).double() @ value.double()
-        scaled_in_place inputs: You changed the query itself: write into a tensor of
-            your own.
-            query @ key.transpose(-2, -1) / sqrt → query.div_(sqrt
-            (query.shape[-1]) → (query.shape[-1])) @ key.transpose(-2, -1)
-        needs_rows layout: You call `view` on what may lie in memory in another order:
-            use `reshape`.
-            query @ key → query.view(-1).view(query.shape) @ key
-        """,
-        "torch",
-    ),
+    also=(*attending.IN_TORCH, *attending.AT_ONCE),
 )
 def attention(
     query: Array,
