@@ -196,7 +196,7 @@ def by_segments(query, key, value, *, segments, is_causal=False):
 
 
 def cached_step(q, k, v, cache):
-    held = cache.setdefault("held", KeyValueCache(9))
+    held = cache.setdefault("held", KeyValueCache(11))
     keys, values = held.append(k, v)
     return scaled_dot_product_attention(q, keys, values, is_causal=True)
 

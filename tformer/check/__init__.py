@@ -9,12 +9,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tformer.check import (  # noqa: F401
+    beams,
     caches,
     decoding,
+    drafts,
     feed_forward,
     heads,
     loss,
     masks,
+    mixture,
     positions,
     relative,
     training,

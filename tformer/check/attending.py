@@ -101,3 +101,63 @@ def of_four(mask: Array) -> Array:
     if mask.ndim < 4:
         raise ValueError(f"mask must have four axes, not {mask.ndim}")
     return mask
+
+
+def doubled(x: Array, num_heads: int) -> Array:
+    """For a mistake: repeat tokens where heads are to be repeated."""
+    B, G, S, D = x.shape
+    return np.repeat(x, num_heads // G, 2).reshape(B, num_heads, S, D)
+
+
+def of_groups(query: Array, key: Array, value: Array) -> Array:
+    """Attend with all heads of a group at once."""
+    (B, H, T, Dh), G = query.shape, key.shape[1]
+    grouped = query.reshape(B, G, H // G, T, Dh)
+    scores = np.einsum("bgrtd,bgsd->bgtrs", grouped, key) / sqrt(Dh)
+    mixed = np.einsum("bgtrs,bgsd->bgrtd", softmax(scores, -1), value)
+    return mixed.reshape(B, H, T, -1)
+
+
+OF_GROUPS = mistakes(
+    of_groups,
+    """
+    # attention#what-if-softmax-runs-over-the-wrong-axis
+    softmax_of_group: You took one softmax over a group's heads and keys: each head has
+        its own.
+        (scores, -1) → (scores, (-1, -2))
+    softmax_over_heads: You took the softmax over the heads: it runs over the keys.
+        (scores, -1) → (scores, -2)
+    """,
+)
+
+# Of attention with fewer key/value heads, in the oracle's code.
+GROUPED = """
+    # block-today#key-heads-are-tiled
+    tiled_heads: You tiled the key heads: query head h reads h // (H / G), not h % G.
+        h // (H // G) → h % G
+    # heads#the-formula
+    first_key_head: All query heads read the first key head.
+        h // (H // G) → 0
+    last_key_head: All query heads read the last key head.
+        h // (H // G) → G - 1
+    first_heads_only: Query head h reads key head h, and the rest the last one.
+        h // (H // G) → min(h, G - 1)
+    backwards: You count the key heads from the other end.
+        h // (H // G) → G - 1 - h // (H // G)
+    mean_of_keys: You took the mean of all key heads.
+        @ key[b, g, s] → @ key[b, :, s].mean(0)
+        @ value[b, g] → @ value[b].mean(0)
+    tiled_values: You tiled the values alone: head h reads h // (H / G).
+        @ value[b, g] → @ value[b, h % G]
+    tiled_keys: You tiled the keys alone: head h reads h // (H / G).
+        @ key[b, g, s] → @ key[b, h % G, s]
+    one_group_off: Query head h reads the key head after its own.
+        h // (H // G) → (h // (H // G) + 1) % G
+    results_in_turn: Your results come back with the heads of the groups in turn.
+        output[b, h] = → output[b, h % (H // G) * G + g] =
+    query_mean: You took the mean of the queries of a group; each attends by itself.
+        query[b, h, t] @ → query[b, g * (H // G) : (g + 1) * (H // G), t].mean(0) @
+    tokens_repeated: You repeated tokens in place of heads, and gave them heads' shape.
+        @ key[b, g, s] → @ attending.doubled(key, H)[b, h, s]
+        @ value[b, g] → @ attending.doubled(value, H)[b, h]
+"""

@@ -35,17 +35,21 @@ SINKS = draw(3)
     Case("two heads read one", _inputs(1, 2, 2, 3, 4, 4, G=1)),
     Case("four heads read two", _inputs(2, 4, 3, 5, 7, 6, G=2)),
     Case("six heads read three, causal", _inputs(1, 6, 4, 5, G=3), CAUSAL),
+    Case("one key head", _inputs(2, 4, 3, 3, 5, 5, G=1)),
+    Case("as many key heads", _inputs(1, 3, 2, 3, 4, 4, G=3)),
+    Case(
+        "large scores, two key heads", tuple(40 * x for x in _inputs(1, 4, 2, 3, G=2))
+    ),
     Case("softcap", _inputs(1, 4, 4, 5, G=2), {"softcap": 1.0}),
     Case("sinks", _inputs(1, 4, 3, 3, G=2), {"sinks": draw(4), **CAUSAL}),
-    wrong="""
-    # block-today#key-heads-are-tiled
-    tiled_heads: You tiled the key heads: query head h reads h // (H / G), not h % G.
-        h // (H // G) → h % G
-    # heads#the-formula
-    first_key_head: All query heads read the first key head.
-        h // (H // G) → 0
-    """,
-    parts={"attention": "unscaled"},
+    wrong=attending.GROUPED,
+    parts={
+        "attention": """unscaled divided_by_d multiplied width_of_model always_causal
+        cosine keys_as_values key_and_value_swapped query_and_key_swapped
+        softmax_over_queries no_softmax overflow scaled_after number_of_keys
+        number_of_heads key_not_transposed softmax_twice"""
+    },
+    also=attending.OF_GROUPS,
     name="grouped_attention",
 )
 @Spec(

@@ -15,6 +15,13 @@ _TEXTS = tuple(draw(2, 2, 4, 3, seed=i) for i in range(3))
 _SPLITS = ([3, 1], [2, 2], [1, 3], [2, 1, 1], [1, 2, 1], [1, 1, 2], [1, 1, 1, 1], [4])
 
 
+def _with_empty(q: Array, keys: Array, values: Array) -> Array:
+    """For a mistake: attend to a buffer for 64 tokens."""
+    empty = np.zeros((*keys.shape[:2], 64 - keys.shape[2], keys.shape[3]))
+    keys, values = (np.concatenate((x, empty), 2) for x in (keys, values))
+    return attention(q, keys, values)
+
+
 @Spec(
     *(Case(f"in pieces of {sizes}", (*_TEXTS, sizes)) for sizes in _SPLITS),
     wrong="""
@@ -37,15 +44,52 @@ _SPLITS = ([3, 1], [2, 2], [1, 3], [2, 1, 1], [1, 2, 1], [1, 1, 2], [1, 1, 1, 1]
     Case("one token", (*(draw(1, 1, 1, 2, seed=i) for i in range(3)), [1])),
     Case("two tokens", (*(draw(1, 2, 2, 3, seed=i) for i in range(3)), [1, 1])),
     Case("four tokens", (*_TEXTS, [1, 1, 1, 1])),
+    Case("eleven tokens", (*(draw(1, 2, 11, 3, seed=i) for i in range(3)), [1] * 11)),
+    Case("large scores", (*(40 * draw(1, 1, 3, 3, seed=i) for i in range(3)), [1] * 3)),
     wrong="""
     # decoding#the-formula
     forgets: You attend to the new tokens alone: append them to the cache.
         cache["old"] = keys, values → pass
+    first_alone: You attend to the first token alone: the newest sees all so far.
+        causal_mask(T, S) → np.arange(S) < 1
+    last_two: You attend to the last two tokens: keep all.
+        causal_mask(T, S) → np.arange(S) >= S - 2
+    last_four: You attend to the last four tokens: keep all.
+        causal_mask(T, S) → np.arange(S) >= S - 4
+    last_eight: You attend to the last eight tokens: keep all.
+        causal_mask(T, S) → np.arange(S) >= S - 8
+    first_kept: You attend to the first token and the newest: keep all.
+        cache["old"] = keys, values → cache.setdefault("old", (k, v))
+    empty_places: You attend to places of your cache that are not filled yet.
+        attention(q, keys, values, causal_mask(T, S)) →
+            _with_empty(q, keys, values)
+    scaled_again: You scaled the old keys again in each step.
+        cache["old"] = keys, values → cache["old"] = keys / np.sqrt(q.shape[-1]), values
+    values_in_front: You put new values before the old, but not the keys, or
+        the reverse.
+        (old[1], v) → (v, old[1])
+    added_up: Your values are added up: append them, and weigh them by softmax.
+        keys = np.concatenate((old[0], k), 2) →
+            keys = old[0].sum(2, keepdims=True) + k
+        values = np.concatenate((old[1], v), 2) →
+            values = old[1].sum(2, keepdims=True) + v
+    queries_kept: You keep queries in place of keys.
+        (old[0], k) → (old[0], q)
+    value_is_key: You keep keys in place of values.
+        (old[1], v) → (old[1], k)
+    swapped: You changed keys and values.
+        (old[0], k) → (old[0], v)
+        (old[1], v) → (old[1], k)
     newest_unread: You attend to the old tokens only: a token sees itself too.
         causal_mask(T, S) → causal_mask(T, S) & (np.arange(S) < max(1, S - T))
     keys_only: You keep the old keys with the new values in their place.
         (old[1], v) → (0 * old[1], v)
     """,
+    parts={
+        "attention": """unscaled divided_by_d multiplied cosine number_of_keys
+        scaled_after no_softmax width_of_model sigmoid
+        not_normalised softmax_twice overflow mean_of_values hardest"""
+    },
     properties=_ALL,
     run=in_pieces,
 )

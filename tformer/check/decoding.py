@@ -1,20 +1,18 @@
-"""Specs of decoding: from logits to probabilities, and from these to tokens."""
+"""Specs of what is done with logits before a token is drawn."""
 
-from collections.abc import Callable, Iterable
 from math import exp
 
 import numpy as np
 
-from tformer.check.outcomes import Table
 from tformer.check.spec import Array, Case, Spec
 
-Scores = Callable[[list[int]], Iterable[float]]  # of ids: what comes next
 _SHARES = (
     (0.4, 0.05, 0.3, 0.15, 0.1),
     (0.02, 0.9, 0.03, 0.04, 0.01),
     (0.2, 0.1, 0.3, 0.25, 0.15),
 )
-_LOGITS = np.log(_SHARES)
+_LOGITS = np.log(_SHARES) + np.array([[1.0], [-2.0], [0.5]])  # no log-probabilities
+_EQUAL = np.array([[2.0, 2.0, 0.0, 2.0, 1.0]])
 _FILTER = ("state", "inputs", "layout", "dtype")
 
 
@@ -46,8 +44,56 @@ def top_k(logits: Array, k: int) -> Array:
 
 @Spec(
     *(Case(f"p = {p}", (_LOGITS, p)) for p in (1e-9, 0.35, 0.62, 0.93, 1.0)),
+    Case("one row", (_LOGITS[:1], 0.75)),
+    Case("large logits", (_LOGITS * 10 + 800, 0.9)),
     wrong="""
     # decoding#the-code
+    one_too_few_not_none: You left out the token that reaches p, but for the likeliest.
+        if total < p → if total + share <= p or not total
+    ascending: You added up from the unlikeliest token on.
+        key=lambda i: -row[i]) → key=lambda i: row[i])
+    unlikely_kept: You kept what is to be hidden.
+        if total < p → if total >= p
+    one_minus_p: You kept what has the probability 1 - p together.
+        if total < p → if total < 1 - p or not total
+    one_minus_p_reached: You kept tokens up to 1 - p, without the one that reaches it.
+        if total < p → if total + share <= 1 - p or not total
+    greedy: You kept the likeliest token alone.
+        if total < p → if not total
+    two_too_many: You kept two tokens more than reach p.
+        if total < p → if total - 2 * share < p
+    first_row: You decided by the first row for all rows.
+        enumerate(logits): → enumerate(np.broadcast_to(logits[:1], logits.shape)):
+        = row[token] → = logits[b, token]
+    min_p: You kept what has p times the largest probability or more: that is min-p.
+        if total < p → if powers[token] >= p
+    by_logits: You added up logits; add up probabilities.
+        powers = [exp(x - max(row)) for x in row] → powers = [*row]
+    overflow: You took exp of the logits as they are: subtract the largest.
+        exp(x - max(row)) → np.exp(x)
+    places_of_mask: You marked tokens in the sorted order, and used the marks unsorted.
+        output[b, token] = row[token] → at = order.index(token); output[b, at] = row[at]
+    by_wrong_order: You took for a token's place the token at its place: scatter back.
+        output[b, token] = row[token] →
+            i = order[order[order.index(token)]]; output[b, i] = row[i]
+    inverse_order: You used gather where scatter puts back: marks go to other tokens.
+        output[b, token] = row[token] →
+            i = order.index(order.index(token)); output[b, i] = row[i]
+    as_0: You gave hidden tokens the logit 0: exp(0) is 1.
+        -np.inf → 0.0
+    as_1e9: You gave hidden tokens a large negative number: it is -inf here.
+        -np.inf → -1e9
+    as_lowest: You gave hidden tokens the lowest float: it is -inf here.
+        -np.inf → np.finfo(float).min
+    log_probabilities: You return log-probabilities; return the logits as they came.
+        = row[token] → = np.log(powers[token] / sum(powers))
+    new_log_probabilities: You return log-probabilities of what is kept; return logits.
+        return output → return output - np.log(np.exp(output).sum(-1, keepdims=True))
+    probabilities_of_all: You return probabilities; return the logits as they came.
+        = row[token] → = powers[token] / sum(powers)
+        -np.inf → 0.0
+    one_less: You kept one token less than reaches p, even if none is left.
+        if total < p → if total + 2 * share < p
     one_too_few: You left out the token that reaches p.
         if total < p → if total + share <= p
     one_too_many: You kept one token more than reaches p.
@@ -92,140 +138,3 @@ def temperature(logits: Array, temperature: float) -> Array:
         powers = np.exp((row - max(row)) / temperature)
         output[b] = powers / sum(powers)
     return output
-
-
-def _table(*shape: int, seed: int) -> Table:
-    logits = 1.5 * np.random.default_rng(seed).normal(size=shape)
-    return Table(logits - np.log(np.exp(logits).sum(-1, keepdims=True)))
-
-
-_TABLES = [_table(6, 5, 5, seed=seed) for seed in range(4)]
-
-
-@Spec(
-    *(
-        Case(f"a table, {max_len} tokens at most, {i}", (table, 1, 2, max_len))
-        for i, table in enumerate(_TABLES)
-        for max_len in (1, 3, 6)
-    ),
-    wrong="""
-    # decoding#the-formula
-    least: You took the least likely token.
-        max(shares) → min(shares)
-    goes_on: You go on after the end token.
-        break → continue
-    without_end: You leave the end token out of what you return.
-        return ids[1:] → return [token for token in ids[1:] if token != eos]
-    with_bos: You return the start token too.
-        return ids[1:] → return ids
-    """,
-)
-def greedy(next_log_probs: Scores, bos: int, eos: int, max_len: int) -> list[int]:
-    """Append the likeliest token until the end token."""
-    ids = [bos]
-    for _ in range(max_len):
-        shares = [float(x) for x in next_log_probs(ids)]
-        ids.append(shares.index(max(shares)))
-        if ids[-1] == eos:
-            break
-    return ids[1:]
-
-
-@Spec(
-    *(
-        Case(f"{K} beams, α = {alpha}, table {i}", (table, 1, 2, K, max_len, alpha))
-        for i, table in enumerate(_TABLES)
-        for K, max_len, alpha in (
-            *((1, 5, 0.0), (2, 5, 0.0), (3, 5, 0.6)),
-            *((125, 4, 0.0), (125, 4, 1.0), (125, 4, -0.7)),
-        )
-    ),
-    wrong="""
-    # decoding#the-formula
-    greedy: You followed the best beam alone.
-        live = live[:num_beams] → live = live[:1]
-        candidates[:num_beams] → candidates[:1]
-    no_penalty: You left out the penalty of length.
-        total / divisor → total
-    multiplied: You multiplied by the penalty: sums are below 0, so divide.
-        total / divisor → total * divisor
-    by_length: You divided by length^α; it is ((5 + length) / 6)^α.
-        ((5 + length) / 6) → length
-    newest_only: You compare the newest token's log-probability; it is the sum.
-        total + float(share) → float(share)
-    first_ended: You stop at the first beam that ends; a longer one can be better.
-        live = live[:num_beams] → live = [] if ended else live[:num_beams]
-    """,
-)
-def beam(
-    next_log_probs: Scores,
-    bos: int,
-    eos: int,
-    num_beams: int,
-    max_len: int,
-    length_penalty: float,
-) -> list[int]:
-    """Search in lists, without stopping early, for the best log P / divisor."""
-    live: list[tuple[float, list[int]]] = [(0.0, [])]
-    ended: list[tuple[float, list[int]]] = []
-    for length in range(1, max_len + 1):
-        candidates = [
-            (total + float(share), [*ids, token])
-            for total, ids in live
-            for token, share in enumerate(next_log_probs([bos, *ids]))
-        ]
-        candidates.sort(key=lambda each: -each[0])
-        divisor = ((5 + length) / 6) ** length_penalty
-        for total, ids in candidates[:num_beams]:
-            if ids[-1] == eos or length == max_len:
-                ended.append((total / divisor, ids))
-        live = [each for each in candidates if each[1][-1] != eos]
-        live = live[:num_beams]
-    return max(ended)[1]
-
-
-def _drawn(*shape: int, seed: int) -> Array:
-    return np.random.default_rng(seed).dirichlet(np.ones(shape[-1]), shape[:-1])
-
-
-_DRAFTED = (_drawn(4, 5, seed=1), _drawn(3, 5, seed=2), np.array([1, 4, 2]))
-
-
-@Spec(
-    *(
-        Case(f"chances {u}", (*_DRAFTED, np.array(u)))
-        for u in (
-            *((0.0, 0.0, 0.0), (0.999, 0.999, 0.999), (0.5, 0.5, 0.5)),
-            *((0.0, 0.6, 0.2), (0.1, 0.1, 0.97)),
-        )
-    ),
-    wrong="""
-    # faster-writing#the-formula
-    likelier_only: You keep a token only if p is above q.
-        u[n] >= chance → chance < 1
-    inverted: You accept with q / p; it is p / q.
-        p[n, token] / q[n, token] → q[n, token] / p[n, token]
-    drawn_from_p: After a rejection you draw from p; it is (p - q)₊.
-        np.maximum(p[n] - q[n], 0.0) → p[n]
-    not_scaled: You did not divide (p - q)₊ by its sum.
-        left / sum(left) → left
-    bonus_forgotten: Where all stay, the next is drawn from the last row of p.
-        p[len(draft)] → p[len(draft) - 1]
-    """,
-    properties=("state", "inputs", "layout", "precision"),
-)
-def speculative(p: Array, q: Array, draft: Array, u: Array) -> tuple[int, Array]:
-    """Count the drafted tokens that stay; say from what the next is drawn.
-
-    Args:
-        p: (K + 1, V), the model's probabilities.
-        q: (K, V), the draft's.
-        draft: (K,), the tokens that it proposes.
-        u: (K,), uniform in [0, 1): a token stays if u < min(1, p / q).
-    """
-    for n, token in enumerate(draft.tolist()):
-        chance = min(1.0, p[n, token] / q[n, token])
-        if u[n] >= chance:
-            left = np.maximum(p[n] - q[n], 0.0)
-            return n, left / sum(left)
-    return len(draft), p[len(draft)]

@@ -111,7 +111,7 @@ FORMS: dict[str, Form] = {
     "negative": _of_floats(lambda x: -x),
     "reversed": lambda x: x[..., ::-1] if x.ndim else None,
     "upside_down": lambda x: x[..., ::-1, :] if x.ndim > 1 else None,
-    "probabilities": _of_floats(lambda x: _shares(x) if x.ndim else None),
+    "probabilities": _of_floats(lambda x: _shares(x) if x.ndim and x.size else None),
     "exponential": _of_floats(lambda x: np.exp(x)),
     "logarithm": _of_floats(lambda x: np.log(x)),
 }

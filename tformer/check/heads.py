@@ -17,6 +17,8 @@ def _inputs(B: int, T: int, D: int, H: int, Dh: int, G: int = 0) -> tuple[object
 
 
 _WHOLE = _inputs(2, 5, 6, 3, 2)
+_OF_HEADS = draw(2, 3, 5, 5, seed=9) < 0.4
+_OF_HEADS[..., 0] = True  # each query sees one key at least
 _PADDING = np.arange(5) < np.array([5, 3])[:, None, None, None]
 _ROTATION = {"rotary_base": 100.0, "is_causal": True}
 _GAINS = {"q_gain": draw(2, seed=5), "k_gain": draw(2, seed=6), "is_causal": True}
@@ -59,11 +61,34 @@ def merge_heads(x: Array) -> Array:
     return np.concatenate(heads, -1)
 
 
+def _summed(x: Array) -> Array:
+    """For a mistake: the sum of the heads, in the place of each."""
+    return np.asarray(np.tile(x.sum(1), x.shape[1]))
+
+
+def _backwards(x: Array) -> Array:
+    """For a mistake: the heads in the other order."""
+    return merge_heads(x[:, ::-1])
+
+
+def _same(x: Array) -> Array:
+    """For a mistake: what stands in the place of merging."""
+    return x
+
+
+def _across(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Array:
+    """For a mistake: attention of the heads of a token."""
+    tokens = (x.swapaxes(1, 2) for x in (q, k, v))
+    return attention(*tokens).reshape(len(q), q.shape[2], -1)
+
+
 @Spec(
     Case("one head", _inputs(1, 2, 3, 1, 3)),
     Case("three heads", _WHOLE),
     Case("three heads and padding", (*_WHOLE, _PADDING)),
     Case("a causal mask", (*_WHOLE, np.tri(5, dtype=bool))),
+    Case("a mask of each head", (*_WHOLE, _OF_HEADS)),
+    Case("narrower heads", _inputs(1, 3, 5, 2, 2)),
     Case("is_causal", _WHOLE, {"is_causal": True}),
     Case("from a memory", _WHOLE, {"memory": draw(2, 7, 6)}),
     Case("two key heads", _inputs(1, 5, 8, 4, 2, G=2), {"num_kv_heads": 2}),
@@ -79,6 +104,44 @@ def merge_heads(x: Array) -> Array:
         source @ w_v.T → source @ w_k.T
     mask_ignored: You did not use the mask.
         v, mask, → v, None,
+    inner_heads: Your heads of a token attend to each other, not to tokens.
+        merge_heads(attention(q, → _same(_across(q,
+    one_head: You attend with one head of the whole width.
+        q = split_heads(x @ w_q.T, num_heads) → q = split_heads(x @ w_q.T, 1)
+        k = split_heads(source @ w_k.T, num_kv_heads or num_heads) →
+            k = split_heads(source @ w_k.T, 1)
+        v = split_heads(source @ w_v.T, num_kv_heads or num_heads) →
+            v = split_heads(source @ w_v.T, 1)
+    queries_as_keys: Your keys are the queries.
+        k = split_heads(source @ w_k.T → k = split_heads(source @ w_q.T
+    values_as_keys: Your keys are the values.
+        k = split_heads(source @ w_k.T → k = split_heads(source @ w_v.T
+    query_and_key_swapped: You changed w_q and w_k.
+        q = split_heads(x @ w_q.T → q = split_heads(x @ w_k.T
+        k = split_heads(source @ w_k.T → k = split_heads(source @ w_q.T
+    key_and_value_swapped: You changed w_k and w_v.
+        k = split_heads(source @ w_k.T → k = split_heads(source @ w_v.T
+        v = split_heads(source @ w_v.T → v = split_heads(source @ w_k.T
+    query_and_value_swapped: You changed w_q and w_v.
+        q = split_heads(x @ w_q.T → q = split_heads(x @ w_v.T
+        v = split_heads(source @ w_v.T → v = split_heads(source @ w_q.T
+    one_weight: You used one weight for queries, keys and values.
+        k = split_heads(source @ w_k.T → k = split_heads(source @ w_q.T
+        v = split_heads(source @ w_v.T → v = split_heads(source @ w_q.T
+    no_values: You mix what comes in, and left w_v out.
+        source @ w_v.T → source @ np.eye(*w_v.T.shape)
+    heads_summed: You added the heads up; put them side by side.
+        merge_heads( → _summed(
+    heads_averaged: You took the mean of the heads; put them side by side.
+        merge_heads( → 1 / num_heads * _summed(
+    heads_backwards: You put the heads side by side in the other order.
+        merge_heads( → _backwards(
+    output_not_transposed: You multiplied by w_o; its shape is (out, in): x w_oᵀ.
+        joined @ w_o.T → joined @ w_o
+    projections_not_transposed: You multiplied by w_q, w_k and w_v; it is x Wᵀ.
+        x @ w_q.T → x @ w_q
+        source @ w_k.T → source @ w_k
+        source @ w_v.T → source @ w_v
     not_transposed: You multiplied by W; its shape is (out, in), so it is x Wᵀ.
         x @ w_q.T → x @ w_q
         source @ w_k.T → source @ w_k
@@ -91,7 +154,14 @@ def merge_heads(x: Array) -> Array:
     rotated_values: Rotate queries and keys; values stay.
         v, mask, → rotated(v), mask,
     """,
-    parts={"split_heads": "view_only interleaved", "merge_heads": "merged_as_it_lies"},
+    parts={
+        "split_heads": "view_only interleaved",
+        "merge_heads": "merged_as_it_lies in_turn",
+        "attention": """unscaled divided_by_d multiplied width_of_model mask_inverted
+        always_causal masked_to_zero mask_after_softmax softmax_over_queries
+        mask_of_first_head mask_added no_softmax mask_of_first_row number_of_heads
+        mask_of_first_query scaled_after four_axes_only cosine weakly_hidden""",
+    },
 )
 def multi_head(
     x: Array,

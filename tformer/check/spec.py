@@ -122,6 +122,9 @@ def mistakes(
             found.append(Mistake(*begun))
         elif arrow:
             found[-1] = replace(found[-1], edits=(*found[-1].edits, (before, after)))
+        elif found[-1].edits:  # a long line goes on
+            *others, (first, last) = found[-1].edits
+            found[-1] = replace(found[-1], edits=(*others, (first, f"{last}{before}")))
         else:
             told = f"{found[-1].sentence} {before}"
             found[-1] = replace(found[-1], sentence=told)

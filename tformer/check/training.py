@@ -51,7 +51,8 @@ def _number(x: Array) -> Array:
         step**-0.5 → step**0.5
     step_linear: After the warm-up it falls with step^(-1/2); yours with 1 / step.
         step**-0.5 → step**-1.0
-    no_warmup: You left the warm-up out: the first steps are too large.
+    no_warmup: Your first steps are too large: the warm-up is missing, or it is
+        step · warmup^(3/2), not ^(-3/2).
         min(step**-0.5, step * warmup**-1.5) → step**-0.5
     no_decay: Your rate never falls: after the warm-up it goes with step^(-1/2).
         min(step**-0.5, step * warmup**-1.5) → step * warmup**-1.5
@@ -67,6 +68,21 @@ def _number(x: Array) -> Array:
         d_model**-0.5 → 512**-0.5
     from_zero: You count steps from 0; the first is 1.
         step**-0.5, step * → max(step - 1, 1e-99) ** -0.5, (step - 1) *
+    steep: Your rate falls exponentially: after the warm-up it goes with step^(-1/2).
+        step**-0.5, → warmup**-0.5 * 2.718281828459045 ** (1 - step / warmup),
+    to_zero: Your rate falls in a line: after the warm-up it goes with step^(-1/2).
+        step**-0.5, → warmup**-0.5 * max(0.0, 2 - step / warmup),
+    falls_by_step: After the warm-up your rate falls with warmup / step, not its root.
+        step**-0.5, → warmup**0.5 / step,
+    cut_off: Your rate is 0 after the warm-up: it falls with step^(-1/2).
+        * min(step**-0.5, → * (step <= warmup) * min(step**-0.5,
+    whole_numbers: You divided in whole numbers.
+        step * warmup**-1.5) → step // warmup**1.5)
+    all_whole_numbers: You rounded to whole numbers: the result is 0.
+        d_model**-0.5 * → 0 *
+    root_of_all: You took the root of the whole.
+        d_model**-0.5 * min(step**-0.5, step * warmup**-1.5) →
+            (d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)) ** 0.5
     from_two: You count one step too many.
         step**-0.5, step * → (step + 1) ** -0.5, (step + 1) *
     summed: You added the two; take the smaller.
@@ -85,6 +101,11 @@ def noam(step: int, d_model: int, warmup: int) -> float:
 
 def _matrices(out: int, width: int, r: int) -> tuple[Array, Array, Array]:
     return draw(out, width), draw(r, width, seed=1), draw(out, r, seed=2)
+
+
+def _lengths(weight: Array) -> Array:
+    """For a mistake: the length of each row, (O, 1)."""
+    return np.asarray(np.sqrt((weight**2).sum(1, keepdims=True)))
 
 
 @Spec(
@@ -106,6 +127,28 @@ def _matrices(out: int, width: int, r: int) -> tuple[Array, Array, Array]:
         alpha / r → 1.0
     inverted: You multiplied by r / α; it is α / r.
         alpha / r → r / alpha
+    rank_of_8: You always divide by 8: r is a.shape[0].
+        alpha / r → alpha / 8
+    rank_of_16: You always divide by 16: r is a.shape[0].
+        alpha / r → alpha / 16
+    rank_of_4: You always divide by 4: r is a.shape[0].
+        alpha / r → alpha / 4
+    alpha_of_16: You take α = 16, whatever comes in.
+        alpha / r → 16 / r
+    squared_rank: You divided by the square of r.
+        alpha / r → alpha / r**2
+    all_scaled: You scaled the sum of weight and product; only the product is scaled.
+        return merged → return (weight + change) * (alpha / r)
+    mean_of_weights: You took the mean of weight and product; add them.
+        return merged → return (weight + alpha / r * change) / 2
+    a_reshaped: You gave a another shape with reshape.
+        b[o] @ a[:, i] → b[o] @ a.reshape(-1, r).T[:, i]
+    b_reshaped: You gave b another shape with reshape.
+        b[o] @ a[:, i] → b.reshape(r, -1).T[o] @ a[:, i]
+    lengths_kept: You gave each row the length it had: that is DoRA.
+        return merged → return merged * _lengths(weight) / _lengths(merged)
+    columns_kept: You gave each column the length it had: that is DoRA.
+        return merged → return merged * _lengths(weight.T).T / _lengths(merged.T).T
     both: You multiplied by α r; it is α / r.
         alpha / r → alpha * r
     twice: You scaled by α / r twice.
