@@ -100,7 +100,7 @@ def test_several_files_are_objects_for_programs(tformer, folder):
     for name, text in {"a.py": NUMPY, "b.py": PAIRS, "c.py": "x ="}.items():
         Path(name).write_text(text)
     found = tformer("check", "rotary", "a.py", "b.py", "c.py", ".", "--json")
-    assert (found.code, found.err) == (1, "")
+    assert (found.code, found.err) == (1, "right: 1 of 4\n")
     said = [json.loads(line) for line in found.out.splitlines()]
     assert [x["file"] for x in said] == ["a.py", "b.py", "c.py", "."]
     assert [x["verdict"] for x in said] == ["right", "wrong", "not run", "not run"]

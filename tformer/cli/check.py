@@ -156,10 +156,10 @@ def _checked(
 ) -> bool:
     """Check files, and once more whenever one changes; return whether all are right."""
     with Runner(seconds) as runner:
-        right = True
+        verdicts: list[str] = []
         for exercise, path in _again(pairs) if watch else pairs:
             found = grade(runner, exercise, path)
-            right &= found.verdict == "right"
+            verdicts.append(found.verdict)
             if as_json:
                 named = {"exercise": exercise.name} if several else {}
                 typer.echo(json.dumps(found.as_json() | named))
@@ -171,7 +171,10 @@ def _checked(
             typer.echo(tell(exercise, found, source_of(path)))
             typer.echo() if watch or len(pairs) > 1 else None
             _keep(exercise, path, found)
-    return right
+    right = verdicts.count("right")
+    if right < len(verdicts):
+        typer.echo(f"right: {right} of {len(verdicts)}", err=True)
+    return right == len(verdicts)
 
 
 def _again(
