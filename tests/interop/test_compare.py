@@ -6,6 +6,7 @@ that no guess is compared with itself.
 
 import copy
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -149,6 +150,43 @@ def test_a_difference_before_after_and_across_blocks(
     found = compare(models[name], Plain(models[name], mistake).eval())
     assert (found.equal, found.first, found.unexplained) == (False, first, ())
     assert told in found.guesses[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("mistake", "told"),
+    [
+        ("no scale", "the scores are not divided by √head_dim"),
+        ("exact gelu", "is gelu in place of gelu_tanh"),
+        ("eps", "attention_norm and feed_forward_norm each has eps 1e-06"),
+        ("post-norm", "the norms stand as 'post'"),
+    ],
+)
+def test_blocks_without_parts_of_their_own(models, mistake, told):
+    """Attention and feed-forward are written into the block: its row alone is there."""
+
+    class Inline(Plain):
+        def forward(self, ids):
+            for layer in self.h:
+                layer.forward = partial(inline, layer)
+            return super().forward(ids)
+
+    def inline(layer, x):
+        one, two = layer.attn.forward, layer.mlp.forward
+        if layer.mistake == "post-norm":
+            x = layer.ln_1(x + one(x))
+            return layer.ln_2(x + two(x))
+        x = x + one(layer.ln_1(x))
+        return x + two(layer.ln_2(x))
+
+    other = Inline(models["gpt"], mistake, layers=[1]).eval()
+    found = compare(models["gpt"], other)
+    names = [layer.name for layer in found.layers if layer.b]
+    assert "block 1" in names
+    assert ATTENTION not in names
+    assert (found.first, found.unexplained) == ("block 1", ())
+    assert told in found.guesses[0].sentence
+    assert len(found.guesses) == 1
+    assert found.guesses[0].after < 1e-12
 
 
 def test_one_guess_for_all_blocks_and_its_reverse(models):

@@ -11,8 +11,8 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from tformer.interop.explaining import Explaining, Guess, difference
-from tformer.interop.measuring import rounding, some_ids, unsteady
+from tformer.interop.explaining import Explaining, Guess
+from tformer.interop.measuring import difference, rounding, some_ids, unsteady
 from tformer.interop.recorded import Key, Recorded, together
 from tformer.interop.rotary_changes import hints_of
 from tformer.interop.sources import Side, Source, open_model

@@ -8,6 +8,7 @@ B batch · T length · D d_model · V vocabulary
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
@@ -26,12 +27,14 @@ from tformer.interop.end_changes import (
     logit_forms,
     norm_row_forms,
 )
+from tformer.interop.measuring import difference
 from tformer.interop.norm_changes import norm_changes
 from tformer.interop.recorded import Key, Recorded
 from tformer.interop.rotary_changes import Change, Hints, copied
 from tformer.models.causal_lm import CausalLM
 from tformer.nn.block import Block
 
+MOST = 4  # changes of one block
 ROLES = ("attention", "feed-forward", "block")
 NORMS = {"attention": "attention_norm", "feed-forward": "feed_forward_norm"}
 
@@ -46,16 +49,8 @@ class Guess:
     after: float = 0.0  # the same once changed: the proof
 
 
-def difference(one: Tensor, two: Tensor) -> float:
-    """Return the largest difference over the largest entry; NaN if it has none."""
-    if one.shape != two.shape:
-        return math.nan
-    one, two = (x.detach().to("cpu", torch.float64) for x in (one, two))
-    both = one.isnan() & two.isnan()
-    one, two = one.masked_fill(both, 0), two.masked_fill(both, 0)
-    equal = one == two  # infinities too
-    off = float((one - two).masked_fill(equal, 0).abs().max())
-    return off / max(float(one.abs().max()), 1e-300) if off else 0.0
+class Enough(Exception):
+    """What was asked for has been computed."""
 
 
 class Explaining:
@@ -64,8 +59,7 @@ class Explaining:
     Args:
         ours: the model that is changed, in the dtype of the comparison.
         theirs: the rows of the other one.
-        bounds: up to which difference a row is equal: if both compute as their dtype
-            says, and if in float32 somewhere.
+        bounds: as `rounding` measures them.
         ids: (B, T).
         hints: numbers of the other model.
         letter: which of the two is ours.
@@ -165,19 +159,22 @@ class Explaining:
         guess.layers.append(key)
         self.guesses += [guess] if told not in known else []
 
-    def replay(self, block: Block, i: int) -> dict[Key, Tensor]:
-        """Run a block on what went into theirs; return its rows that theirs has too."""
+    def replay(self, block: Block, i: int, last: str = "block") -> dict[Key, Tensor]:
+        """Run a block on what went into theirs, up to the row of this role."""
         rows: dict[Key, Tensor] = {}
 
         def keep(role: str, _: object, __: object, out: Tensor) -> None:
             rows[Key(role, i)] = out
+            if role == last:
+                raise Enough
 
         parts = {"attention": block.attention, "feed-forward": block.feed_forward}
         hooks = [
             part.register_forward_hook(partial(keep, role))
             for role, part in parts.items()
         ]
-        rows[Key("block", i)] = block(self.theirs.inputs[i], is_causal=True)
+        with suppress(Enough):
+            rows[Key("block", i)] = block(self.theirs.inputs[i], is_causal=True)
         for hook in hooks:
             hook.remove()
         return {key: x for key, x in rows.items() if key in self.theirs.rows}
@@ -186,7 +183,7 @@ class Explaining:
         """Explain a block: a change, and if a difference is left, another one."""
         block = copied(self.blocks[i])
         whole = Key("block", i)
-        while True:
+        for _ in range(MOST):
             rows = self.replay(block, i)
             off = {key: self.off(key, x) for key, x in rows.items()}
             self.alone = off | self.alone  # what was before a change stands
@@ -199,10 +196,10 @@ class Explaining:
                     block = changed
                     break
             else:
-                scaled = [x for x in self.scaled(wrong[0], rows[wrong[0]])
-                    if self.equal(wrong[0], x[0])]  # fmt: skip
-                self.keep(wrong[0], off[wrong[0]], scaled)
-                return
+                break
+        scaled = self.scaled(wrong[0], rows[wrong[0]])
+        proven = [each for each in scaled if self.equal(wrong[0], each[0])]
+        self.keep(wrong[0], off[wrong[0]], proven)
 
     def search(self, block: Block, i: int, key: Key, before: float) -> Block | None:
         """Return the block with a change that makes this row equal, if one does."""
@@ -213,14 +210,17 @@ class Explaining:
             changed = copied(block)
             try:
                 change(changed)
-                rows = self.replay(changed, i)
+                rows = self.replay(changed, i, key.role)
+                off = self.off(key, rows[key]) if key in rows else math.nan
+                if not self.equal(key, off):
+                    continue
+                rows |= self.replay(changed, i)
             except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):
                 continue  # it does not fit this block
-            if key in rows and self.equal(key, off := self.off(key, rows[key])):
-                rest = not self.equal(whole, self.off(whole, rows[whole]))
-                proven.append((rest, off, told, changed))
-                if told in known:  # another block differs by it
-                    break
+            rest = not self.equal(whole, self.off(whole, rows[whole]))
+            proven.append((rest, off, told, changed))
+            if told in known:  # another block differs by it
+                break
         if not proven:
             return None
         if proven[-1][2] in known:

@@ -10,13 +10,24 @@ from copy import deepcopy
 import torch
 from torch import Tensor, nn
 
-from tformer.interop.explaining import difference
 from tformer.interop.recorded import Key, Recorded
 from tformer.interop.sources import Side
 from tformer.models.causal_lm import CausalLM
 
 SAFETY = 8  # times the rounding that was measured
 EPS32 = torch.finfo(torch.float32).eps
+
+
+def difference(one: Tensor, two: Tensor) -> float:
+    """Return the largest difference over the largest entry; NaN if it has none."""
+    if one.shape != two.shape:
+        return math.nan
+    one, two = (x.detach().to("cpu", torch.float64) for x in (one, two))
+    both = one.isnan() & two.isnan()
+    one, two = one.masked_fill(both, 0), two.masked_fill(both, 0)
+    equal = one == two  # infinities too
+    off = float((one - two).masked_fill(equal, 0).abs().max())
+    return off / max(float(one.abs().max()), 1e-300) if off else 0.0
 
 
 def some_ids(sides: Sequence[Side]) -> tuple[Tensor, list[Recorded]]:
