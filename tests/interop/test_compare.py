@@ -262,6 +262,23 @@ class TestModelsOfAllKinds:
                 return super().forward(ids)[:, -1:], None
 
         assert compare(gpt, Last(gpt).eval()).equal
+        assert compare(Last(gpt).eval(), gpt).equal
+
+    def test_a_residual_that_is_added_in_place(self, gpt):
+        def in_place(layer, x):
+            x += layer.attn(layer.ln_1(x))
+            x += layer.mlp(layer.ln_2(x))
+            return x
+
+        class InPlace(Plain):
+            def forward(self, ids):
+                for layer in self.h:
+                    layer.forward = partial(in_place, layer)
+                return super().forward(ids)
+
+        other = InPlace(gpt).eval()
+        found = compare(gpt, other)
+        assert found.equal, str(found)
 
     def test_a_padded_vocabulary(self, gpt):
         other = spread(gpt2.build({**GPT2, "vocab_size": 41}))
