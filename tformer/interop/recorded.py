@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -112,26 +113,30 @@ def first_tensor(came: object) -> Tensor | None:
     return None
 
 
+def kept(given: object) -> Tensor | None:
+    """Copy the first tensor."""
+    x = first_tensor(given)
+    return None if x is None else x.detach().clone()
+
+
 @contextmanager
 def recording(model: nn.Module) -> Iterator[list[Call]]:
     """Keep a call of every module of a model, in the order in which they end."""
     calls: list[Call] = []
+    came: list[Tensor | None] = []  # of the modules that have not ended
     hooks = []
+
+    def begin(
+        _: nn.Module, args: tuple[object, ...], kwargs: Mapping[str, object]
+    ) -> None:
+        came.append(kept([*args, *kwargs.values()]))  # it may be added to in place
+
+    def end(name: str, module: nn.Module, _: object, out: object) -> None:
+        calls.append(Call(name, module, came.pop(), kept(out)))
+
     for name, module in model.named_modules():
-
-        def keep(
-            module: nn.Module,
-            args: tuple[object, ...],
-            kwargs: Mapping[str, object],
-            out: object,
-            name: str = name,
-        ) -> None:
-            given = first_tensor([*args, *kwargs.values()])
-            went = first_tensor(out)
-            kept = [None if x is None else x.detach().clone() for x in (given, went)]
-            calls.append(Call(name, module, *kept))
-
-        hooks.append(module.register_forward_hook(keep, with_kwargs=True))
+        hooks.append(module.register_forward_pre_hook(begin, with_kwargs=True))
+        hooks.append(module.register_forward_hook(partial(end, name)))
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # it would pass modules by
     try:
@@ -144,12 +149,9 @@ def recording(model: nn.Module) -> Iterator[list[Call]]:
 
 @torch.no_grad()
 def record(model: Model, ids: Tensor) -> Recorded:
-    """Run a model and find its layers.
+    """Run a model on ids (B, T) and find its layers.
 
-    Args:
-        model: a module, or any function of ids. Of a function the logits alone are
-            known. It may return a tensor, something with `logits`, or a tuple.
-        ids: (B, T).
+    The model is a module, or any function of ids: of that the logits alone are known.
 
     Raises:
         ValueError: what it returns is no (B, T, V).
