@@ -241,8 +241,8 @@ def test_fields_stand_above_solutions():
     content = "".join(box.format(number) for number in (1, 2, 5, 9)) + other
     found = with_fields(content, asked)
     assert re.findall('data-exercise="([^"]*)"', found) == ["masks 1", "masks 2"]
-    assert "<code>tformer check masks 5 my.py</code>" in found
-    assert found.index("masks 5 my.py") < found.rindex("<summary>Solution")
+    editor = found.index('<div data-python="masks 5"></div>')
+    assert editor < found.rindex("<summary>Solution")
     assert found.endswith(box.format(9) + other)  # it has no exercise 9
     parts = re.split('<details class="success">', found)
     assert 'data-exercise="masks 2"' in parts[1]

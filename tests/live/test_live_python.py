@@ -103,8 +103,11 @@ def test_from_a_click_to_right(live_page, live_site):
     told = verdict(page, PAIRS)
     assert told.startswith("✗ Not right yet. In the case “five positions”")
     assert "a pair is i and i + Dh/2" in told
-    link = page.locator(".python-mistake a").get_attribute("href") or ""
-    assert link == f"{live_site.address}/chapters/rotary/#the-layouts-are-mixed"
+    links = page.locator(".python-mistake a").evaluate_all("all => all.map(String)")
+    assert links == [
+        f"{live_site.address}/chapters/rotary/#the-layouts-are-mixed",
+        f"{live_site.address}/mistakes/rotary/pairs/",
+    ]
     assert verdict(page, FORGED).startswith("✗ Not right yet.")
     assert "✓ Right." in page.locator(".python-output").inner_text()
     assert verdict(page, RIGHT).startswith("✓ Right.")

@@ -2,11 +2,9 @@
 
 What is right and what is known to be wrong travels as JSON in the page; the script
 docs/live/exercises/load.js makes fields of it. A function gets the editor of
-`engine.site.python`, if its exercise is one of the command's, and else the command.
-Without JavaScript there are the folded solutions.
+`engine.site.python`. Without JavaScript there are the folded solutions.
 """
 
-import html
 import json
 import re
 from typing import Any
@@ -67,14 +65,8 @@ def fields(exercise: Exercise) -> str:
 
 
 def _function(exercise: Exercise) -> str:
-    if exercise.spec in EXERCISES:
-        return f'<div data-python="{exercise.spec}"></div>\n'
-    asks = html.escape(exercise.asks)
-    command = f"tformer check {exercise.title} my.py"
-    return (
-        f'<p class="answer-shell">{asks} In a shell, <code>{command}</code> says '
-        "whether yours is right, and if not, what it does.</p>\n"
-    )
+    name = exercise.spec if exercise.spec in EXERCISES else exercise.title
+    return f'<div data-python="{name}"></div>\n'
 
 
 def data_of(exercise: Exercise) -> dict[str, object]:

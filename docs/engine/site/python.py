@@ -145,7 +145,7 @@ def _asked(name: str) -> tuple[str, str, str]:
     asked = exercises(chapter)[int(number)]
     # "A function rotate(x): x is (T, D); it returns (T, D)."
     _, head, told = re.split(rf"A function ({asked.name}\(.*?\)): ", asked.asks)
-    text = fill(f"{told[0].upper()}{told[1:]}", 80)
+    text = fill(told, 80)
     end = "\n" if "\n" in text else ""
     body = indent(f'"""{text}{end}"""\nraise NotImplementedError\n', "    ")
     starter = f"{IMPORT}def {head}:\n{body}"

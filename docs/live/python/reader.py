@@ -195,6 +195,7 @@ def said(verdict: Verdict, evidence: Evidence) -> dict[str, object]:
         return {"verdict": "not run", "reason": "It is not written yet."}
     mistakes = [
         {"id": x.id, "sentence": x.sentence, "chapter": x.chapter}
+        | {"page": x in evidence.spec.mistakes and verdict.spec in EXERCISES}
         for x in verdict.mistakes
     ]
     numbers = [] if found.kind in PROPERTIES else shown(found, evidence)

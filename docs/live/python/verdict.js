@@ -7,7 +7,7 @@ const ROOT = new URL("../../", import.meta.url);
 /**
  * @typedef {{verdict: "right" | "wrong" | "not run", reason?: string,
  *   differs?: {kind: string, case: string, message: string},
- *   mistakes?: {id: string, sentence: string, chapter: string}[],
+ *   mistakes?: {id: string, sentence: string, chapter: string, page: boolean}[],
  *   together?: boolean, numbers?: [string, string][], rule?: string}} Verdict
  */
 
@@ -33,8 +33,9 @@ export function verdictOf(verdict, name) {
   const mistakes = verdict.mistakes ?? [];
   const several = mistakes.length > 1 && h("p", {}, verdict.together
     ? "These give your numbers together:" : "One of these gives your numbers:");
-  const named = mistakes.map(({ sentence, chapter }) =>
-    h("p", { class: "python-mistake" }, `${sentence} `, section(chapter)));
+  const named = mistakes.map(({ id, sentence, chapter, page }) =>
+    h("p", { class: "python-mistake" }, `${sentence} `, section(chapter), page && ". ",
+      page && link(`mistakes/${name}/${id}/`, "See the mistake")));
   const unknown = mistakes.length === 0 && h("p", {},
     "Which mistake it is, the numbers do not say. Look at the smallest case first.");
   const parts = [
@@ -48,8 +49,15 @@ export function verdictOf(verdict, name) {
 function section(address) {
   const [chapter, slug] = address.split("#");
   const told = `${chapter.replaceAll("-", " ")}: ${(slug ?? "").replaceAll("-", " ")}`;
-  const href = new URL(`chapters/${chapter}/#${slug ?? ""}`, ROOT).href;
-  return h("a", { href, text: `Read ${told}` });
+  return link(`chapters/${chapter}/#${slug ?? ""}`, `Read ${told}`);
+}
+
+/**
+ * @param {string} path below the site's root
+ * @param {string} text
+ */
+function link(path, text) {
+  return h("a", { href: new URL(path, ROOT).href, text });
 }
 
 /** @param {[string, string][]} pairs names and numbers */
