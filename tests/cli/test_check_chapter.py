@@ -1,9 +1,13 @@
 """`tformer check masks 5 my.py`: exercises of chapters from a shell."""
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tformer.check.asked import chapters, exercises
 from tformer.check.chapter_files import exercise_of
@@ -99,3 +103,44 @@ def test_functions_can_be_sent(chapter, tmp_path):
             assert exercise.function == asked.name
             assert exercise.arguments
             assert pack(task_of(exercise.spec, "numpy", exercise.cases))
+
+
+TEACHING = Path(__file__).parents[2] / "docs" / "teaching.md"
+
+
+def block(language: str) -> str:
+    """The first block of a language on the page for lecturers."""
+    text = TEACHING.read_text("utf-8")
+    found = re.search(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return found[1]
+
+
+def test_the_page_for_lecturers_shows_what_is_said(tformer, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [line.partition("#")[0].split() for line in block("sh").splitlines()]
+    Path("answers.py").write_text(PREFIX.format(2), "utf-8")
+    tformer("check", "start", "rotary")
+    codes = [tformer(*words[1:]).code for words in lines]
+    assert codes == [1, 1, 1]  # a file as it begins is not right
+    said = tformer("check", "masks", "2", "answers.py", "--json")
+    assert json.loads(said.out) == json.loads(block("json"))
+    for line in tformer("check", "--all", "--json").out.splitlines():
+        assert {"file", "verdict", "mistakes", "differs"} <= json.loads(line).keys()
+
+
+def test_the_workflow_of_the_page_is_one(tformer, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("check.yml").write_text(block("yaml"), "utf-8")
+    program = Path(sys.executable).with_name("check-jsonschema")
+    schema = ("--builtin-schema", "vendor.github-workflows")
+    subprocess.run([program, "--quiet", *schema, "check.yml"], check=True)
+    ours = (
+        TEACHING.parents[1].joinpath(".github/workflows/tests.yml").read_text("utf-8")
+    )
+    for pinned in re.findall(r"uses: (.*)", block("yaml")):
+        assert pinned in ours
+    steps = yaml.safe_load(block("yaml"))["jobs"]["check"]["steps"]
+    commands = [x["run"].split() for x in steps if "tformer check" in x.get("run", "")]
+    assert len(commands) == 2
+    for _, *words in commands:  # a file that is missing fails its step
+        assert tformer(*words).code == 1
