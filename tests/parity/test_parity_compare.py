@@ -5,7 +5,8 @@ import json
 import pytest
 import torch
 
-from tformer.interop import compare, from_huggingface
+from tformer.compare import compare
+from tformer.interop import from_huggingface
 
 transformers = pytest.importorskip("transformers")
 

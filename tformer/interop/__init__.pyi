@@ -1,5 +1,3 @@
-from tformer.interop.compare import Comparison as Comparison
-from tformer.interop.compare import compare as compare
 from tformer.interop.huggingface import from_huggingface as from_huggingface
 from tformer.interop.masks import attn_mask_from_torch as attn_mask_from_torch
 from tformer.interop.masks import attn_mask_to_torch as attn_mask_to_torch

@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tformer.interop.attention_changes import is_square, listed
-from tformer.interop.norm_changes import Computed, Formula
-from tformer.interop.rotary_changes import Change, copied, put
+from tformer.compare.attention_changes import is_square, listed
+from tformer.compare.norm_changes import Computed, Formula
+from tformer.compare.rotary_changes import Change, copied, put
 from tformer.nn.block import PLACEMENTS, Block
 from tformer.nn.feed_forward import ACTIVATIONS, GATES, FeedForward, GatedFeedForward
 

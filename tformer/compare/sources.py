@@ -10,8 +10,8 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
+from tformer.compare.recorded import Model, Recorded, first_tensor, record
 from tformer.interop.huggingface import from_huggingface
-from tformer.interop.recorded import Model, Recorded, first_tensor, record
 from tformer.models.causal_lm import CausalLM
 from tformer.models.folder import read_model
 from tformer.models.transformer import Transformer

@@ -16,21 +16,21 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from tformer.interop.attention_changes import attention_changes
-from tformer.interop.block_changes import (
+from tformer.compare.attention_changes import attention_changes
+from tformer.compare.block_changes import (
     feed_forward_changes,
     whole_changes,
 )
-from tformer.interop.end_changes import (
+from tformer.compare.end_changes import (
     Form,
     embedding_forms,
     logit_forms,
     norm_row_forms,
 )
-from tformer.interop.measuring import difference
-from tformer.interop.norm_changes import norm_changes
-from tformer.interop.recorded import Key, Recorded
-from tformer.interop.rotary_changes import Change, Hints, copied
+from tformer.compare.measuring import difference
+from tformer.compare.norm_changes import norm_changes
+from tformer.compare.recorded import Key, Recorded
+from tformer.compare.rotary_changes import Change, Hints, copied
 from tformer.models.causal_lm import CausalLM
 from tformer.nn.block import Block
 

@@ -1,0 +1,2 @@
+from tformer.compare.comparison import Comparison as Comparison
+from tformer.compare.comparison import compare as compare
