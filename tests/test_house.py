@@ -25,12 +25,11 @@ MAY_IMPORT = {
     "generate": {"models", "nn", "data.vocabulary"},
     "training": {"generate", "models", "data", "nn"},
     "interop": {"models", "nn"},
-    "compare": {"interop", "models", "nn"},
     "reference": {"nn.rotary_scaling"},  # of arrays of either kind
     "check": set(),
     "pretrained": {"training"},
     "runs": {*ABOVE_GROUND, "tasks", "pretrained"},
-    "cli": {*ABOVE_GROUND, "tasks", "pretrained", "runs", "check", "compare"},
+    "cli": {*ABOVE_GROUND, "tasks", "pretrained", "runs", "check", "interop"},
 }
 # The command that trains the models of the package again stands on top, as cli does.
 ON_TOP = {"pretrained/__main__.py": {"runs"}}

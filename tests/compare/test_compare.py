@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from plain_model import Plain
-from tformer.compare import compare
+from tformer.interop.compare import compare
 
 ATTENTION, FEED_FORWARD = "block 1 (attention)", "block 1 (feed-forward)"
 # The kind of model, the mistake, where it shows first, and a part of its name.

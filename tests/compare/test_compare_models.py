@@ -10,8 +10,8 @@ from torch import nn
 
 from compared import GPT2, V, spread
 from plain_model import Plain
-from tformer.compare import compare
-from tformer.compare.weights import find_weights
+from tformer.interop.compare import compare
+from tformer.interop.compare.weights import find_weights
 from tformer.models.bert import BERT, BERTConfig
 from tformer.models.families import gpt2
 

@@ -5,8 +5,8 @@ import json
 import pytest
 import torch
 
-from tformer.compare import compare
 from tformer.interop import from_huggingface
+from tformer.interop.compare import compare
 
 transformers = pytest.importorskip("transformers")
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import torch
 import typer
 
-from tformer.compare.comparison import compare as compare_models
+from tformer.interop.compare.comparison import compare as compare_models
 
 Place = Annotated[
     str,

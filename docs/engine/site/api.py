@@ -24,7 +24,7 @@ NAMES = "<!-- names -->"
 # Folders in the navigation; what is not named here follows, in the alphabet's order.
 ORDER = (
     *("nn", "models", "generate", "training", "data", "tasks"),
-    *("runs", "cli", "interop", "compare", "check", "pretrained", "reference"),
+    *("runs", "cli", "interop", "check", "pretrained", "reference"),
 )
 # In the search: chapters first, and a part before its twin of the same name.
 BOOST, BOOST_OF = 0.5, {"reference": 0.25}

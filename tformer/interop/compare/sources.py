@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from tformer.compare.recorded import Model, Recorded, first_tensor, record
+from tformer.interop.compare.recorded import Model, Recorded, first_tensor, record
 from tformer.interop.huggingface import from_huggingface
 from tformer.models.causal_lm import CausalLM
 from tformer.models.folder import read_model

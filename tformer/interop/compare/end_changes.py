@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tformer.compare.block_changes import ROUNDED, rounded
-from tformer.compare.norm_changes import Formula, norm_forms
-from tformer.compare.rotary_changes import Hints, copied
+from tformer.interop.compare.block_changes import ROUNDED, rounded
+from tformer.interop.compare.norm_changes import Formula, norm_forms
+from tformer.interop.compare.rotary_changes import Hints, copied
 from tformer.models.causal_lm import CausalLM
 
 Form = tuple[str, Callable[[], Tensor]]

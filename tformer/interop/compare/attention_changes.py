@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from tformer.compare.rotary_changes import (
+from tformer.interop.compare.rotary_changes import (
     Change,
     Hints,
     around,

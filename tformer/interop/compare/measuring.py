@@ -10,8 +10,8 @@ from copy import deepcopy
 import torch
 from torch import Tensor, nn
 
-from tformer.compare.recorded import Key, Recorded
-from tformer.compare.sources import Side
+from tformer.interop.compare.recorded import Key, Recorded
+from tformer.interop.compare.sources import Side
 from tformer.models.causal_lm import CausalLM
 
 SAFETY = 8  # times the rounding that was measured

@@ -16,21 +16,21 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from tformer.compare.attention_changes import attention_changes
-from tformer.compare.block_changes import (
+from tformer.interop.compare.attention_changes import attention_changes
+from tformer.interop.compare.block_changes import (
     feed_forward_changes,
     whole_changes,
 )
-from tformer.compare.end_changes import (
+from tformer.interop.compare.end_changes import (
     Form,
     embedding_forms,
     logit_forms,
     norm_row_forms,
 )
-from tformer.compare.measuring import difference
-from tformer.compare.norm_changes import norm_changes
-from tformer.compare.recorded import Key, Recorded
-from tformer.compare.rotary_changes import Change, Hints, copied
+from tformer.interop.compare.measuring import difference
+from tformer.interop.compare.norm_changes import norm_changes
+from tformer.interop.compare.recorded import Key, Recorded
+from tformer.interop.compare.rotary_changes import Change, Hints, copied
 from tformer.models.causal_lm import CausalLM
 from tformer.nn.block import Block
 

@@ -9,7 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from tformer.compare.rotary_changes import Change, Hints
+from tformer.interop.compare.rotary_changes import Change, Hints
 from tformer.nn.block import Block
 from tformer.nn.norm import LayerNorm, RMSNorm, layer_norm, rms_norm
 

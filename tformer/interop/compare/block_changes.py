@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tformer.compare.attention_changes import is_square, listed
-from tformer.compare.norm_changes import Computed, Formula
-from tformer.compare.rotary_changes import Change, copied, put
+from tformer.interop.compare.attention_changes import is_square, listed
+from tformer.interop.compare.norm_changes import Computed, Formula
+from tformer.interop.compare.rotary_changes import Change, copied, put
 from tformer.nn.block import PLACEMENTS, Block
 from tformer.nn.feed_forward import ACTIVATIONS, GATES, FeedForward, GatedFeedForward
 

@@ -11,12 +11,12 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from tformer.compare.explaining import Explaining, Guess
-from tformer.compare.measuring import difference, rounding, some_ids, unsteady
-from tformer.compare.recorded import Key, Recorded, together
-from tformer.compare.rotary_changes import hints_of
-from tformer.compare.sources import Side, Source, open_model
-from tformer.compare.weights import Found, find_weights, sentences
+from tformer.interop.compare.explaining import Explaining, Guess
+from tformer.interop.compare.measuring import difference, rounding, some_ids, unsteady
+from tformer.interop.compare.recorded import Key, Recorded, together
+from tformer.interop.compare.rotary_changes import hints_of
+from tformer.interop.compare.sources import Side, Source, open_model
+from tformer.interop.compare.weights import Found, find_weights, sentences
 
 
 @dataclass(frozen=True)

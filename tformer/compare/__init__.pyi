@@ -1,2 +1,0 @@
-from tformer.compare.comparison import Comparison as Comparison
-from tformer.compare.comparison import compare as compare
