@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tformer
-from rotary_files import NUMPY, PAIRS, RIGHT, WRONG
+from rotary_files import NUMPY, PAIRS, RIGHT, TORCH, WRONG
 from tformer.check import judge
 from tformer.check.calling import RUNS, Answer
 from tformer.check.evidence import task_of
@@ -67,6 +67,29 @@ def test_the_mistake_has_a_name_and_an_address(graded):
     said = tell(EXERCISES["rotary"], found)
     assert mistake["sentence"] in said.replace("\n", " ")
     assert address(mistake["chapter"]) in said
+
+
+@pytest.mark.parametrize(
+    ("scale", "id"),
+    [
+        ("torch.rand(1).item()", "random"),
+        ("np.random.rand()", "random"),
+        ("random.random()", "random"),
+        ("KEPT.append(1) or len(KEPT) / 2", "remembers"),
+        ("torch.manual_seed(5).initial_seed() / 5", None),
+    ],
+)
+def test_what_is_drawn_is_told_from_what_is_remembered(graded, scale, id):
+    """Beside right numbers, at the first call at least."""
+    source = f"import random\nimport numpy as np\nKEPT = [1]\n{TORCH}"
+    near = f"(1 + 1e-5 * (float({scale}) - 1))"
+    found = graded(
+        source.replace("cos, sin =", f"a_little = {near}\n    cos, sin =").replace(
+            "-1).to", "-1).mul(a_little).to"
+        )
+    )
+    assert [x["id"] for x in found.as_json()["mistakes"]] == ([id] if id else [])
+    assert (found.verdict == "right") == (id is None)
 
 
 @pytest.mark.parametrize(

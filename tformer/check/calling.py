@@ -4,7 +4,10 @@ It is the same here and in the process of a reader's file, so that nothing here 
 an oracle.
 """
 
+import random
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from traceback import extract_tb
@@ -54,6 +57,7 @@ class Call(NamedTuple):
     strided: bool = False  # the inputs lie column by column, with gaps
     again: bool = False  # after all cases were asked once, in the other order
     gradient: bool = False  # with what the gradient is asked of
+    seed: int = 0  # of what draws at random
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ class Task:
         names = [case.name for case in self.cases]
         yield from (Call(name) for name in names)
         yield from (Call(name, again=True) for name in reversed(names))
+        yield from (Call(name, seed=1) for name in names)
         yield from (Call(name, strided=True) for name in names)
         floating = [case.name for case in self.cases if case.floating]
         yield from (Call(case, dtype) for dtype, case in product(self.dtypes, floating))
@@ -152,7 +157,8 @@ class Task:
         original = self.inputs(case)
         arrays = [name for name, x in original.items() if isinstance(x, Array)]
         before = {name: as_numpy(given[name]) for name in arrays}
-        outcome = self.outcome(function, case, given, normal, caught)
+        with _seeded(call.seed):
+            outcome = self.outcome(function, case, given, normal, caught)
         changed = (
             name
             for name in arrays
@@ -184,6 +190,25 @@ class Task:
             total = total + (x * torch.tensor(weight)).sum()
         slopes = torch.autograd.grad(total, [*leaves.values()])
         return {name: as_numpy(x) for name, x in zip(leaves, slopes, strict=True)}
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Seed the generators that all share, and put them back as they were."""
+    torch = sys.modules.get("torch")  # what is not imported draws nothing
+    before = random.getstate(), np.random.get_state()
+    drawn = torch.get_rng_state() if torch else None
+    random.seed(seed)
+    np.random.seed(seed)
+    if torch:
+        torch.manual_seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])
+        if torch:
+            torch.set_rng_state(drawn)
 
 
 def told(error: BaseException, file: str = "") -> str:

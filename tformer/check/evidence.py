@@ -58,6 +58,14 @@ class Evidence:
             ):
                 said = "called again with the same input, it gives another result"
                 yield Difference("state", name, said)
+        for name in names:
+            if difference(
+                self.answers[Call(name, seed=1)].outcome,
+                self.answers[Call(name)].outcome,
+                1e-6,
+            ):
+                said = "with another seed and the same input, it gives another result"
+                yield Difference("state", name, said)
         for case in self.task.cases:
             right = right_of(self.spec, case)
             if found := difference(self.answers[Call(case.name)].outcome, right, rtol):

@@ -72,11 +72,15 @@ def _named(evidence: Evidence, id: str, **words: object) -> Mistake:
 
 
 def _of_state(evidence: Evidence, _: Difference) -> Iterator[Mistake]:
-    """What is drawn is wrong from the first; what is remembered is right once."""
+    """What is drawn hangs on the seed alone, or is wrong from the first call on."""
     case = evidence.task.cases[0]
     first = evidence.answers[Call(case.name)].outcome
     wrong = difference(first, right_of(evidence.spec, case), 1e-4)
-    yield _named(evidence, "random" if wrong else "remembers")
+    names = [case.name for case in evidence.task.cases]
+    calls = ((Call(name), Call(name, again=True)) for name in names)
+    answers = ([evidence.answers[x].outcome for x in pair] for pair in calls)
+    drawn = not any(difference(x, y, 1e-6) for x, y in answers)
+    yield _named(evidence, "random" if wrong or drawn else "remembers")
 
 
 def _of_inputs(evidence: Evidence, _: Difference) -> Iterator[Mistake]:
