@@ -163,8 +163,6 @@ def _lengths(weight: Array) -> Array:
         += alpha → -= alpha
     product_alone: You return the product alone; add it to the weight.
         weight.astype(float) → np.zeros(weight.shape)
-    weight_scaled: You scaled the weight, too; only the product is scaled.
-        weight.astype(float) → weight * (alpha / len(a))
     transposed_product: You added (b a)ᵀ; add b a.
         r * change → r * change.T
     a_b: You multiplied a by b; it is b a.
