@@ -35,9 +35,7 @@ _LISTED = re.compile(
 _RETURNED = re.compile(r"<p>(?:Returns|Yields):</p>\s*<ul>.*?</ul>", re.DOTALL)
 _TYPES = re.compile(r"\s*\(<code>(?:(?!<p>).){1,200}?\)(?=\s*–)", re.DOTALL)
 _CODE = re.compile(r"</?code>")
-_OTHERS = (
-    "reference runs cli check tasks interop compare training data models generate "
-)
+_OTHERS = "reference runs cli check tasks interop training data models generate "
 _OTHERS += "checks files drawing pretrained"
 _IN_SHORT = (
     *(f"api/tformer/{x}/" for x in _OTHERS.split()),
