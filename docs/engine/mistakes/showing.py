@@ -153,10 +153,10 @@ def _pair(name: str, wrong: Array, right: Array, rtol: float) -> Numbers:
     lead = at[:-2]
     x, y = np.atleast_2d(wrong[lead], right[lead])
     cuts, said = [], []
-    for place, size, most, axis in zip(
+    for near, size, most, axis in zip(
         (0, 0, *at)[-2:], y.shape, (ROWS, COLUMNS), ("rows", "columns"), strict=True
     ):
-        begin = max(0, min(place - most // 2, size - most))
+        begin = max(0, min(near - most // 2, size - most))
         cuts.append(slice(begin, begin + most))
         said.append(f"{axis} {begin}–{min(begin + most, size) - 1}")
     whole = y.shape[0] <= ROWS and y.shape[1] <= COLUMNS
