@@ -21,10 +21,10 @@ from engine.project import Project
 from engine.run.running import Runner
 from engine.run.working import all_of, package_imported_anew
 from engine.site.exercises import data_of, fields, with_fields
+from engine.site.python import place
 from small_project import SMALL
 from tformer.check import check
 from tformer.check.asked import chapters, exercises
-from tformer.check.exercises import EXERCISES
 
 ROOT = Path(__file__).parents[2]
 ALL = [x for chapter in chapters() for x in exercises(chapter).values()]
@@ -248,11 +248,13 @@ def test_fields_stand_above_solutions():
     assert 'data-exercise="masks 2"' in parts[1]
 
 
-def test_a_function_of_the_command_gets_its_editor():
-    found = fields(exercises("feed-forward")[3])
-    assert found == '<div data-python="rms_norm"></div>\n'
-    assert "rms_norm" in EXERCISES
-    assert fields(exercises("gpt")[4]) == ""  # open
+def test_a_function_gets_an_editor_and_what_is_open_nothing():
+    for exercise in ALL:
+        if exercise.kind == "function":
+            made = place(exercise.title, None, "../")
+            assert f'data-function="{exercise.name}"' in made
+            assert fields(exercise) == f'<div data-python="{exercise.title}"></div>\n'
+    assert fields(exercises("gpt")[4]) == ""
 
 
 def test_json_ends_no_script():

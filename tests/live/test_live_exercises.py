@@ -45,6 +45,12 @@ def test_a_number_a_choice_and_a_mask(live_page):
     said = checked(numbers)
     assert said.startswith("✗ Not right. Tokens in the tensor of targets: You left out")
     assert "✓ Right. Training examples." in said
+    for label in ("Tokens", "Training"):
+        numbers.get_by_label(label).fill("5")
+    said = checked(numbers)
+    assert said.count("Write the three rows down") == 1  # the hint, once
+    assert "✗ Not right. Training examples." in said
+    numbers.get_by_label("Training").fill("15")
     numbers.get_by_label("Tokens").fill("27")
     expect(numbers.locator(".answer-said")).to_be_empty()  # that was another answer
     assert checked(numbers).strip() == "✓ Right."

@@ -89,14 +89,13 @@ def _values(exercise: Exercise, answer: object) -> tuple[bool | None, str]:
     found = [field.wrong_with(x) for field, x in zip(fields, given, strict=True)]
     if not any(told is not None for told in found):
         return True, texts("check")["right"]
+    if len(fields) == 1:
+        return False, f"{texts('check')['wrong']} {found[0] or exercise.hint}"
     lines = []
     for field, told in zip(fields, found, strict=True):
-        if len(fields) > 1:
-            state = "right" if told is None else "wrong"
-            said = told or ("" if told is None else exercise.hint)
-            lines.append(f"{field.asks}: {texts('check')[state]} {said}".strip())
-        elif told is not None:
-            lines.append(f"{texts('check')['wrong']} {told or exercise.hint}".strip())
+        state = texts("check")["right" if told is None else "wrong"]
+        lines.append(f"{field.asks}: {state} {told or ''}".strip())
+    lines += [exercise.hint] if "" in found else []
     return False, "\n".join(lines)
 
 

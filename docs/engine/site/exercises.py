@@ -16,7 +16,6 @@ from mkdocs.structure.pages import Page
 from engine.pages.exercises import answers_of
 from engine.site import project_of
 from tformer.check.asked import Exercise, Field, exercises, texts
-from tformer.check.exercises import EXERCISES
 
 _TITLE = re.compile(
     r'<div class="admonition question">\s*'
@@ -54,7 +53,7 @@ def with_fields(content: str, asked: dict[int, Exercise]) -> str:
 def fields(exercise: Exercise) -> str:
     """Return what stands above the solution of an exercise."""
     if exercise.kind == "function":
-        return _function(exercise)
+        return f'<div data-python="{exercise.title}"></div>\n'
     if exercise.kind == "open":
         return ""
     data = json.dumps(data_of(exercise), ensure_ascii=False).replace("</", "<\\/")
@@ -62,11 +61,6 @@ def fields(exercise: Exercise) -> str:
         f'<div data-exercise="{exercise.title}">'
         f'<script type="application/json">{data}</script></div>\n'
     )
-
-
-def _function(exercise: Exercise) -> str:
-    name = exercise.spec if exercise.spec in EXERCISES else exercise.title
-    return f'<div data-python="{name}"></div>\n'
 
 
 def data_of(exercise: Exercise) -> dict[str, object]:

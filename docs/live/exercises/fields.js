@@ -8,7 +8,7 @@ import { parse, wrongWith } from "./judge.js";
 
 /** @typedef {import("./judge.js").Exercise} Exercise */
 /** @typedef {import("./judge.js").Field} Field */
-/** @typedef {{right: boolean | null, lines: string[]}} Said */
+/** @typedef {{right: boolean | null, unknown?: boolean, lines: string[]}} Said */
 
 const EMPTY = "Write a number first, such as 12,345, 0.375, 37.5 % or 3/8.";
 const NONE = "Choose one first.";
@@ -35,6 +35,9 @@ export async function answerable(place) {
     const right = found.every((each) => each.right);
     const told = exercise.options.length ? found : [{ right, lines: [] }];
     show(said, right ? told : found, exercise.texts);
+    if (found.some((each) => each.right === false && each.unknown)) {
+      said.append(h("p", { text: exercise.hint })); // once, however many are wrong
+    }
     if (right) keep(name, "right");
   });
   form.addEventListener("input", () => said.replaceChildren());
@@ -85,7 +88,7 @@ function choice({ asks, options }) {
  * @param {Exercise} exercise
  * @returns {{element: HTMLElement, look: () => Said}}
  */
-function field(asked, { fields, hint, texts }) {
+function field(asked, { fields, hint }) {
   const about = fields.length > 1 ? `${asked.asks}: ` : "";
   const made = asked.mask ? grid(asked) : numbers(asked);
   return {
@@ -94,8 +97,10 @@ function field(asked, { fields, hint, texts }) {
       const given = made.read();
       if (given.some(Number.isNaN)) return { right: null, lines: [`${about}${EMPTY}`] };
       const told = wrongWith(asked, given);
-      if (told === null) return { right: true, lines: about ? [`${asked.asks}.`] : [] };
-      return { right: false, lines: [about, told || hint || texts.wrong] };
+      if (told) return { right: false, lines: [about, told] };
+      if (told === "" && !about) return { right: false, lines: [hint] };
+      const lines = about ? [`${asked.asks}.`] : [];
+      return { right: told === null, unknown: told === "", lines };
     },
   };
 }
