@@ -176,16 +176,18 @@ def test_a_block_is_marked_if_its_output_follows_it_directly() -> None:
     assert joined(f"{output}{output}{block}").count("printing") == 1
 
 
-def test_a_page_with_a_piece_loads_one_module(site: Path) -> None:
-    for page, script in (
-        (HOME, "live/load.js"),
-        ("live/", "load.js"),
-        ("chapters/masks/", "../../live/load.js"),
-        ("results/", None),
+def test_a_page_loads_one_module_for_each_kind_of_what_it_has(site: Path) -> None:
+    """Live pieces, functions to write, short answers: most pages have none."""
+    of_kinds = [f"/live/{folder}load.js" for folder in ("", "python/", "exercises/")]
+    for page, wanted in (
+        (HOME, of_kinds[:1]),
+        ("live/", of_kinds[:1]),
+        ("chapters/masks/", of_kinds),
+        ("check/", of_kinds[1:2]),
+        ("results/", []),
     ):
         html = (site / page / "index.html").read_text("utf-8")
         found = re.findall('<script defer type="module" src="([^"]*)"></script>', html)
-        wanted = [urljoin(f"/{page}", script)] if script else []
         assert [urljoin(f"/{page}", x) for x in found] == wanted, page
 
 
