@@ -45,6 +45,7 @@ SINKS = draw(3)
     wrong=attending.GROUPED,
     parts={
         "attention": """unscaled divided_by_d multiplied width_of_model always_causal
+        always_causal_from_first
         cosine keys_as_values key_and_value_swapped query_and_key_swapped
         softmax_over_queries no_softmax overflow scaled_after number_of_keys
         number_of_heads key_not_transposed softmax_twice"""
@@ -150,6 +151,9 @@ SINKS = draw(3)
         allowed[b, h, t, s] and →
     always_causal: You hid what comes later, and no mask said so.
         if is_causal else → if True else
+    always_causal_from_first: You hid what comes later, counted from the first key, and
+        no mask said so.
+        else np.ones((T, S), bool) → else np.tri(T, S, dtype=bool)
     mask_of_first_head: You used the mask of the first head for all.
         = allowed[b, h, t, s] → = allowed[b, 0, t, s]
     mask_of_first_row: You used the mask of the first text for all of the batch.

@@ -148,6 +148,9 @@ def _one_each(
         ((5 + length) / 6) → length
     newest_only: You compare the newest token's log-probability; it is the sum.
         total + float(share) → float(share)
+    pruned_by_newest: You follow what ends in the likeliest token; it is the sum.
+        key=lambda each: -each[0]) →
+            key=lambda each: -[*next_log_probs([bos, *each[1][:-1]])][each[1][-1]])
     first_ended: You stop at the first beam that ends; a longer one can be better.
         live = live[:num_beams] → live = [] if ended else live[:num_beams]
     """,

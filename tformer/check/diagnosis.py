@@ -109,8 +109,25 @@ class Numbers:
                 returned = all(not x.error for x, _ in self.given.values())
                 whole = returned and other_results(self.spec, self.given, self.rtol)
                 yield Diagnosis(tuple(whole or ()))
+                nothing = all(_is_nothing(x) for x, _ in self.given.values())
+                yield Diagnosis((named(self.spec, "nothing"),) if nothing else ())
+                yield Diagnosis(tuple(self._refused()))
             yield self._of_pairs(self._pairs(excused))
             yield self._of_pairs(self._formed_pairs(excused))
+
+    def _refused(self) -> Iterator[Mistake]:
+        """Name the input whose number of axes makes it raise, and nothing else does."""
+        if not all(self.given[case][0].error for case in self.wrong):
+            return
+        for name in self.spec.task().names:
+            axes: dict[bool, set[int]] = {True: set(), False: set()}
+            for case in self.given:
+                x = self.spec.task().inputs(case).get(name)
+                axes[case in self.wrong].add(getattr(x, "ndim", -1))
+            if len(axes[False]) == 1 and not axes[False] & axes[True]:
+                only = axes[False].pop()
+                yield named(self.spec, "axes_only", name=name, axes=only)
+                return
 
     def _single(self, excused: bool) -> Iterator[Mistake]:
         for mistake in self.mistakes:
@@ -173,6 +190,10 @@ def _marked(outcome: Outcome, right: Outcome) -> Outcome:
         for x, y in zip(outcome.arrays, right.arrays, strict=True)
     ]
     return replace(outcome, arrays=tuple(arrays))
+
+
+def _is_nothing(outcome: Outcome) -> bool:
+    return len(outcome.arrays) == 1 and outcome.arrays[0].dtype.kind == "O"
 
 
 def _of_expert(outcome: Outcome) -> str:

@@ -52,6 +52,9 @@ shifted: Your result is larger by {c} everywhere.
 # attention#sixteen-bits
 rounded: Your numbers are near, but rounded: you compute in half precision.
 # -
+nothing: You return nothing: a `return` is missing, or is not reached.
+token_axis_lost: Your result lacks an axis of length 1, the last but one.
+axes_only: Your function takes {name} with {axes} axes only: any number may come.
 first_only: Only the first entry of your result is filled.
 """
 
@@ -103,6 +106,9 @@ FORMS: dict[str, Form] = {
     "axes_in_front": lambda x: x[None, None],
     "axis_behind": lambda x: x[..., None],
     "axis_lost": lambda x: x[0] if x.ndim else None,
+    "token_axis_lost": lambda x: (
+        x[..., 0, :] if x.ndim > 1 and x.shape[-2] == 1 else None
+    ),
     "squeezed": lambda x: np.squeeze(x),
     "flat": lambda x: x.ravel(),
     "inverted": _of_booleans(lambda x: ~x),

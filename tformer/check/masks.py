@@ -65,7 +65,7 @@ from tformer.check.spec import Array, Case, Spec
 )
 def causal_mask(T: int, S: int, *, window: int | None = None) -> Array:
     """Ask of each query and key whether one sees the other."""
-    seen, reach = np.zeros((T, S), bool), window or T + S
+    seen, reach = np.zeros((T, S), bool), window or 2 * (T + S)
     for t, s in np.ndindex(T, S):
         behind = t + S - T - s  # the last query stands at the last key
         seen[t, s] = behind >= 0 and behind < reach

@@ -39,6 +39,7 @@ nan_gradient: The gradient of {name} is NaN though the numbers are right: 0 time
 # attention#in-ten-lines
 detached: No gradient flows to {name}: you cut it off.
 # feed-forward#in-place
+cut_gradient: The numbers are right, the gradient of {name} is not: a part is cut off.
 in_place_gradient: You change in place what the gradient still needs.
 """
 
@@ -132,3 +133,5 @@ def _of_gradient(evidence: Evidence, found: Difference) -> Iterator[Mistake]:
             x.any() for x in slopes
         ):
             yield _named(evidence, "detached", name=name)
+        elif f"gradient of {name} " in found.message:
+            yield _named(evidence, "cut_gradient", name=name)

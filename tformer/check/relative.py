@@ -56,6 +56,14 @@ def _seen(bias: Array) -> Array:
     even_of_twice: Of twice as many heads you take the second, fourth …: take the first
         and third.
         (2 * (h - whole) + 1) / (2 * → (2 * (h - whole) + 2) / (2 *
+    batch_axis: Your result has an axis of the batch in front: it is (H, T, S).
+        return bias → return bias[None]
+    heads_last: Your result has the heads at its end: it is (H, T, S).
+        return bias → return np.moveaxis(bias, 0, -1)
+    one_row: Your result has one row for all queries: it is (H, T, S).
+        return bias → return bias[:, -1:]
+    square: Your result is (H, T, T): it must be (H, T, S).
+        bias, whole = → S = T; bias, whole =
     goes_on: You go on with smaller slopes where H is no power of two.
         if h >= whole → if False
     one_slope: All your heads have the slope of the first.
