@@ -100,7 +100,9 @@ SINKS = draw(3)
     scaled_after: You divided by √d_k after the softmax; divide the scores.
         1 / sqrt(Dh) → 1.0
         weights @ value → weights / sqrt(Dh) @ value
-    cosine: You normalised queries and keys to length 1.
+    cosine: You normalised queries and keys to length 1, in place of scaling.
+        scale * float(query[b, h, t] @ key → attending.cosine(query[b, h, t], key
+    cosine_scaled: You normalised queries and keys to length 1, and divided by √d_k.
         float(query[b, h, t] @ key → attending.cosine(query[b, h, t], key
     distances: You scored by distances; it is the product of query and key.
         float(query[b, h, t] @ key → attending.nearness(query[b, h, t], key

@@ -33,7 +33,7 @@ def wrong_of(spec: Spec, case: Case, *made: Mistake) -> Outcome | None:
         if key not in spec.made:
             try:
                 spec.made[key] = together(*made)
-            except ValueError:
+            except (ValueError, SyntaxError):
                 if len(made) == 1:
                     raise
                 spec.made[key] = None

@@ -74,14 +74,17 @@ def _named(evidence: Evidence, id: str, **words: object) -> Mistake:
 
 def _of_state(evidence: Evidence, _: Difference) -> Iterator[Mistake]:
     """What is drawn hangs on the seed alone, or is wrong from the first call on."""
-    case = evidence.task.cases[0]
-    first = evidence.answers[Call(case.name)].outcome
-    wrong = difference(first, right_of(evidence.spec, case), 1e-4)
-    names = [case.name for case in evidence.task.cases]
-    calls = ((Call(name), Call(name, again=True)) for name in names)
-    answers = ([evidence.answers[x].outcome for x in pair] for pair in calls)
-    drawn = not any(difference(x, y, 1e-6) for x, y in answers)
-    yield _named(evidence, "random" if wrong or drawn else "remembers")
+    again = {case: Call(case.name, again=True) for case in evidence.task.cases}
+    firsts = {case: evidence.answers[Call(case.name)].outcome for case in again}
+    differ = [
+        case
+        for case, call in again.items()
+        if difference(evidence.answers[call].outcome, firsts[case], 1e-6)
+    ]
+    right = differ and not difference(
+        firsts[differ[0]], right_of(evidence.spec, differ[0]), 1e-4
+    )
+    yield _named(evidence, "remembers" if right else "random")
 
 
 def _of_inputs(evidence: Evidence, _: Difference) -> Iterator[Mistake]:

@@ -10,7 +10,7 @@ _X = draw(2, 3, 5, 6)
 
 
 @Spec(
-    Case("one pair", (draw(1, 1, 2, 2), np.array([0, 1]), 1e4)),
+    Case("two pairs", (draw(1, 1, 2, 4), np.array([0, 1]), 1e4)),
     Case("five positions", (_X, np.arange(5), 1e4)),
     Case("from position 7, another base", (_X, np.arange(7, 12), 500.0)),
     Case("positions in any order", (_X, np.array([4, 1, 1, 40, 0]), 1e4)),

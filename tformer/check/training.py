@@ -137,8 +137,6 @@ def _lengths(weight: Array) -> Array:
         alpha / r → 16 / r
     squared_rank: You divided by the square of r.
         alpha / r → alpha / r**2
-    all_scaled: You scaled the sum of weight and product; only the product is scaled.
-        return merged → return (weight + change) * (alpha / r)
     mean_of_weights: You took the mean of weight and product; add them.
         return merged → return (weight + alpha / r * change) / 2
     a_reshaped: You gave a another shape with reshape.
