@@ -110,7 +110,8 @@ def _list() -> None:
         if state := known.get(exercise.name):
             same = state["sha256"] == _hash(Path(state["file"]))
             mark = "right" if state["verdict"] == "right" and same else "begun"
-        typer.echo(f"  {mark:5}  {exercise.name:18} {exercise.title}")
+        chapter = exercise.chapter.partition("#")[0]
+        typer.echo(f"  {mark:5}  {exercise.name:18} {chapter:17} {exercise.title}")
     typer.echo("\nBegin:  tformer check start rotary    Then:  tformer check rotary")
 
 
@@ -164,7 +165,7 @@ def _checked(
                 named = {"exercise": exercise.name} if several else {}
                 typer.echo(json.dumps(found.as_json() | named))
                 continue
-            if not path.exists():
+            if not path.exists() and path == Path(f"{exercise.name}.py"):
                 typer.echo(
                     f"tformer check start {exercise.name} writes a file to begin"
                 )
