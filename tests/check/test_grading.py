@@ -238,3 +238,8 @@ def test_tasks_hold_nothing_that_is_right():
     task = task_of(EXERCISES["rotary"].spec, "numpy")
     assert task.weights == {}
     assert b"oracle" not in pack(task)
+
+
+def test_a_known_mistake_may_have_an_empty_result(graded):
+    source = "def beam(*_):\n    return [3, 3, 3, 3, 3, 3, 3]\n"
+    assert graded(source, "beam").verdict == "wrong"

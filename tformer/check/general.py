@@ -105,7 +105,7 @@ FORMS: dict[str, Form] = {
     "axis_in_front": lambda x: x[None],
     "axes_in_front": lambda x: x[None, None],
     "axis_behind": lambda x: x[..., None],
-    "axis_lost": lambda x: x[0] if x.ndim else None,
+    "axis_lost": lambda x: x[0] if x.ndim and len(x) else None,
     "token_axis_lost": lambda x: (
         x[..., 0, :] if x.ndim > 1 and x.shape[-2] == 1 else None
     ),
