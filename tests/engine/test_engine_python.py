@@ -97,6 +97,14 @@ def starter(name: str) -> str:
     return BeautifulSoup(html, "html.parser").pre.get_text()
 
 
+def test_what_raises_in_some_cases_alone_is_told(ask):
+    wrong = f"{AHEAD} if T < 5 else T / (S - S)"
+    ((verdict, _),) = ask((wrong, "causal_mask"))
+    assert verdict["differs"]["kind"] == "value"
+    assert verdict["raises"].startswith("In the case “T = 5, S = 5")
+    assert "ZeroDivisionError: division by zero (line 3)" in verdict["raises"]
+
+
 def test_no_starter_is_right(ask):
     names = [*EXERCISES, *OF_CHAPTERS]
     assert len(OF_CHAPTERS) > 9

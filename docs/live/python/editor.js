@@ -126,7 +126,8 @@ class Editor {
       const result = await this.python.ask(asked, (text) => this.#print(text));
       if (action === "check") this.#judge(result);
       else if (result && !this.#output) this.#print("It ran, and printed nothing.\n");
-      this.#point(result?.differs?.message ?? (result !== true ? this.#output : ""));
+      const { differs, raises = "" } = result;
+      this.#point(differs ? differs.message + raises : result === true ? "" : this.#output);
     } catch (error) {
       this.#fail(error);
     } finally {

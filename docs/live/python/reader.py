@@ -201,7 +201,21 @@ def said(verdict: Verdict, evidence: Evidence) -> dict[str, object]:
     numbers = [] if found.kind in PROPERTIES else shown(found, evidence)
     wrong = {"verdict": "wrong", "mistakes": mistakes, "together": verdict.together}
     rule = PROPERTIES.get(found.kind)
-    return wrong | {"differs": found._asdict(), "rule": rule, "numbers": numbers}
+    return wrong | {
+        "differs": found._asdict(),
+        "rule": rule,
+        "numbers": numbers,
+        "raises": "" if found.kind == "error" else raised(evidence),
+    }
+
+
+def raised(evidence: Evidence) -> str:
+    """Say what a function raises, and in which case, where it does not in others."""
+    for case in evidence.task.cases:
+        error = evidence.answers[Call(case.name)].outcome.error
+        if error and not right_of(evidence.spec, case).error:
+            return f"In the case “{case.name}” it raises {error}."
+    return ""
 
 
 def shown(differs: Difference, evidence: Evidence) -> list[tuple[str, str]]:

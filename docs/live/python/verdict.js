@@ -8,7 +8,8 @@ const ROOT = new URL("../../", import.meta.url);
  * @typedef {{verdict: "right" | "wrong" | "not run", reason?: string,
  *   differs?: {kind: string, case: string, message: string},
  *   mistakes?: {id: string, sentence: string, chapter: string, page: boolean}[],
- *   together?: boolean, numbers?: [string, string][], rule?: string}} Verdict
+ *   together?: boolean, numbers?: [string, string][], rule?: string,
+ *   raises?: string}} Verdict
  */
 
 /**
@@ -38,9 +39,10 @@ export function verdictOf(verdict, name) {
       page && link(`mistakes/${name}/${id}/`, "See the mistake")));
   const unknown = mistakes.length === 0 && h("p", {},
     "Which mistake it is, the numbers do not say. Look at the smallest case first.");
+  const raises = verdict.raises && h("p", { text: verdict.raises });
   const parts = [
     h("p", {}, h("b", { text: "✗ Not right yet. " }), `In the case “${where}” ${message}.`),
-    rule, several, ...named, unknown, numbers(verdict.numbers ?? []),
+    raises, rule, several, ...named, unknown, numbers(verdict.numbers ?? []),
   ];
   return parts.filter((part) => part instanceof HTMLElement);
 }
