@@ -126,9 +126,18 @@ class Atlas:
         return "\n\n".join([*lines, "\n".join(rows)])
 
     def concepts(self) -> str:
-        """Write the list of all mistakes by concept, with tiny pictures."""
-        parts = []
-        for name, each in groupby(known(), key=lambda pair: pair[0].name):
+        """Write the list of all mistakes by concept, with tiny pictures.
+
+        Concepts stand in the order of the chapters.
+        """
+        parts, order = [], [*self.chapters]
+
+        def place(pair: tuple[Spec, Mistake]) -> int:
+            first = pair[0].mistakes[0].chapter.partition("#")[0]
+            return order.index(first) if first in order else len(order)
+
+        ordered = sorted(known(), key=place)
+        for name, each in groupby(ordered, key=lambda pair: pair[0].name):
             rows = [
                 f"<li>{tiny(self.shown[name_of(spec, x)])}"
                 f'<a href="{spec.name}/{x.id}/">{self.texts.of(spec, x).title}</a></li>'

@@ -16,6 +16,7 @@ from engine.mistakes import known, name_of, names_of
 from tformer.check.spec import Mistake, Spec
 
 FOLDER = "docs/mistakes"
+LONGEST = 72  # letters of a title that is made of a sentence
 _THREAD = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<number>\d+)")
 
 
@@ -87,7 +88,9 @@ class Texts:
         for name in names_of(spec, mistake):
             if name in self.seen:
                 return self.seen[name]
-        return Seen(mistake.id.replace("_", " ").capitalize(), "")
+        clause = re.split(r"[:;] ", mistake.sentence)[0].rstrip(".")
+        short = mistake.id.replace("_", " ").capitalize()
+        return Seen(clause if len(clause) <= LONGEST else short, "")
 
     @cached_property
     def _by_mistake(self) -> dict[str, list[Symptom]]:
