@@ -13,8 +13,9 @@ import numpy as np
 
 from tformer.check.calling import Case
 from tformer.check.evidence import right_of
-from tformer.check.general import ALONE, FORMS, Form, formed, named, other_results
+from tformer.check.general import ALONE, FORMS, Form, formed, named
 from tformer.check.outcomes import Outcome, difference
+from tformer.check.ratios import other_results
 from tformer.check.spec import Mistake, Spec, together
 
 

@@ -161,6 +161,8 @@ def _lengths(weight: Array) -> Array:
         += alpha → -= alpha
     product_alone: You return the product alone; add it to the weight.
         weight.astype(float) → np.zeros(weight.shape)
+    all_scaled: You scaled the sum of weight and product; only the product is scaled.
+        weight.astype(float) → weight * (alpha / len(a))
     transposed_product: You added (b a)ᵀ; add b a.
         r * change → r * change.T
     a_b: You multiplied a by b; it is b a.
