@@ -14,6 +14,8 @@ from tformer.check.exercises import EXERCISES, Exercise
 from tformer.check.grading import Grade, grade
 from tformer.check.running import SECONDS, Runner
 from tformer.check.telling import address, source_of, tell
+from tformer.cli.black_box import SECONDS as MODEL_SECONDS
+from tformer.cli.black_box import check_model
 from tformer.cli.check_chapter import asked_for, check_chapter
 
 KEPT = Path(".tformer-check.json")  # what was right, with the hash of the file
@@ -54,9 +56,23 @@ def check(
         bool,
         typer.Option("--all", help="Check all exercises of which NAME.py is here."),
     ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE:FUNCTION",
+            help="Ask a whole model, which FUNCTION of FILE returns or a folder holds: "
+            "whether it sees the future, and what else shows from outside.",
+        ),
+    ] = None,
     seconds: Annotated[
-        int, typer.Option(min=1, max=3600, help="How long one file may take.")
-    ] = SECONDS,
+        int | None,
+        typer.Option(
+            min=1,
+            max=3600,
+            help=f"How long one file may take: {SECONDS}, a model {MODEL_SECONDS}.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Check your own code: write a part of the Transformer, and be told what you did.
 
@@ -64,9 +80,16 @@ def check(
 
     An exercise of a chapter, by its number: tformer check masks 5 FILE
 
+    tformer check --model my.py:make_model
+
     Exit codes: 0 all are right, 1 not all, 2 wrong usage.
     """
     given = files or []
+    if model is not None:
+        if name is not None or hint is not None or watch or every:
+            raise typer.BadParameter("--model stands alone, or with --json")
+        _leave(check_model(model, as_json, seconds or MODEL_SECONDS))
+    seconds = seconds or SECONDS
     if every:
         if name is not None or hint is not None:
             raise typer.BadParameter("--all takes no exercise and no hint")

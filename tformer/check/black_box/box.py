@@ -16,6 +16,7 @@ from tformer.check.black_box.copying import Model, copy_of, module_in
 from tformer.check.black_box.forms import Form, Unusable, forms, gap, logits_of, told
 
 LONGEST = 128  # tokens that are tried
+LARGE = 20_000_000  # weights from which on fewer are tried, or a thousandth of it ids
 FINEST = 2.0**-30  # no dtype is taken to be finer: parts may compute in float32
 
 
@@ -48,7 +49,12 @@ class Box:
                 if double:
                     module.double()
         self.pristine = copy_of(self.model) if self.copied else None
+        self.wide = torch.float64
         self.form, self.dtype = self._find_form()
+        weights = 0 if module is None else sum(x.numel() for x in module.parameters())
+        self.large = weights > LARGE or self.ids > LARGE // 1000
+        if self.large and self.dtype != torch.float64:
+            self.wide = torch.float32
         self.longest = self._find_longest()
         self.measure()
 
@@ -106,7 +112,7 @@ class Box:
         if seed is not None:
             self.seed(seed)
         returned = self.raw(ids, more or {}, self.subject() if model is None else model)
-        return logits_of(returned, *ids.shape).detach().to("cpu", torch.float64)
+        return logits_of(returned, *ids.shape).detach().to("cpu", self.wide)
 
     def _find_form(self) -> tuple[Form, torch.dtype]:
         """Find how the model is called, and how many ids it knows."""
@@ -143,17 +149,18 @@ class Box:
 
     def _find_longest(self) -> int:
         """Find how many tokens the model takes, up to LONGEST."""
-        good, bad = self.works, LONGEST + 1
-        while good < LONGEST:
-            trial = min(2 * good, LONGEST)
+        most = 40 if self.large else LONGEST
+        good, bad = self.works, most + 1
+        while good < most:
+            trial = min(2 * good, most)
             if not self.takes(1, trial):
                 bad = trial
                 break
             good = trial
-        while bad - good > 1 and good < LONGEST:
+        while bad - good > 1 and good < most:
             middle = (good + bad) // 2
             good, bad = (middle, bad) if self.takes(1, middle) else (good, middle)
-        return min(good, max(LONGEST, self.works))
+        return good
 
     def measure(self) -> None:
         """Measure what two calls differ by, what rounding does, and the time."""

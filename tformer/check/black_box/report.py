@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
+from tformer.check.telling import address
+
 # The questions, in the order in which they are asked, and what each asks.
 QUESTIONS = {
     "nan": "the logits are finite",
@@ -108,7 +110,8 @@ def told(report: Mapping[str, object]) -> str:
     lines = [f"The model is {report['verdict']}."]
     findings, asked, left = (report[x] for x in ("findings", "asked", "not asked"))
     if isinstance(findings, list):
-        lines += [f"- {x['id']}: {x['sentence']} See {x['chapter']}." for x in findings]
+        for x in findings:
+            lines.append(f"- {x['id']}: {x['sentence']}\n  {address(x['chapter'])}")
         wrong = {x["id"] for x in findings}
         if isinstance(asked, list):
             fine = [QUESTIONS[name] for name in asked if name not in wrong]

@@ -4,7 +4,6 @@ B batch · T length · D width
 """
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,20 +12,8 @@ from tformer.check.black_box.box import Box
 from tformer.check.black_box.copying import module_in
 from tformer.check.black_box.forms import gap, tensors_of
 from tformer.check.black_box.future import Leak
+from tformer.check.black_box.place import Place, heads_of, like_a_norm
 from tformer.check.black_box.report import Finding, Number
-
-
-class Place(NamedTuple):
-    """The first tensor that a later token changes at earlier positions."""
-
-    number: int  # among all that go into modules or come out
-    name: str  # of the module
-    module: nn.Module
-    enters: bool  # it goes into the module; else it comes out
-    before: Tensor
-    after: Tensor
-    axis: int  # of the positions
-
 
 Seen = list[tuple[str, nn.Module, bool, list[Tensor]]]
 
@@ -108,54 +95,6 @@ def edges(box: Box, leak: Leak, place: Place | None) -> set[tuple[int, int]]:
             reached, _ = changed(box, x, y, T)
         found |= {(int(i), j) for i in reached.nonzero() if int(i) != j}
     return found
-
-
-def like_a_norm(box: Box, place: Place | None, leak: Leak) -> bool:
-    """Say whether the change is one factor and one shift for all earlier positions.
-
-    Channel by channel, as of a mean or a spread that is taken over the positions.
-    """
-    if place is None:
-        both = [box(text[None])[0] for text in (leak.before, leak.after)]
-    else:
-        both = [z.movedim(place.axis, 0) for z in (place.before, place.after)]
-    x, y = (z.double().cpu()[: leak.j].flatten(1) for z in both)
-    if len(x) < 4:
-        return False
-    flat = x - x.mean(0)
-    factor = (flat * (y - y.mean(0))).sum(0) / (flat.square().sum(0) + 1e-30)
-    rest = (y - y.mean(0) - factor * flat).abs().max()
-    return bool(rest < 1e-3 * (y - x).abs().max())
-
-
-def heads_of(box: Box, place: Place, leak: Leak) -> str:
-    """Name the columns that leak, if they are whole heads and not all of them."""
-    if not place.enters or place.before.ndim != 3:
-        return ""
-    x, y = (z[0, : leak.j].double().cpu() for z in (place.before, place.after))
-    far = ((x - y).abs() > box.near * x.square().mean().sqrt()).any(0)
-    columns, D = far.nonzero().flatten().tolist(), far.numel()
-    if not columns or len(columns) == D or len(columns) != columns[-1] - columns[0] + 1:
-        return ""
-    said = f"columns {columns[0]} to {columns[-1]} of {D}"
-    parent = (module_in(box.model) or nn.Module()).get_submodule(
-        place.name.rpartition(".")[0]
-    )
-    for name in (
-        "num_heads",
-        "n_head",
-        "n_heads",
-        "heads",
-        "nhead",
-        "num_attention_heads",
-    ):
-        heads = getattr(parent, name, 0)
-        if isinstance(heads, int) and heads > 1 and D % heads == 0:
-            width = D // heads
-            first, last = columns[0] // width, columns[-1] // width
-            which = f"head {first}" if first == last else f"heads {first} to {last}"
-            return f"{which} of {heads} ({said})"
-    return said
 
 
 def clearer(box: Box, leak: Leak) -> Leak:
