@@ -238,19 +238,3 @@ def test_tasks_hold_nothing_that_is_right():
     task = task_of(EXERCISES["rotary"].spec, "numpy")
     assert task.weights == {}
     assert b"oracle" not in pack(task)
-
-
-def test_a_known_mistake_may_have_an_empty_result(graded):
-    """Another one leaves the end token out, which may be all there is."""
-    source = """
-def beam(next_log_probs, bos, eos, num_beams, max_len, length_penalty):
-    live, done = [(0.0, [])], []
-    for _ in range(max_len):
-        found = [(s + float(p), ids + [t]) for s, ids in live
-                 for t, p in enumerate(next_log_probs([bos] + ids))]
-        found.sort(key=lambda x: -x[0])
-        done += [x for x in found[:num_beams] if x[1][-1] == eos]
-        live = [x for x in found if x[1][-1] != eos][:num_beams]
-    return min(done + live)[1]
-"""
-    assert graded(source, "beam").verdict == "wrong"

@@ -85,3 +85,22 @@ def test_the_numbers_of_an_engine_are_judged_by_case(spec):
 def test_torch_is_not_imported():
     code = "import sys, tformer.check; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_known_mistake_may_have_an_empty_result():
+    """Of beam search one leaves the end token out, which may be all there is."""
+
+    def beam(next_log_probs, bos, eos, num_beams, max_len, length_penalty):
+        live, done = [(0.0, [])], []
+        for _ in range(max_len):
+            every = [
+                (total + float(p), [*ids, t])
+                for total, ids in live
+                for t, p in enumerate(next_log_probs([bos, *ids]))
+            ]
+            every.sort(key=lambda x: -x[0])
+            done += [x for x in every[:num_beams] if x[1][-1] == eos]
+            live = [x for x in every if x[1][-1] != eos][:num_beams]
+        return min(done + live)[1]  # the worst of all
+
+    assert not judge(SPECS["beam"], beam, "numpy").right
