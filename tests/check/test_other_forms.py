@@ -47,7 +47,8 @@ def answers():
         name: [
             vars(case)
             for case in SPECS[name].cases
-            if {*case.options} <= options and case.name != "odd width"
+            if {*case.options} <= options
+            and case.name not in ("odd width", "narrower heads")
         ]
         for name, options in OPTIONS.items()
     }
