@@ -168,6 +168,11 @@ def test_a_mask_may_have_axes_of_batch_and_heads():
     assert "a row is a query" in check("masks", 2, mask.T).text
 
 
+def test_the_right_choice_is_not_always_the_first():
+    rights = [[o.right for o in x.options].index(True) for x in ALL if x.options]
+    assert max(map(rights.count, rights)) <= len(rights) / 2
+
+
 def test_there_is_no_such_exercise():
     with pytest.raises(ValueError, match=r"chapter \('mask'\) must be one of .*masks"):
         check("mask", 1, 0)

@@ -49,7 +49,7 @@ def write(tmp_path: Path, monkeypatch):
         ("masks 2", "mask = 1", "there is no prefix_mask in the file. The mask (6, 6)"),
         ("batches 1", "answer = 27, 15, 37.5", "Right."),
         ("batches 1", "answer = (27, 12, 0.375)", "The end token is an example"),
-        ("bert 3", "answer = 'b'", "Right. One of the three"),
+        ("bert 3", "answer = 'a'", "Right. One of the three"),
         ("bert 3", "answer = 0.5", "Choose one of the letters a, b"),
         ("masks 5", REACHES.format(""), "right"),
         ("masks 5", REACHES.format(".T"), "Rows are outputs and columns inputs"),

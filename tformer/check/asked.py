@@ -164,16 +164,22 @@ def _exercise(chapter: str, number: int, table: dict[str, object]) -> Exercise:
         number,
         kind,
         tuple(_field(each) for each in fields),
-        tuple(
-            Option(_word(x, "says"), _word(x, "told"), bool(x.get("right")))
-            for x in _tables(table, "options")
-        ),
+        _options(table),
         _word(table, "asks"),
         _word(table, "hint"),
         _word(table, "name") or "answer",
         _word(table, "spec"),
         _word(table, "page"),
     )
+
+
+def _options(table: Mapping[str, object]) -> tuple[Option, ...]:
+    """Read what there is to choose from, in an order that tells nothing."""
+    options = (
+        Option(_word(x, "says"), _word(x, "told"), bool(x.get("right")))
+        for x in _tables(table, "options")
+    )
+    return tuple(sorted(options, key=lambda option: option.says.casefold()))
 
 
 def _field(table: Mapping[str, object]) -> Field:
