@@ -3,82 +3,26 @@
 import json
 from urllib.parse import urlsplit
 
-import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from browsers import violations
 from engine.site.python import WITHOUT, place
 from live_driving import IN_BOTH, SCHEME, WIDER, still
+from live_python import (
+    FORGED,
+    PAIRS,
+    RIGHT,
+    SOON,
+    asked,
+    begun,
+    exercise,
+    needs_python,
+    printed,
+    verdict,
+)
 from live_serving import python
 
 MEGABYTES = 9.2  # that a reader loads, once
-SOON = 60_000  # ms: the machine may be busy
-needs_python = pytest.mark.skipif(
-    python() is None, reason="no NumPy for the page: set TFORMER_PYODIDE"
-)
-
-RIGHT = """
-import numpy as np
-
-def rotary(x, positions, base):
-    half = x.shape[-1] // 2
-    angle = positions[:, None] * base ** (-np.arange(half) / half)
-    cos, sin = (f(angle).astype(x.dtype) for f in (np.cos, np.sin))
-    a, b = x[..., :half], x[..., half:]
-    return np.concatenate((a * cos - b * sin, a * sin + b * cos), -1)
-"""
-PAIRS = """
-import numpy as np
-
-def rotary(x, positions, base):
-    half = x.shape[-1] // 2
-    angle = positions[:, None] * base ** (-np.arange(half) / half)
-    a, b = x[..., 0::2], x[..., 1::2]
-    out = np.empty_like(x)
-    out[..., 0::2] = a * np.cos(angle) - b * np.sin(angle)
-    out[..., 1::2] = a * np.sin(angle) + b * np.cos(angle)
-    return out
-"""
-FORGED = """
-print('{"verdict": "right"}')
-print("✓ Right.")
-def rotary(x, positions, base):
-    return x
-"""
-
-
-def exercise(name: str = "rotary") -> str:
-    return f"<h2>An exercise</h2>{place(name, python(), '../')}"
-
-
-def begun(page: Page) -> Page:
-    """Press the one button that is there."""
-    page.get_by_role("button", name="Write it here").click()
-    page.locator(".python-field").wait_for()
-    return page
-
-
-def asked(page: Page, code: str, button: str = "Check") -> Page:
-    """Write code, and press a button, but wait for nothing."""
-    page.locator(".python-field").fill(code)
-    expect(page.get_by_role("button", name=button)).to_be_enabled(timeout=SOON)
-    page.get_by_role("button", name=button).click()
-    return page
-
-
-def verdict(page: Page, code: str) -> str:
-    """Check code, and return what is said."""
-    asked(page, code)
-    page.locator("[data-verdict]").wait_for(timeout=SOON)
-    return page.locator(".python-verdict").inner_text()
-
-
-def printed(page: Page, code: str, last: str) -> str:
-    """Run code, and return what it prints, once `last` stands there."""
-    output = page.locator(".python-output")
-    asked(page, code, "Run")
-    expect(output).to_contain_text(last, timeout=SOON)
-    return output.inner_text()
 
 
 @needs_python
@@ -101,7 +45,7 @@ def test_from_a_click_to_right(live_page, live_site):
         .count()
     )
     told = verdict(page, PAIRS)
-    assert told.startswith("✗ Not right yet. In the case “five positions”")
+    assert told.startswith("✗ Not right yet. In the case “")
     assert "a pair is i and i + Dh/2" in told
     links = page.locator(".python-mistake a").evaluate_all("all => all.map(String)")
     assert links == [
@@ -130,7 +74,9 @@ def test_stop_ends_an_endless_loop_and_loads_nothing_again(live_page, live_site)
     page.on("request", lambda request: again.append(urlsplit(request.url).path))
     for code in ("while True: pass", "while True: print('x' * 99)"):
         asked(page, code, "Run")
-        expect(page.locator(".python-state")).to_have_text("Your code runs.")
+        expect(page.locator(".python-state")).to_have_text(
+            "Your code runs.", timeout=SOON
+        )
         if "print" in code:
             cut = page.get_by_text("cut after 20,000 characters")
             expect(cut).to_be_attached(timeout=SOON)
@@ -208,7 +154,9 @@ def test_what_takes_too_long_ends_by_itself(live_page):
     begun(page)
     asked(page, "print(1)", "Run")
     told = page.locator(".python-verdict")
-    expect(page.locator(".python-state")).to_contain_text("Then your code runs.")
+    expect(page.locator(".python-state")).to_contain_text(
+        "Then your code runs.", timeout=SOON
+    )
     expect(told).to_be_empty()
     page.wait_for_timeout(3000)  # all else has come
     page.clock.fast_forward(61_000)
@@ -216,7 +164,7 @@ def test_what_takes_too_long_ends_by_itself(live_page):
     page.unroute("**/numpy.zip")
     printed(page, "print(2)", "2")
     asked(page, "while True: pass", "Run")
-    expect(page.locator(".python-state")).to_have_text("Your code runs.")
+    expect(page.locator(".python-state")).to_have_text("Your code runs.", timeout=SOON)
     page.clock.fast_forward(61_000)
     expect(told).to_contain_text("Stopped after 60 seconds.")
     assert verdict(page, RIGHT).startswith("✓ Right.")

@@ -76,7 +76,8 @@ class Editor {
     for (const each of this.place.querySelectorAll(".python-begin, .python-done")) {
       each.remove();
     }
-    this.place.querySelector(".highlight")?.after(h("div", { class: "live-piece python-editor" },
+    const code = this.place.querySelector(".highlight");
+    code?.after(h("div", { class: "live-piece python-editor" },
       this.field,
       h("div", { class: "python-keys" }, ...keys),
       h("p", { class: "python-help", text:
@@ -127,7 +128,8 @@ class Editor {
       if (action === "check") this.#judge(result);
       else if (result && !this.#output) this.#print("It ran, and printed nothing.\n");
       const { differs, raises = "" } = result;
-      this.#point(differs ? differs.message + raises : result === true ? "" : this.#output);
+      const wrong = result === true ? "" : this.#output;
+      this.#point(differs ? differs.message + raises : wrong);
     } catch (error) {
       this.#fail(error);
     } finally {

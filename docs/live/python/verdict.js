@@ -21,7 +21,8 @@ export function verdictOf(verdict, name) {
   if (verdict.verdict === "right") {
     const shell = h("code", { text: `tformer check ${name}` });
     return [
-      h("p", {}, h("b", { text: "✓ Right." }), " It gives the right numbers in every case."),
+      h("p", {}, h("b", { text: "✓ Right." }),
+        " It gives the right numbers in every case."),
       h("p", {}, "Here it ran with NumPy. In a shell, ", shell,
         " looks at gradients too, if it is written with torch."),
     ];
@@ -41,7 +42,8 @@ export function verdictOf(verdict, name) {
     "Which mistake it is, the numbers do not say. Look at the smallest case first.");
   const raises = verdict.raises && h("p", { text: verdict.raises });
   const parts = [
-    h("p", {}, h("b", { text: "✗ Not right yet. " }), `In the case “${where}” ${message}.`),
+    h("p", {}, h("b", { text: "✗ Not right yet. " }),
+      `In the case “${where}” ${message}.`),
     raises, rule, several, ...named, unknown, numbers(verdict.numbers ?? []),
   ];
   return parts.filter((part) => part instanceof HTMLElement);
