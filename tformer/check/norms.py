@@ -98,8 +98,8 @@ _FOUR_AXES = draw(2, 3, 2, 5), draw(5)
         variance = np.sum((x[at] - mean) ** 2) / D →
         normalised = (x[at] - mean) / np.sqrt(variance + eps) →
     over_tokens: You normalised along the axis before the last: that is over tokens.
-        np.sum(x[at]) / D → np.mean(x, -2)[at[:-2]]
-        np.sum((x[at] - mean) ** 2) / D → np.var(x, -2)[at[:-2]]
+        np.sum(x[at]) / D → np.mean(x, -2)[at[:-1]]
+        np.sum((x[at] - mean) ** 2) / D → np.var(x, -2)[at[:-1]]
     last_two: You took mean and variance over the last two axes.
         np.sum(x[at]) / D → np.mean(x[at[:-1]])
         np.sum((x[at] - mean) ** 2) / D → np.mean((x[at[:-1]] - mean) ** 2)
@@ -136,7 +136,7 @@ def layer_norm(x: Array, weight: Array, bias: Array | None, eps: float) -> Array
     unbiased: You divided the squares by D - 1 and not by D.
         / x.shape[-1] → / max(x.shape[-1] - 1, 1)
     over_tokens: You normalised along the axis before the last: that is over tokens.
-        sum(number**2 for number in x[at]) / x.shape[-1] → np.mean(x**2, -2)[at[:-2]]
+        sum(number**2 for number in x[at]) / x.shape[-1] → np.mean(x**2, -2)[at[:-1]]
         sqrt(mean_square + eps) → np.sqrt(mean_square + eps)
     mean_of_roots: You took the mean of |x|, not the root of the mean square.
         sqrt(mean_square + eps) → (np.mean(np.abs(x[at])) + eps)

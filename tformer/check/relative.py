@@ -7,6 +7,8 @@ from tformer.check.spec import Array, Case, Spec
 
 def _seen(bias: Array) -> Array:
     """Take from each query the bias of its own key; later keys are hidden anyway."""
+    if bias.ndim == 4:
+        return np.array([_seen(each) for each in bias])
     if bias.ndim != 3 or bias.shape[1] > bias.shape[2]:
         return bias
     T, S = bias.shape[1:]
