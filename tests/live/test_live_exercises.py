@@ -66,6 +66,9 @@ def test_a_number_a_choice_and_a_mask(live_page):
     cell = mask.get_by_role("button", name="query 0, key 0")
     cell.click()
     expect(cell).to_have_attribute("aria-pressed", "true")
+    cell.click()
+    expect(cell).to_have_attribute("aria-pressed", "false")
+    cell.click()
     for key in ("ArrowRight", "Space", "ArrowRight", "Space"):  # by the keyboard
         page.keyboard.press(key)
     for t in range(1, 6):
