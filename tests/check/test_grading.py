@@ -134,6 +134,8 @@ def test_where_no_process_forks(graded):
         assert wrong.printed == "x\n"
         loop = graded("def rotary(*args):\n    while True: pass", runner=runner)
         assert loop.judged.differs.kind == "time"
+        noise = graded("while True: print('x' * 1000)", runner=runner)
+        assert (noise.verdict, noise.printed[:3]) == ("not run", "xxx")
 
 
 @in_each

@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from types import TracebackType
 from typing import cast
 
@@ -19,7 +19,10 @@ from tformer.check.wire import ANSWERS, pack, unpack
 
 CHILD = Path(__file__).with_name("child.py")
 SECONDS = 20  # that one file may take
+SAID = 64 << 20  # bytes, the most that it may send
 PRINTED = 4000  # bytes that are kept of what it prints
+# On a Mac the library below NumPy may crash in a process that was forked.
+FORKS = hasattr(os, "fork") and sys.platform != "darwin"
 STARTING = 120.0  # to import torch on a slow machine
 KEPT = """PATH LD_LIBRARY_PATH DYLD_LIBRARY_PATH LANG SYSTEMROOT CONDA_PREFIX TMPDIR
 TEMP TMP"""
@@ -46,9 +49,7 @@ class Runner:
         forks: whether one process starts the others, which is faster by far.
     """
 
-    def __init__(
-        self, seconds: int = SECONDS, *, forks: bool = hasattr(os, "fork")
-    ) -> None:
+    def __init__(self, seconds: int = SECONDS, *, forks: bool = FORKS) -> None:
         self.seconds, self.forks = seconds, forks
         self._helpers: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -118,23 +119,24 @@ class Runner:
         )
 
     def _once(self, libraries: str, job: bytes) -> tuple[dict[str, str], bytes]:
-        """Start a process for one file."""
-        with TemporaryDirectory(
-            prefix="tformer-check-", ignore_cleanup_errors=True
-        ) as folder:
-            try:
+        """Start a process for one file, which says what it has to say into files."""
+        room = TemporaryDirectory(prefix="tformer-check-", ignore_cleanup_errors=True)
+        with room as folder, TemporaryFile() as sent, TemporaryFile() as printed:
+            end = "time"
+            with suppress(subprocess.TimeoutExpired):
                 ended = subprocess.run(
                     [*_command(libraries), os.path.realpath(folder)],
                     input=len(job).to_bytes(8, "little") + job,
-                    capture_output=True,
+                    stdout=sent,
+                    stderr=printed,
                     env=_environment(),
                     timeout=self.seconds + STARTING * bool(libraries),
                 )
-            except subprocess.TimeoutExpired as error:
-                return {"printed": "", "end": "time"}, error.stdout or b""
-        code = f"code {ended.returncode}" if ended.returncode else ""
-        printed = ended.stderr[:PRINTED].decode("utf-8", "replace")
-        return {"printed": printed, "end": code}, ended.stdout
+                end = f"code {ended.returncode}" if ended.returncode else ""
+            sent.seek(0)
+            printed.seek(0)
+            text = printed.read(PRINTED).decode("utf-8", "replace")
+            return {"printed": text, "end": end}, sent.read(SAID)
 
 
 def _command(libraries: str) -> list[str]:

@@ -57,7 +57,7 @@ def _parts(exercise: Exercise, grade: Grade, source: str) -> Iterator[str]:
         lines = grade.printed.splitlines()
         more = [] if len(lines) <= LINES else [f"… and {len(lines) - LINES} lines more"]
         yield "It printed:"
-        yield indent("\n".join([*lines[:LINES], *more]), "    ")
+        yield indent("\n".join(x[: WIDTH - 4] for x in [*lines[:LINES], *more]), "    ")
     if grade.verdict == "wrong":
         yield f"A hint: tformer check {exercise.name} --hint 1"
 
