@@ -113,6 +113,8 @@ class Numbers:
                 nothing = all(_is_nothing(x) for x, _ in self.given.values())
                 yield Diagnosis((named(self.spec, "nothing"),) if nothing else ())
                 yield Diagnosis(tuple(self._refused()))
+            if all(x.error for x, _ in self.given.values()):
+                return  # two mistakes may raise in every case, whatever they are
             yield self._of_pairs(self._pairs(excused))
             yield self._of_pairs(self._formed_pairs(excused))
 
