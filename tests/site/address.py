@@ -10,8 +10,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "mkdocs.yml"
-REPEATING = ("README.md", "CITATION.cff", "pyproject.toml", "docs/index.md")
-COPIES = [ROOT / name for name in REPEATING]
+BOTH = ("README.md", "CITATION.cff", "pyproject.toml")
+ONE = ("docs/index.md", "docs/teaching.md", "tformer/check/telling.py")
+COPIES = [ROOT / name for name in BOTH + ONE]
 
 
 def read() -> tuple[str, str]:
