@@ -113,10 +113,9 @@ class Layer(nn.Module):
     def __init__(self, fault, layer):
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(D), nn.LayerNorm(D)
-        last = layer == N - 1
-        if fault == "norm over time" and last:
+        if fault == "norm over time" and layer == N - 1:
             self.norm2 = NormOverTime()
-        if fault in ("batch statistics", "batch statistics in training") and last:
+        if fault.startswith("batch statistics") and layer == N - 1:
             self.norm2 = BatchStatistics(fault.endswith("training"))
         self.attention = Attention(fault, layer)
         self.mlp = nn.Sequential(nn.Linear(D, 4 * D), nn.GELU(), nn.Linear(4 * D, D))
@@ -155,13 +154,12 @@ class Small(nn.Module):
             self.other = nn.Linear(D, D)
         if fault == "nothing can be learned":
             self.embedding.weight.data.zero_()
-        self.calls, self.memory = 0, None
+        self.memory = None
 
     def forward(self, ids, attention_mask=None, past_key_values=None, use_cache=False):
         fault, (_, T) = self.fault, ids.shape
-        start = 0 if past_key_values is None else past_key_values[0][0].shape[2]
-        if fault == "new tokens at position 0":
-            start = 0
+        first = past_key_values is None or fault == "new tokens at position 0"
+        start = 0 if first else past_key_values[0][0].shape[2]
         at = torch.arange(start, start + T)[None]
         if attention_mask is not None and fault != "positions that count padding":
             at = (attention_mask.long().cumsum(1) - 1).clamp(min=0)[:, -T:]
@@ -172,16 +170,14 @@ class Small(nn.Module):
         if fault == "a part that is cut off":
             x = self.embedding(ids) + self.positions(at).detach()
         if fault == "a state from call to call":
-            if self.memory is not None:
-                x = x + 0.1 * self.memory
+            x = x if self.memory is None else x + 0.1 * self.memory
             self.memory = x.detach().mean((0, 1))
         if fault == "rows see each other":
             x = x + 0.1 * x.mean(0, keepdim=True)
         if fault == "scaled by the rows":
             x = x / len(ids)
-        kept = []
-        for i, layer in enumerate(self.layers):
-            past = None if past_key_values is None else past_key_values[i]
+        kept, pasts = [], past_key_values or [None] * N
+        for layer, past in zip(self.layers, pasts, strict=True):
             x, kv = layer(x, ids, attention_mask, past)
             kept.append(kv)
         logits = self.head(self.norm(x))
