@@ -110,7 +110,7 @@ class Asking:
 
     def future(self, box: Box) -> Iterator[Finding]:
         """Ask for leaks in eval(), then in train()."""
-        leak, untried = future.find(box, 0.2 * self.seconds)
+        leak, untried = future.find(box, (0.04 if box.large else 0.2) * self.seconds)
         if leak is not None:
             box.leaks = True
             yield explain(box, leak)

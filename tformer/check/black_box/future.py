@@ -137,7 +137,7 @@ def length(box: Box) -> Iterator[Finding]:
     if box.by_chance:
         raise NotAsked("two calls differ")
     taken = 0
-    for seed in (50, 51):
+    for seed in (50,) if box.large else (50, 51):
         text = box.draw(1, T, seed=seed)
         whole = box(text)
         for n in sorted({1, 2, 3, 5, 8, 15, 16, 17, 31, 32, 33, 64, T // 2, T - 1}):
