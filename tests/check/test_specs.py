@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from markdown.extensions.toc import slugify
 
 from forms import FORMS
 from tformer.check import SPECS, judge, judge_numbers
@@ -67,7 +68,7 @@ def test_ids_are_unique_and_sections_exist(spec):
         chapter, _, section = mistake.chapter.partition("#")
         text = (CHAPTERS / f"{chapter}.md").read_text("utf-8")
         titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-        slugs = {re.sub(r"[^\w]+", "-", title.lower()).strip("-") for title in titles}
+        slugs = {slugify(title, "-") for title in titles}
         assert section in slugs or f"{{ #{section} }}" in text, mistake.chapter
         assert len(mistake.sentence) <= 130
         assert mistake.sentence.endswith(".")

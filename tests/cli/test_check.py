@@ -186,6 +186,8 @@ def test_ctrl_c_leaves_nothing(folder):
         env=os.environ | {"TMPDIR": str(room)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # A shell starts what is in the background with SIGINT ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as running:
         last = time.monotonic() + 120
         while not _within(room) and time.monotonic() < last:

@@ -195,7 +195,8 @@ def test_a_folder(folder):
 
 def pytest_of(*words):
     """Run pytest with the plugin, as where the package is installed."""
-    plugin = ["-p", "no:cacheprovider", "-p", "tformer.cli.pytest_plugin"]
+    plugin = ["-p", "no:cacheprovider", "-p", "no:tformer"]  # once, not twice
+    plugin += ["-p", "tformer.cli.pytest_plugin"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *plugin, *words],
         capture_output=True,

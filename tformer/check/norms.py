@@ -37,7 +37,7 @@ _FOUR_AXES = draw(2, 3, 2, 5), draw(5)
     Case("a constant vector", (np.full((1, 7), 2.0), _GAIN, _SHIFT, 1e-3)),
     Case("numbers in the hundreds", (300 * draw(2, 7), _GAIN, _SHIFT, 1e-5)),
     wrong="""
-    # feed-forward#unbiased-variance-and-ε-outside-the-root
+    # feed-forward#unbiased-variance-and-outside-the-root
     unbiased: You divided the squares by D - 1 and not by D.
         ** 2) / D → ** 2) / (D - 1)
     eps_outside: You added ε to the root; it stands below the root.

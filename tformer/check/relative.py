@@ -111,7 +111,7 @@ _APART = np.arange(-31, 70, 3)
         int(distance[at]) → -int(distance[at])
     linear: From half of the buckets on, they get wider and wider.
         apart ** (N - exact) >= exact**rest * furthest**j → apart >= exact + j
-    # relative-biases#an-encoder-s-buckets-in-a-decoder
+    # relative-biases#an-encoders-buckets-in-a-decoder
     one_direction: In an encoder half of the buckets are for later keys.
         N if both and behind < 0 else 0 → 0
     """,
