@@ -117,11 +117,11 @@ SINKS = draw(3)
         query[b, h, t] @ → key[b, g, t] @
     values_as_keys: You compared queries with values; compare them with keys.
         @ key[b, g, s] → @ value[b, g, s]
-    key_and_value_swapped: You changed key and value.
+    key_and_value_swapped: You exchanged key and value.
         @ key[b, g, s] → @ value[b, g, s]
         weights @ value[b, g] → weights @ key[b, g]
         value.shape[-1])) → Dh))
-    query_and_key_swapped: You changed query and key.
+    query_and_key_swapped: You exchanged query and key.
         query[b, h, t] @ key[b, g, s] → key[b, g, t] @ query[b, h, s]
     sigmoid: You took the sigmoid of the scores; take the softmax over the keys.
         powers / np.where(total == 0, 1.0, total) → seen / (1 + np.exp(-scores))

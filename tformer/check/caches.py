@@ -77,7 +77,7 @@ def _with_empty(q: Array, keys: Array, values: Array) -> Array:
         (old[0], k) → (old[0], q)
     value_is_key: You keep keys in place of values.
         (old[1], v) → (old[1], k)
-    swapped: You changed keys and values.
+    swapped: You exchanged keys and values.
         (old[0], k) → (old[0], v)
         (old[1], v) → (old[1], k)
     newest_unread: You attend to the old tokens only: a token sees itself too.

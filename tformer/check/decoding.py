@@ -6,6 +6,19 @@ import numpy as np
 
 from tformer.check.spec import Array, Case, Spec
 
+
+def _over_rows(logits: Array) -> Array:
+    """For a mistake: the softmax over the rows."""
+    powers = np.exp(logits - logits.max(0))
+    return np.asarray(powers / powers.sum(0))
+
+
+def _next(powers: list[float], order: list[int], token: int) -> float:
+    """For a mistake: the share of the token after this one."""
+    after = order[order.index(token) + 1 :][:1]
+    return sum(powers[i] for i in after) / sum(powers)
+
+
 _SHARES = (
     (0.4, 0.05, 0.3, 0.15, 0.1),
     (0.02, 0.9, 0.03, 0.04, 0.01),
@@ -43,7 +56,7 @@ def top_k(logits: Array, k: int) -> Array:
 
 
 @Spec(
-    *(Case(f"p = {p}", (_LOGITS, p)) for p in (1e-9, 0.35, 0.62, 0.93, 1.0)),
+    *(Case(f"p = {p}", (_LOGITS, p)) for p in (1e-9, 0.35, 0.62, 0.93, 0.995)),
     Case("one row", (_LOGITS[:1], 0.75)),
     Case("large logits", (_LOGITS * 10 + 800, 0.9)),
     wrong="""
@@ -67,6 +80,27 @@ def top_k(logits: Array, k: int) -> Array:
         = row[token] → = logits[b, token]
     min_p: You kept what has p times the largest probability or more: that is min-p.
         if total < p → if powers[token] >= p
+    by_share_or_best: You compared each token's own probability with p: add them up.
+        if total < p → if share >= p or not total
+    share_of_tokens: You kept a share p of the tokens: add up their probabilities.
+        if total < p → if order.index(token) < np.ceil(p * len(row))
+    share_of_tokens_down: You kept p times the number of tokens: add up probabilities.
+        if total < p → if order.index(token) < max(1, int(p * len(row)))
+    shifted_back: You shifted the marks the other way: one token more is hidden.
+        if total < p → if total + share + _next(powers, order, token) <= p or not total
+    not_divided: You added up exp of the logits: divide by their sum.
+        = powers[token] / sum(powers) → = np.exp(row[token])
+    over_rows: You took the softmax over the rows: it is over the tokens.
+        = powers[token] / sum(powers) → = _over_rows(logits)[b, token]
+    over_sorted_rows: You took the softmax of the sorted logits over the rows.
+        = powers[token] / sum(powers) →
+            = _over_rows(-np.sort(-logits, 1))[b, order.index(token)]
+    temperature: You divided the logits by p: that is a temperature.
+        return output → return logits / p
+    mask: You return which tokens stay: return their logits.
+        return output → return np.isfinite(output)
+    added_up_logits: You added up the logits as they are; add up probabilities.
+        = powers[token] / sum(powers) → = row[token]
     by_logits: You added up logits; add up probabilities.
         powers = [exp(x - max(row)) for x in row] → powers = [*row]
     overflow: You took exp of the logits as they are: subtract the largest.

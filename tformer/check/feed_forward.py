@@ -19,16 +19,22 @@ def _network(D: int, F: int) -> tuple[Array, Array, Array]:
     return draw(F, D), draw(F, D, seed=1), draw(D, F, seed=2)
 
 
+# Gates of 900, -40 and 940, which exp cannot take.
+_LARGE = np.array([[30.0, 20.0]])
+_STEEP = np.array([[20.0, 15.0], [-1.0, -0.5], [30.0, 2.0]])
+
+
 @Spec(
     Case("one vector", (draw(2), *_network(2, 3))),
     Case("as wide inside", (draw(2, 3), *_network(3, 3))),
     Case("three axes", (2 * draw(2, 3, 5), *_network(5, 7))),
     Case("four axes", (draw(2, 1, 3, 2), *_network(2, 3))),
     Case("rows", (draw(5, 4), *_network(4, 6))),
+    Case("large gates", (_LARGE, _STEEP, draw(3, 2, seed=1), draw(2, 3, seed=2))),
     wrong="""
     # block-today#gate-and-up-change-places-or-are-interleaved
     gate_and_up_swapped: You took silu of the up projection: it is taken of the gate.
-        _sigmoid(gate) → _sigmoid(up)
+        gate, up = w_gate → up, gate = w_gate
     halves_swapped: You sent x through w_up for the gate twice.
         gate, up = w_gate → gate, up = w_up
     gate_alone: You left w_up out: the gate must be multiplied by it.
@@ -61,14 +67,23 @@ def _network(D: int, F: int) -> tuple[Array, Array, Array]:
     elu: You took elu of the gate, not silu.
         gate * _sigmoid(gate) → np.where(gate > 0, gate, np.exp(gate) - 1)
     softplus: You took softplus of the gate, not silu.
-        gate * _sigmoid(gate) → np.log1p(np.exp(gate))
+        gate * _sigmoid(gate) → np.logaddexp(0, gate)
     mish: You took mish of the gate, not silu.
-        _sigmoid(gate) → np.tanh(np.log1p(np.exp(gate)))
+        _sigmoid(gate) → np.tanh(np.logaddexp(0, gate))
     reshaped: You gave weights another shape with reshape: transpose them.
         = w_gate @ x[at], → = x[at] @ w_gate.reshape(w_gate.shape[::-1]),
         w_up @ x[at] → x[at] @ w_up.reshape(w_up.shape[::-1])
         w_down @ (gate * _sigmoid(gate) * up) →
             (gate * _sigmoid(gate) * up) @ w_down.reshape(w_down.shape[::-1])
+    gate_twice: You sent x through w_gate twice: the other factor is of w_up.
+        w_up @ x[at] → gate
+        gate, up = w_gate @ x[at], → gate = w_gate @ x[at]; up =
+    back_by_up: You came back by the transpose of w_up: w_down leads back.
+        = w_down @ → = w_up.T @
+    back_by_gate: You came back by the transpose of w_gate: w_down leads back.
+        = w_down @ → = w_gate.T @
+    overflow: You wrote exp(z) / (1 + exp(z)): exp of a large z is infinite.
+        _sigmoid(gate) → (np.exp(gate) / (1 + np.exp(gate)))
     down_on_gate: You projected the gate, and multiplied by up after that.
         w_down @ (gate * _sigmoid(gate) * up) →
             w_down @ (gate * _sigmoid(gate)) * sum(up)
@@ -82,7 +97,8 @@ def _network(D: int, F: int) -> tuple[Array, Array, Array]:
     quick_gelu: You took z · sigmoid(1.702 z), which is near GELU; silu has no factor.
         _sigmoid(gate) → _sigmoid(1.702 * gate)
     softmax: You took the softmax of the gate, not silu.
-        gate * _sigmoid(gate) → np.exp(gate) / np.exp(gate).sum()
+        gate * _sigmoid(gate) →
+            np.exp(gate - max(gate)) / np.exp(gate - max(gate)).sum()
     no_gate: You took silu of up and left the gate out.
         gate * _sigmoid(gate) * up → up * _sigmoid(up)
     residual: You added x; that is done outside.

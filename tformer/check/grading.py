@@ -129,7 +129,11 @@ def _grade(
         found = Difference("time", done[0].case, reply.ended)
         stopped = Verdict(spec.name, found, ())
         return Grade("", "wrong", stopped, "", reply.note, reply.printed)
-    verdict = judge_evidence(evidence)
+    try:
+        verdict = judge_evidence(evidence)
+    except Exception as error:  # noqa: BLE001 - of ours: other files still get their verdicts
+        why = f"what it returned could not be judged ({type(error).__name__})"
+        return Grade("", "not run", None, why, reply.note, reply.printed)
     word = "right" if verdict.right else "wrong"
     return Grade("", word, verdict, "", reply.note, reply.printed, evidence)
 

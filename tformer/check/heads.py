@@ -116,13 +116,13 @@ def _across(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Arr
         k = split_heads(source @ w_k.T → k = split_heads(source @ w_q.T
     values_as_keys: Your keys are the values.
         k = split_heads(source @ w_k.T → k = split_heads(source @ w_v.T
-    query_and_key_swapped: You changed w_q and w_k.
+    query_and_key_swapped: You exchanged w_q and w_k.
         q = split_heads(x @ w_q.T → q = split_heads(x @ w_k.T
         k = split_heads(source @ w_k.T → k = split_heads(source @ w_q.T
-    key_and_value_swapped: You changed w_k and w_v.
+    key_and_value_swapped: You exchanged w_k and w_v.
         k = split_heads(source @ w_k.T → k = split_heads(source @ w_v.T
         v = split_heads(source @ w_v.T → v = split_heads(source @ w_k.T
-    query_and_value_swapped: You changed w_q and w_v.
+    query_and_value_swapped: You exchanged w_q and w_v.
         q = split_heads(x @ w_q.T → q = split_heads(x @ w_v.T
         v = split_heads(source @ w_v.T → v = split_heads(source @ w_q.T
     one_weight: You used one weight for queries, keys and values.

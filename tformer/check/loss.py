@@ -65,7 +65,7 @@ def _of_rows(losses: Array, real: Array) -> Array:
         1 - smoothing if → 1 if
     fixed_smoothing: You take a smoothing of 0.1, whatever comes in.
         V, losses = → smoothing = 0.1; V, losses =
-    swapped: You changed smoothing and 1 - smoothing.
+    swapped: You exchanged smoothing and 1 - smoothing.
         q = smoothing / V → q = (1 - smoothing) / V
         1 - smoothing if → smoothing if
     only_smoothing: You left out the target's own 1 - smoothing.

@@ -45,9 +45,9 @@ def _large(N: int, D: int, E: int) -> tuple[object, ...]:
     sigmoid: You weighted by sigmoids of the logits; take their softmax.
         powers[e] / total * → 1 / (1 + np.exp(-scores[e])) *
     divided_sigmoids: You divided sigmoids by their sum; take the softmax of the logits.
-        np.exp(scores - max(scores)) → 1 / (1 + np.exp(-scores))
+        np.exp(scores - top) → 1 / (1 + np.exp(-scores))
     twice_softmax: You took the softmax of probabilities; take that of the logits.
-        np.exp(scores - max(scores)) → _twice(scores)
+        np.exp(scores - top) → _twice(scores)
     scaled_logits: You divided the logits by √D: that is for attention.
         scores = router @ x[n] → scores = router @ x[n] / np.sqrt(len(x[n]))
     router_reshaped: You gave the router another shape with reshape: transpose it.
@@ -63,7 +63,7 @@ def _large(N: int, D: int, E: int) -> tuple[object, ...]:
     divided_by_k: You divided the result by k.
         powers[e] / total * → powers[e] / total / k *
     overflow: You took exp of the logits as they are: subtract the largest.
-        np.exp(scores - max(scores)) → np.exp(scores)
+        np.exp(scores - top) → np.exp(scores)
     ones_for_one: With k = 1 the weight is 1; you took the share of all.
         total = sum(powers[e] for e in chosen) →
             total = sum(powers[e] for e in chosen) if k > 1 else sum(powers)
@@ -86,12 +86,17 @@ def _large(N: int, D: int, E: int) -> tuple[object, ...]:
     last_only: You kept the last expert's result; add all k up.
         output[n] += → output[n] =
     over_tokens: You took the softmax over the tokens, not over the experts.
-        powers = np.exp(scores - max(scores)) → powers = _over_tokens(x @ router.T)[n]
+        powers = np.exp(scores - top) → powers = _over_tokens(x @ router.T)[n]
         powers[e] / total * → powers[e] *
     over_tokens_divided: You took the softmax over the tokens, and divided by the sum.
-        powers = np.exp(scores - max(scores)) → powers = _over_tokens(x @ router.T)[n]
+        powers = np.exp(scores - top) → powers = _over_tokens(x @ router.T)[n]
     one_choice: You chose experts for all tokens at once; each token has its own.
         key=lambda e: -scores[e] → key=lambda e: -sum(x @ router[e])
+    expert_choice: Your experts choose tokens, as many as N · k / E each; here a token
+        chooses its experts.
+        output = np.zeros(x.shape) → return _experts_choose(x, router, experts, k)
+    capacity: You give an expert N · k / E tokens at most: no token is dropped here.
+        for e in chosen: → for e in _left(x @ router.T, k, n, chosen):
     residual: You added x; that is done outside.
         output = np.zeros(x.shape) → output = x.copy()
     no_rows: You call an expert that no token chose: it takes n ≥ 1 rows.
@@ -109,7 +114,8 @@ def moe(
     for n in range(len(x)):
         scores = router @ x[n]
         chosen = sorted(range(len(experts)), key=lambda e: -scores[e])[:k]
-        powers = np.exp(scores - max(scores))
+        top = max(scores[e] for e in chosen)
+        powers = np.exp(scores - top)
         total = sum(powers[e] for e in chosen)
         for e in chosen:
             made = experts[e](x[n : n + 1])[0]
@@ -132,6 +138,25 @@ def _twice(logits: Array) -> Array:
     """For a mistake: exp of a softmax."""
     powers = np.exp(logits - logits.max())
     return np.exp(powers / powers.sum())
+
+
+def _experts_choose(
+    x: Array, router: Array, experts: Sequence[Callable[[Array], Array]], k: int
+) -> Array:
+    """For a mistake: each expert takes the tokens that it weighs most."""
+    shares, output = _over_tokens(router @ x.T).T, np.zeros(x.shape)
+    most = min(len(x), max(1, len(x) * k // len(experts)))
+    for e, expert in enumerate(experts):
+        rows = np.argsort(-shares[:, e])[:most]
+        output[rows] += shares[rows, e, None] * expert(x[rows])
+    return output
+
+
+def _left(logits: Array, k: int, n: int, chosen: list[int]) -> list[int]:
+    """For a mistake: of the chosen experts those that have room for token n."""
+    places = np.argsort(-logits, 1)[:, :k]
+    most = -(-len(logits) * k // logits.shape[1])
+    return [e for e in chosen if (places[:n] == e).sum() < most]
 
 
 def _all_asked(

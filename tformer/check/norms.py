@@ -18,6 +18,17 @@ def rms_norm_in_torch(x: "Tensor", weight: "Tensor", eps: float) -> "Tensor":
     return (normalised * weight).to(x.dtype)
 
 
+def layer_norm_in_torch(
+    x: "Tensor", weight: "Tensor", bias: "Tensor | None", eps: float
+) -> "Tensor":
+    """Take the mean first, by methods of tensors."""
+    wide = x if x.element_size() > 2 else x.float()
+    mean = wide.mean(-1, True)
+    variance = (wide - mean).square().mean(-1, True)
+    scaled = (wide - mean) * (variance + eps).rsqrt() * weight
+    return (scaled if bias is None else scaled + bias).to(x.dtype)
+
+
 def _first(x: Array, eps: float) -> Array:
     """For a mistake: normalise along the wrong axis."""
     centred = x - x.mean(0)
@@ -26,6 +37,9 @@ def _first(x: Array, eps: float) -> Array:
 
 ALL = ("float32", "bfloat16", "float16")
 _X, _GAIN, _SHIFT = 3 + 2 * draw(2, 3, 7), draw(7), draw(7, seed=1)
+_OTHER = 1 - draw(2, 3, 7, seed=5)  # for what is kept from one call to the next
+# Near each other, far from 0. In bfloat16 they are 4096, 4128 and 4080: sums are exact.
+_FAR = 4096 + np.array([[0.3, -0.2, 0.1, -0.4, 0.2, 32.3, -16.2, -15.7]])
 _FOUR_AXES = draw(2, 3, 2, 5), draw(5)
 
 
@@ -34,7 +48,9 @@ _FOUR_AXES = draw(2, 3, 2, 5), draw(5)
     Case("three axes", (_X, _GAIN, _SHIFT, 1e-5)),
     Case("without a bias", (_X, _GAIN, None, 1e-5), exercise=False),
     Case("four axes, a large ε", (*_FOUR_AXES, draw(5, seed=1), 0.5)),
-    Case("a constant vector", (np.full((1, 7), 2.0), _GAIN, _SHIFT, 1e-3)),
+    Case("a constant vector", (np.full((1, 7), 2.0), _GAIN, _SHIFT, 0.25)),
+    Case("three axes, other numbers", (_OTHER, _GAIN, _SHIFT, 1e-5)),
+    Case("far from 0", (_FAR, draw(8), draw(8, seed=1), 1e-5)),
     Case("numbers in the hundreds", (300 * draw(2, 7), _GAIN, _SHIFT, 1e-5)),
     wrong="""
     # feed-forward#unbiased-variance-and-outside-the-root
@@ -51,6 +67,8 @@ _FOUR_AXES = draw(2, 3, 2, 5), draw(5)
         variance + eps → variance + eps**2
     eps_subtracted: You subtracted ε.
         variance + eps → variance - eps
+    eps_at_least: You took ε as a lower bound; it is added.
+        variance + eps → max(variance, eps)
     no_root: You divided by the variance and not by its root.
         np.sqrt(variance + eps) → (variance + eps)
     not_divided: You subtracted the mean, and did not divide by the deviation.
@@ -100,10 +118,30 @@ _FOUR_AXES = draw(2, 3, 2, 5), draw(5)
     over_tokens: You normalised along the axis before the last: that is over tokens.
         np.sum(x[at]) / D → np.mean(x, -2)[at[:-1]]
         np.sum((x[at] - mean) ** 2) / D → np.var(x, -2)[at[:-1]]
+    second_axis: You normalised along axis 1, the second; it is the last.
+        output, D = np.zeros(x.shape), x.shape[-1] →
+            output, D = np.zeros(x.shape), x.shape[1]
+        np.sum(x[at]) / D → np.broadcast_to(np.mean(x, 1, keepdims=True), x.shape)[at]
+        np.sum((x[at] - mean) ** 2) / D →
+            np.broadcast_to(np.var(x, 1, keepdims=True), x.shape)[at]
+    all_but_first: You took mean and variance over all axes but the first.
+        np.sum(x[at]) / D → np.mean(x[at[:1]])
+        np.sum((x[at] - mean) ** 2) / D → np.var(x[at[:1]])
     last_two: You took mean and variance over the last two axes.
         np.sum(x[at]) / D → np.mean(x[at[:-1]])
         np.sum((x[at] - mean) ** 2) / D → np.mean((x[at[:-1]] - mean) ** 2)
     """,
+    also=mistakes(
+        layer_norm_in_torch,
+        """
+        # feed-forward#the-formula
+        loses_digits precision: You took the mean of squares minus the square of the
+            mean: far from 0 they cancel. Subtract the mean first.
+            (wide - mean).square().mean(-1, True) →
+                wide.square().mean(-1, True) - mean.square()
+        """,
+        "torch",
+    ),
     dtypes=ALL,
 )
 def layer_norm(x: Array, weight: Array, bias: Array | None, eps: float) -> Array:
@@ -122,6 +160,8 @@ def layer_norm(x: Array, weight: Array, bias: Array | None, eps: float) -> Array
     Case("three axes", (_X, _GAIN, 1e-6)),
     Case("four axes, a large ε", (*_FOUR_AXES, 0.5)),
     Case("zeros", (np.zeros((1, 3)), draw(3), 1e-6)),
+    Case("ε = 10", (draw(2, 5), draw(5), 10.0)),
+    Case("three axes, other numbers", (_OTHER, _GAIN, 1e-6)),
     Case("numbers in the hundreds", (300 * draw(2, 7), _GAIN, 1e-6)),
     Case("1 + w", (_X, _GAIN, 1e-6), {"plus_one": True}),
     wrong="""
@@ -138,6 +178,18 @@ def layer_norm(x: Array, weight: Array, bias: Array | None, eps: float) -> Array
     over_tokens: You normalised along the axis before the last: that is over tokens.
         sum(number**2 for number in x[at]) / x.shape[-1] → np.mean(x**2, -2)[at[:-1]]
         sqrt(mean_square + eps) → np.sqrt(mean_square + eps)
+    second_axis: You normalised along axis 1, the second; it is the last.
+        sum(number**2 for number in x[at]) / x.shape[-1] →
+            np.broadcast_to(np.mean(x**2, 1, keepdims=True), x.shape)[at]
+        sqrt(mean_square + eps) → np.sqrt(mean_square + eps)
+    square_of_mean: You squared the mean; take the mean of the squares.
+        sum(number**2 for number in x[at]) / x.shape[-1] → np.mean(x[at]) ** 2
+    unbiased_deviation: You divided by the standard deviation with D - 1: take the mean
+        square of x.
+        sum(number**2 for number in x[at]) / x.shape[-1] → np.var(x[at], ddof=1)
+    eps_below_length: You took ε as the least length a vector can have; it is added to
+        the mean square.
+        sqrt(mean_square + eps) → max(sqrt(mean_square), eps / sqrt(x.shape[-1]))
     mean_of_roots: You took the mean of |x|, not the root of the mean square.
         sqrt(mean_square + eps) → (np.mean(np.abs(x[at])) + eps)
     first_half: You took the mean square of the first half of the numbers.

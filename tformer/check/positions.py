@@ -11,12 +11,17 @@ from tformer.check.spec import Array, Case, Spec, draw
     Case("two positions", (2, 2)),
     Case("seven positions", (7, 12)),
     Case("odd width", (5, 7)),
+    Case("nine positions", (9, 12)),
     Case("from position 3", (4, 6), {"start": 3}),
     wrong="""
     # positions#the-exponent
     double_exponent: The exponent is 2i/D in the columns 2i and 2i + 1; you doubled the
         column.
         (column - column % 2) → 2 * column
+    double_exponent_of_pair: The exponent of pair i is 2i/D; yours is 4i/D.
+        (column - column % 2) → 2 * (column - column % 2)
+    logarithm_of_ten: You took log10 where exp wants the natural logarithm.
+        10000**exponent → 54.598150033144236**exponent
     by_column: Sine and cosine of a pair share one exponent.
         (column - column % 2) → column
     half_exponent: The exponent of pair i is 2i/D; yours is i/D.
@@ -56,6 +61,10 @@ from tformer.check.spec import Array, Case, Spec, draw
         = (start + row) → = 6.283185307179586 * (start + row)
     degrees: You took the angles for degrees.
         = (start + row) → = 0.017453292519943295 * (start + row)
+    times_root: You multiplied by √D: that is for embeddings.
+        return table → return table * d_model**0.5
+    over_root: You divided by √D.
+        return table → return table / d_model**0.5
     relative: You divided the positions by the length.
         (start + row) / → (start + row) / length /
     cosine_at_the_end: Of an odd width the last column is a sine; yours is a cosine.

@@ -68,6 +68,16 @@ def _seen(bias: Array) -> Array:
         bias, whole = → S = T; bias, whole =
     goes_on: You go on with smaller slopes where H is no power of two.
         if h >= whole → if False
+    zeros: Your bias is the same for all keys of a query: it falls with the distance.
+        abs(distance) → 0
+    one_half: All your heads have the slope 1/2.
+        -(2**exponent) → -0.5
+    whole_numbers: You made whole numbers of the bias: its slopes are fractions.
+        return bias → return np.trunc(bias)
+    slopes_sorted: You sorted the slopes; those beyond a power of two come last.
+        return bias → return bias[np.argsort(bias.sum((1, 2)), kind="stable")]
+    first_of_twice: Of twice as many heads you take the first ones: take every other.
+        (2 * (h - whole) + 1) / (2 * → (h - whole + 1) / (2 *
     one_slope: All your heads have the slope of the first.
         (h + 1) / whole → 1 / whole
         (2 * (h - whole) + 1) / (2 * whole) → 1 / whole
@@ -75,6 +85,9 @@ def _seen(bias: Array) -> Array:
     first_on_first: You lined up the first query with the first key: it must be the last
         with the last.
         t + S - T - s → t - s
+    first_on_first_cut: You lined up the first query with the first key, and cut what
+        comes later at 0: the last query is at the last key.
+        t + S - T - s → max(t - s, 0)
     # relative-biases#any-heads
     any_heads: 2^(-8h/H) is for H a power of two; the paper's code has other slopes for
         the rest.

@@ -14,6 +14,7 @@ _X = draw(2, 3, 5, 6)
     Case("five positions", (_X, np.arange(5), 1e4)),
     Case("from position 7, another base", (_X, np.arange(7, 12), 500.0)),
     Case("positions in any order", (_X, np.array([4, 1, 1, 40, 0]), 1e4)),
+    Case("far positions", (draw(1, 1, 4, 6), np.array([257, 515, 259, 391]), 1e4)),
     Case("in pairs", (_X, np.arange(5), 1e4), {"layout": "pairs"}),
     wrong="""
     # rotary#the-formula
@@ -47,7 +48,7 @@ _X = draw(2, 3, 5, 6)
         - c * sin(one) → + c * sin(one)
     both_minus: You subtracted in both: the second of a pair is a sin + b cos.
         + c * cos(other) → - c * cos(other)
-    sin_and_cos_swapped: You changed sine and cosine.
+    sin_and_cos_swapped: You exchanged sine and cosine.
         a * cos(one) - c * sin(one) → a * sin(one) - c * cos(one)
         a * sin(other) + c * cos(other) → a * cos(other) + c * sin(other)
     cosine_alone: You multiplied by the cosine, and left the sine out.
@@ -58,6 +59,16 @@ _X = draw(2, 3, 5, 6)
         output[b, h, t, second] = a * sin → output[b, h, t, first] = a * sin
     half_rotated: You rotated half of the pairs: all are rotated.
         positions[t] * → (i < Dh // 4 or Dh < 4) * positions[t] *
+    first_half_alone: You rotated the first half; the second stays as it came.
+        a * sin(other) + c * cos(other) → c
+    second_half_alone: You rotated the second half; the first stays as it came.
+        a * cos(one) - c * sin(one) → a
+    overwritten: You wrote over the first half before the second was computed from it.
+        = a * sin(other) → = output[b, h, t, first] * sin(other)
+    overwritten_second: You wrote over the second half before the first was computed.
+        - c * sin(one) → - (a * sin(one) + c * cos(one)) * sin(one)
+    positions_sorted: You sorted the positions: token t has positions[t].
+        positions[t] * → np.sort(positions)[t] *
     added: You added x to what is rotated.
         return output → return output + x
     angles_added: You added sines and cosines to x: rotate it.

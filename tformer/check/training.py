@@ -87,7 +87,7 @@ def _number(x: Array) -> Array:
         step**-0.5, step * → (step + 1) ** -0.5, (step + 1) *
     summed: You added the two; take the smaller.
         min(step**-0.5, step * warmup**-1.5) → (step**-0.5 + step * warmup**-1.5)
-    swapped: You changed d_model and warmup.
+    swapped: You exchanged d_model and warmup.
         d_model**-0.5 → warmup**-0.5
         warmup**-1.5 → d_model**-1.5
     """,
