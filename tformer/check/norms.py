@@ -31,14 +31,13 @@ def layer_norm_in_torch(
 
 def _first(x: Array, eps: float) -> Array:
     """For a mistake: normalise along the wrong axis."""
-    centred = x - x.mean(0)
-    return np.asarray(centred / np.sqrt((centred**2).mean(0) + eps))
+    return np.asarray((x - x.mean(0)) / np.sqrt(x.var(0) + eps))
 
 
 ALL = ("float32", "bfloat16", "float16")
 _X, _GAIN, _SHIFT = 3 + 2 * draw(2, 3, 7), draw(7), draw(7, seed=1)
-_OTHER = 1 - draw(2, 3, 7, seed=5)  # for what is kept from one call to the next
-# Near each other, far from 0. In bfloat16 they are 4096, 4128 and 4080: sums are exact.
+_OTHER = 1 - draw(2, 3, 7, seed=5)
+# Far from 0; in bfloat16 they are 4096, 4128 and 4080, whose sums are exact.
 _FAR = 4096 + np.array([[0.3, -0.2, 0.1, -0.4, 0.2, 32.3, -16.2, -15.7]])
 _FOUR_AXES = draw(2, 3, 2, 5), draw(5)
 
