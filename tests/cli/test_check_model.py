@@ -195,8 +195,7 @@ def test_a_folder(folder):
 
 def pytest_of(*words):
     """Run pytest with the plugin, as where the package is installed."""
-    plugin = ["-p", "no:cacheprovider", "-p", "no:tformer"]  # once, not twice
-    plugin += ["-p", "tformer.cli.pytest_plugin"]
+    plugin = "-p no:cacheprovider -p no:tformer -p tformer.cli.pytest_plugin".split()
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *plugin, *words],
         capture_output=True,
