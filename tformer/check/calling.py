@@ -183,6 +183,8 @@ class Task:
         returned = self.call(function, case, given)
         parts = returned if isinstance(returned, tuple | list) else [returned]
         outputs = [x for x in parts if isinstance(x, torch.Tensor)]
+        if len(outputs) != len(self.weights[case.name]):
+            raise ValueError("what it returns is no tensor, and has no gradient")
         total = torch.zeros((), dtype=torch.float64)
         for x in leaves.values():  # the slope of what is cut off is 0
             total = total + 0 * x.sum()

@@ -102,7 +102,14 @@ def read(returned: object, normal: Normal = lambda x: x) -> Outcome:
         parts = [returned]  # rows of numbers are one array
     names = [str(getattr(x, "dtype", "")).removeprefix("torch.") for x in parts]
     dtype = next((name for name in names if name in WIDE), None)
-    return Outcome(tuple(normal(as_numpy(x)) for x in parts), dtype)
+    return Outcome(tuple(normal(_numbers(x)) for x in parts), dtype)
+
+
+def _numbers(x: object) -> np.ndarray:
+    """Make an array; of what is no number nor None, keep the name of its type."""
+    array = as_numpy(x)
+    known = x is None or array.dtype.kind in KINDS
+    return array if known else np.array(type(x).__name__)
 
 
 def _is_number(x: object) -> bool:
@@ -123,6 +130,8 @@ def difference(given: Outcome, right: Outcome, rtol: float) -> tuple[str, str] |
 
 def _of_arrays(x: np.ndarray, y: np.ndarray, rtol: float) -> tuple[str, str] | None:
     kind, wanted = (KINDS.get(array.dtype.kind, "nothing") for array in (x, y))
+    if x.dtype.kind == "U" != y.dtype.kind:
+        return "value", f"it returns something of the type {x}, not {wanted}"
     if kind != wanted:
         return "value", f"it returns {kind}, not {wanted}"
     if x.shape != y.shape:

@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 
-from tformer.check.calling import RUNS, Answer, Call, Case, Task
+from tformer.check.calling import LONGEST, RUNS, Answer, Call, Case, Task
 from tformer.check.outcomes import Expert, Outcome, Table
 
 KINDS = {kind.__name__: kind for kind in (Task, Case, Call, Table, Expert)}
@@ -44,7 +44,8 @@ def _plain(value: object, arrays: list[bytes]) -> object:
         return value
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in DTYPES:  # no numbers: no more is told of it
-            return {"kind": "none"}
+            named = value.dtype.kind == "U"  # by `read`: the name of a type
+            return {"kind": "none", "of": str(value) if named else None}
         begin, dtype = sum(map(len, arrays)), DTYPES[value.dtype.kind]
         arrays.append(value.astype(dtype).tobytes())
         return {"kind": "array", "at": begin, "shape": value.shape, "dtype": dtype}
@@ -72,7 +73,7 @@ def _value(plain: object, data: memoryview, kinds: Kinds) -> object:
         return plain
     kind, of = plain["kind"], plain.get("of", [])
     if kind == "none":
-        return np.array(None)
+        return np.array(str(of)[:LONGEST] if of else None)
     if kind == "array":
         dtype, shape = np.dtype(plain["dtype"]), tuple(plain["shape"])
         if plain["dtype"] not in DTYPES.values() or min(shape, default=0) < 0:
