@@ -37,7 +37,7 @@ def graded(runner, tmp_path):
         path.write_text(source)
         found = grade(runner, EXERCISES[name], path)
         json.dumps(found.as_json(), allow_nan=False)
-        said = tell(EXERCISES[name], found, source)
+        said = tell(EXERCISES[name], found)
         assert said.startswith(f"{path}: {found.verdict}")
         assert max(map(len, said.splitlines())) <= 88 + len(str(path))
         return found
@@ -122,7 +122,7 @@ def test_another_name_is_taken_if_one_function_fits(graded):
 
 def test_the_line_that_raises_is_shown(graded, tmp_path):
     source = "def rotary(x, positions, base):\n    y = x\n    return y.nothing\n"
-    said = tell(EXERCISES["rotary"], graded(source), source)
+    said = tell(EXERCISES["rotary"], graded(source))
     assert "AttributeError" in said
     assert "3 | return y.nothing" in said
 

@@ -209,3 +209,17 @@ def _within(room):
         except OSError:
             continue
     return found
+
+
+@pytest.mark.parametrize("words", [["rotary"], ["masks", "5"], ["--all"]])
+def test_what_has_no_end_is_not_read(folder, words):
+    os.mkfifo(folder / "rotary.py")
+    files = [] if words == ["--all"] else ["rotary.py", "/dev/zero"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tformer", "check", *words, *files],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 1
+    assert done.stdout.count("is not a regular file") == max(1, len(files))

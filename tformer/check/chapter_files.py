@@ -9,7 +9,7 @@ from tformer.check.asked import Exercise as Asked
 from tformer.check.calling import Array, Call, Case, Task
 from tformer.check.chapter_functions import CHAPTER_SPECS
 from tformer.check.exercises import Exercise
-from tformer.check.grading import Grade, grade
+from tformer.check.grading import Grade, grade, read_source
 from tformer.check.running import Runner
 from tformer.check.spec import SPECS, Spec
 
@@ -53,12 +53,9 @@ def look(runner: Runner, asked: Asked, path: Path) -> tuple[Grade, Checked | Non
     if asked.kind == "function":
         return grade(runner, exercise_of(asked), path), None
     try:
-        source = path.read_text("utf-8-sig")
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        return Grade(
-            str(path), "not run", reason=f"the file cannot be read: {why}"
-        ), None
+        source = read_source(path)
+    except ValueError as error:
+        return Grade(str(path), "not run", reason=str(error)), None
     task = Task((Case("the answer", ()),), (), "numpy", file=str(path.resolve()))
     reading = source + _READ.format(name=asked.name)
     reply = runner.run(reading, "_answer_of_the_exercise", [], task)

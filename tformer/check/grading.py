@@ -10,8 +10,10 @@ from tformer.check.evidence import Difference, Evidence, task_of
 from tformer.check.exercises import Exercise
 from tformer.check.judging import Verdict, judge_evidence
 from tformer.check.running import Runner
+from tformer.files import check_has_end
 
 LARGEST = 1 << 20  # bytes of a file
+LIBRARIES = ("numpy", "torch")  # whose arrays a function is given
 DTYPES = ("float32", "bfloat16")  # narrower ones that an exercise asks for
 
 
@@ -26,6 +28,7 @@ class Grade:
     note: str = ""  # what else is to say: which function was taken
     printed: str = ""
     evidence: Evidence | None = field(default=None, repr=False)
+    source: str = field(default="", repr=False)  # what stands in the file
 
     def as_json(self) -> dict[str, object]:
         """Say it for programs."""
@@ -42,52 +45,50 @@ class Grade:
         return said | {name: text for name, text in optional.items() if text}
 
 
-def grade(runner: Runner, exercise: Exercise, path: Path, label: str = "") -> Grade:
+def grade(runner: Runner, exercise: Exercise, path: Path) -> Grade:
     """Grade one file.
 
     Args:
         runner: what runs it.
         exercise: what it must do.
         path: of the file.
-        label: how the file is called in what is said; the path, if not given.
     """
-    label = label or str(path)
     try:
-        source = _source(path)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        return Grade(label, "not run", reason=f"the file cannot be read: {why}")
-    best: Grade | None = None
-    for framework in _frameworks(source):
+        source = read_source(path)
+    except ValueError as error:
+        return Grade(str(path), "not run", reason=str(error))
+    imported, best = _imports(source), Grade(str(path), "not run")
+    torch_first = bool(imported & {"torch", "transformers"})
+    for framework in sorted(LIBRARIES, reverse=torch_first):
         found = _grade(runner, exercise, path, source, framework)
-        if best is None or _raised(found) < _raised(best) or found.verdict == "right":
+        fewer = _raised(found) < _raised(best)
+        if best.verdict == "not run" or fewer or found.verdict == "right":
             best = found
         if found.evidence is None or best.verdict == "right":
             break  # it cannot be run, or need not be once more
-        if not _raised(best) and not {"numpy", "torch"} <= _imports(source):
+        if not _raised(best) and not {*LIBRARIES} <= imported:
             break
-    return replace(best, file=label) if best else Grade(label, "not run")
+    return replace(best, file=str(path), source=source)
 
 
-def _source(path: Path) -> str:
-    """Read a file.
+def read_source(path: Path) -> str:
+    """Read a reader's file.
 
     Raises:
-        ValueError: it is no text, or too long.
+        ValueError: it cannot be read, has no end, is no text, or is too long.
     """
-    with path.open("rb") as file:
-        data = file.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise ValueError(f"it is longer than {LARGEST:,} bytes")
-    if b"\0" in data:
-        raise ValueError("it is no text")
-    return data.decode("utf-8-sig").replace("\r\n", "\n")
-
-
-def _frameworks(source: str) -> list[str]:
-    """Say whose arrays to try first: torch's for a file that imports torch."""
-    torch = _imports(source) & {"torch", "transformers"}
-    return ["torch", "numpy"] if torch else ["numpy", "torch"]
+    try:
+        check_has_end(path)
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise ValueError(f"it is longer than {LARGEST:,} bytes")
+        if b"\0" in data:
+            raise ValueError("it is no text")
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ValueError(f"the file cannot be read: {why}") from error
 
 
 def _imports(source: str) -> set[str]:

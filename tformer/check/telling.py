@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from textwrap import fill, indent
 
 import numpy as np
@@ -31,28 +30,22 @@ def page_of(spec: str, mistake: str) -> str:
     return f"{SITE}mistakes/{spec}/{mistake}/"
 
 
-def tell(exercise: Exercise, grade: Grade, source: str = "") -> str:
-    """Say what was found of a file: whether it is right; if not, in what, and why.
-
-    Args:
-        exercise: what it must do.
-        grade: what was found.
-        source: what stands in the file, to show the line that raises.
-    """
-    text = "\n".join(_parts(exercise, grade, source))
+def tell(exercise: Exercise, grade: Grade) -> str:
+    """Say what was found of a file: whether it is right; if not, in what, and why."""
+    text = "\n".join(_parts(exercise, grade))
     shown = (x if x.isprintable() or x == "\n" else ascii(x)[1:-1] for x in text)
     return "".join(shown)
 
 
-def _parts(exercise: Exercise, grade: Grade, source: str) -> Iterator[str]:
+def _parts(exercise: Exercise, grade: Grade) -> Iterator[str]:
     yield f"{grade.file}: {grade.verdict}" + ("." if grade.verdict == "right" else "")
     if grade.note:
         yield _filled(f"Note: {grade.note}.")
     if grade.reason:
         yield _filled(f"{grade.reason}.")
-        yield from _line_of(grade.reason, source)
+        yield from _line_of(grade.reason, grade.source)
     if grade.judged and grade.judged.differs:
-        yield from _difference(exercise, grade, source)
+        yield from _difference(exercise, grade)
     if grade.printed and grade.verdict != "right":
         lines = grade.printed.splitlines()
         more = [] if len(lines) <= LINES else [f"… and {len(lines) - LINES} lines more"]
@@ -62,7 +55,7 @@ def _parts(exercise: Exercise, grade: Grade, source: str) -> Iterator[str]:
         yield f"A hint: tformer check {exercise.name} --hint 1"
 
 
-def _difference(exercise: Exercise, grade: Grade, source: str) -> Iterator[str]:
+def _difference(exercise: Exercise, grade: Grade) -> Iterator[str]:
     if grade.judged is None or (found := grade.judged.differs) is None:
         return
     known = grade.judged.mistakes
@@ -80,7 +73,7 @@ def _difference(exercise: Exercise, grade: Grade, source: str) -> Iterator[str]:
         yield _filled(f"Not diagnosed. {exercise.title}: {address(exercise.chapter)}")
     case = next(x for x in exercise.cases if x.name == found.case)
     yield _filled(f'In the case "{found.case}" {found.message}.')
-    yield from _line_of(found.message, source)
+    yield from _line_of(found.message, grade.source)
     if found.kind in PROPERTIES and found.kind not in ("layout", "precision"):
         yield _filled(f"What must hold: {PROPERTIES[found.kind]}.")
     inputs = exercise.spec.task().inputs(case)
@@ -134,11 +127,3 @@ def _line_of(message: str, source: str) -> Iterator[str]:
 
 def _filled(text: str) -> str:
     return fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def source_of(path: Path) -> str:
-    """Read a file to show a line of it; nothing if it cannot be read."""
-    try:
-        return path.read_text("utf-8", "replace")
-    except OSError:
-        return ""

@@ -3,20 +3,21 @@
 import json
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from difflib import get_close_matches
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tformer.check.exercises import EXERCISES, Exercise
-from tformer.check.grading import Grade, grade
+from tformer.check.grading import grade
 from tformer.check.running import SECONDS, Runner
-from tformer.check.telling import address, source_of, tell
+from tformer.check.telling import address, tell
 from tformer.cli.black_box import SECONDS as MODEL_SECONDS
 from tformer.cli.black_box import check_model
 from tformer.cli.check_chapter import asked_for, check_chapter
+from tformer.files import sha256_of, write_json
 
 KEPT = Path(".tformer-check.json")  # what was right, with the hash of the file
 EVERY = 0.3  # seconds between two looks at a file
@@ -182,7 +183,7 @@ def _checked(
     with Runner(seconds) as runner:
         verdicts: list[str] = []
         for exercise, path in _again(pairs) if watch else pairs:
-            found = grade(runner, exercise, path)
+            seen, found = _hash(path), grade(runner, exercise, path)
             verdicts.append(found.verdict)
             if as_json:
                 named = {"exercise": exercise.name} if several else {}
@@ -192,9 +193,9 @@ def _checked(
                 typer.echo(
                     f"tformer check start {exercise.name} writes a file to begin"
                 )
-            typer.echo(tell(exercise, found, source_of(path)))
+            typer.echo(tell(exercise, found))
             typer.echo() if watch or len(pairs) > 1 else None
-            _keep(exercise, path, found)
+            _keep(exercise, path, seen, found.verdict)
     right = verdicts.count("right")
     if right < len(verdicts):
         typer.echo(f"right: {right} of {len(verdicts)}", err=True)
@@ -217,7 +218,7 @@ def _again(
 
 def _hash(path: Path) -> str:
     try:
-        return sha256(path.read_bytes()).hexdigest()
+        return sha256_of(path)
     except OSError:
         return ""
 
@@ -235,11 +236,8 @@ def _progress() -> dict[str, dict[str, str]]:
         return {}
 
 
-def _keep(exercise: Exercise, path: Path, found: Grade) -> None:
-    """Keep the verdict; where the folder cannot be written, nothing is kept."""
-    state = {"file": str(path), "sha256": _hash(path), "verdict": found.verdict}
-    try:
-        text = json.dumps(_progress() | {exercise.name: state}, indent=1)
-        KEPT.write_text(f"{text}\n", "utf-8")
-    except OSError:
-        return
+def _keep(exercise: Exercise, path: Path, seen: str, verdict: str) -> None:
+    """Keep the verdict; where that cannot be written, nothing is kept."""
+    state = {"file": str(path), "sha256": seen, "verdict": verdict}
+    with suppress(OSError, UnicodeEncodeError):
+        write_json(KEPT, _progress() | {exercise.name: state})

@@ -10,7 +10,7 @@ from tformer.check.asked import Exercise, chapters, exercises
 from tformer.check.chapter_files import as_json, exercise_of, look
 from tformer.check.exercises import EXERCISES
 from tformer.check.running import Runner
-from tformer.check.telling import source_of, tell
+from tformer.check.telling import tell
 
 
 def asked_for(name: str | None, files: list[str]) -> bool:
@@ -50,7 +50,7 @@ def check_chapter(
             elif said is not None:
                 typer.echo(f"{path}: {said.text}")
             elif asked.kind == "function":
-                typer.echo(tell(exercise_of(asked), found, source_of(path)))
+                typer.echo(tell(exercise_of(asked), found))
             else:
                 typer.echo(f"{path}: {found.verdict}\n{found.reason}.")
     return right
