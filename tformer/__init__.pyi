@@ -21,7 +21,7 @@ from tformer.nn.attention import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
 from tformer.nn.block import Block as Block
-from tformer.nn.block import transformer_block as transformer_block
+from tformer.nn.encoder import transformer_block as transformer_block
 from tformer.nn.cache import KeyValueCache as KeyValueCache
 from tformer.nn.decoder import Decoder as Decoder
 from tformer.nn.decoder import transformer_decoder as transformer_decoder

@@ -150,6 +150,7 @@ def other_encoder():
         (lambda: attention(head_dim=5), "module has head_dim, which"),
         (lambda: block(GatedFeedForward(D, F)), "a part or a placement that torch's"),
         (lambda: block(placement="sandwich"), "a part or a placement that torch's"),
+        (lambda: block(residual_scale=0.5), "a part or a placement that torch's"),
         (lambda: block(norm=RMSNorm), "norm (RMSNorm("),
         (
             lambda: block(FeedForward(D, F, activation="relu2")),

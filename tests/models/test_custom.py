@@ -17,6 +17,7 @@ from tformer.nn import (
     RMSNorm,
     SinusoidalPositionalEncoding,
 )
+from tformer.nn.block import PLACEMENTS
 
 
 def made(**config):
@@ -98,7 +99,7 @@ def test_a_long_table_of_sinusoids_is_not_computed_beforehand():
     assert made(positions="sinusoidal", max_len=10**12).positions.max_len == 4096
 
 
-@pytest.mark.parametrize("placement", ["pre", "post", "sandwich", "output"])
+@pytest.mark.parametrize("placement", PLACEMENTS)
 @pytest.mark.parametrize(
     ("norm", "kind"),
     [("layer", LayerNorm), ("rms", RMSNorm), ("rms_plus_one", RMSNorm)],

@@ -19,6 +19,16 @@ def test_without_the_root():
     assert torch.equal(embedding(ids), embedding.weight[ids])
 
 
+def test_times_a_number_which_is_rounded_to_the_dtype_before():
+    embedding, ids = TokenEmbedding(V, D, scale=12.3), torch.tensor([[0, 10, 3]])
+    assert_close(embedding(ids), 12.3 * embedding.weight[ids])
+    half = embedding.bfloat16()
+    rounded = torch.tensor(12.3).bfloat16().double()
+    assert rounded != 12.3
+    wanted = (rounded * half.weight[ids].double()).bfloat16()
+    assert torch.equal(half(ids), wanted)
+
+
 def test_logits_come_from_the_same_matrix():
     embedding, x = TokenEmbedding(V, D), torch.randn(B, T, D)
     logits = embedding.logits(x)

@@ -19,6 +19,7 @@ from tformer import (
 from tformer.check.attention import attention
 from tformer.nn import (
     ALiBi,
+    NormOverHeads,
     RelativeBias,
     attend_to_segments,
     cache_of,
@@ -35,6 +36,10 @@ def turning():
     return RotaryEmbedding(rotary_frequencies(Dh))
 
 
+def turning_half():
+    return RotaryEmbedding(rotary_frequencies(Dh // 2), head_dim=Dh)
+
+
 def of_t5(heads=H, both=False):
     size = 8 if both else 4
     return RelativeBias(heads, num_buckets=size, max_distance=4, bidirectional=both)
@@ -43,15 +48,18 @@ def of_t5(heads=H, both=False):
 ALL = {
     "plain": {},
     "rotary": {"rotary": turning},
+    "partial rotary": {"rotary": turning_half},
     "ALiBi": {"relative": lambda: ALiBi(H)},
     "T5's bias, and a window": {"relative": of_t5, "window": lambda: 2},
     "T5's bias of both ways": {"relative": lambda: of_t5(both=True)},
     "one bias for all heads": {"relative": lambda: of_t5(1)},
     "qk_norm": {"qk_norm": lambda: RMSNorm},
+    "qk_norm over all heads": {"norm_over_heads": lambda: RMSNorm},
     "window": {"window": lambda: 3},
     "sinks": {"sinks": lambda: True},
     "scale": {"scale": lambda: 0.9},
     "bias": {"bias": lambda: True},
+    "biases of q, k, v alone": {"bias": lambda: True, "out_bias": lambda: False},
     "everything": {
         "rotary": turning,
         "relative": of_t5,
@@ -62,6 +70,12 @@ ALL = {
         "scale": lambda: 0.9,
         "bias": lambda: True,
     },
+    "everything else": {
+        "rotary": turning_half,
+        "norm_over_heads": lambda: LayerNorm,
+        "bias": lambda: True,
+        "out_bias": lambda: False,
+    },
 }
 every_part = pytest.mark.parametrize("parts", ALL.values(), ids=ALL)
 
@@ -71,6 +85,10 @@ def built(parts, randomised=None, **options):
     options = {"num_kv_heads": 2, "head_dim": Dh, "bias": False, **options, **made}
     if norm := options.pop("qk_norm", None):
         options |= {"q_norm": norm(Dh), "k_norm": norm(Dh)}
+    if norm := options.pop("norm_over_heads", None):
+        of_keys = options["num_kv_heads"] * Dh
+        options["q_norm"] = NormOverHeads(norm(H * Dh))
+        options["k_norm"] = NormOverHeads(norm(of_keys))
     if options.pop("sinks", False):
         options["sinks"] = nn.Parameter(torch.zeros(H))
     module = MultiHeadAttention(D, H, **options).eval()
@@ -82,12 +100,13 @@ def built(parts, randomised=None, **options):
 @torch.no_grad()
 def slowly(module, x):
     """By the loops of the spec of attention."""
-    q = split_heads(module.q_proj(x), H)
-    k, v = (
-        split_heads(proj(x), module.num_kv_heads)
-        for proj in (module.k_proj, module.v_proj)
-    )
-    if module.q_norm is not None:
+    q, k, v = module.q_proj(x), module.k_proj(x), module.v_proj(x)
+    over_heads = isinstance(module.q_norm, NormOverHeads)
+    if over_heads:  # before the cut into heads
+        q, k = module.q_norm.norm(q), module.k_norm.norm(k)
+    q = split_heads(q, H)
+    k, v = (split_heads(each, module.num_kv_heads) for each in (k, v))
+    if module.q_norm is not None and not over_heads:
         q, k = module.q_norm(q), module.k_norm(k)
     if module.rotary is not None:
         q, k = module.rotary(q), module.rotary(k)
@@ -122,7 +141,8 @@ def test_the_definition_its_weights_and_its_twin(parts, randomised):
         assert (whole == (module.sinks is None)).all()
         output.pow(3).sum().backward()
         for name, p in module.named_parameters():
-            if name != "k_proj.bias" or parts.keys() - {"bias"}:  # softmax forgets it
+            # Softmax forgets it, where no rotation and no norm comes after it.
+            if name != "k_proj.bias" or parts.keys() - {"bias", "out_bias"}:
                 assert (p.grad.abs() > 1e-12).any(), name
 
 

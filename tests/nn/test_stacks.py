@@ -22,13 +22,14 @@ from tformer.nn import (
     transformer_encoder,
 )
 from tformer.nn.block import PLACEMENTS
+from tformer.reference import from_torch as twin_of
 
 B, T, S, H, D, F = 2, 5, 7, 3, 21, 13
 ORDERS = pytest.mark.parametrize("norm_first", [False, True])
 STACKS = pytest.mark.parametrize("make", [transformer_encoder, transformer_decoder])
 
 
-def built(placement="pre", dropout=0.0, cross_attention=None):
+def built(placement="pre", dropout=0.0, cross_attention=None, **options):
     return Block(
         MultiHeadAttention(D, H, bias=False),
         FeedForward(D, F, bias=False),
@@ -36,6 +37,7 @@ def built(placement="pre", dropout=0.0, cross_attention=None):
         cross_attention=cross_attention,
         placement=placement,
         dropout=dropout,
+        **options,
     )
 
 
@@ -54,10 +56,33 @@ def test_the_formulas(randomised):
         elif b.placement == "sandwich":
             y = x + b.attention_norm2(f(n(x)))
             wanted = y + b.feed_forward_norm2(g(m(y)))
+        elif b.placement == "parallel":
+            wanted = x + f(n(x)) + g(m(x))
         else:
             y = x + n(f(x))
             wanted = y + m(g(y))
         assert_close(b(x), wanted)
+        assert_close(torch.from_numpy(twin_of(b)(x.numpy())), wanted)
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.usefixtures("float64")
+def test_what_is_added_is_multiplied(placement, randomised):
+    """As if the last part of each sub-layer, a matrix or a gain, were smaller."""
+    block = randomised(built(placement, residual_scale=0.3))
+    x = torch.randn(B, T, D)
+    output, of_twin = block(x), twin_of(block)(x.numpy())
+    assert_close(torch.from_numpy(of_twin), output)
+    block.residual_scale = 1.0
+    last = {
+        "sandwich": (block.attention_norm2, block.feed_forward_norm2)
+        if placement == "sandwich"
+        else (),
+        "output": (block.attention_norm, block.feed_forward_norm),
+    }.get(placement, (block.attention.out_proj, block.feed_forward.linear2))
+    for part in last:
+        part.weight.data *= 0.3
+    assert_close(block(x), output)
 
 
 @pytest.mark.parametrize("cross", [False, True], ids=["alone", "cross"])

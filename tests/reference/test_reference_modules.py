@@ -106,7 +106,7 @@ def test_heads_of_torch(exact):
     exact.same(twin, lambda x: module(x, x, x)[0], exact.numbers(B, T, D))
 
 
-@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("scale", [True, False, 12.5])
 def test_embedding(exact, scale):
     twin, module = exact.twin_of(parts.TokenEmbedding(V, D, scale=scale))
     exact.same(twin, module, exact.ids(V, B, T).int())

@@ -24,6 +24,7 @@ from tformer.nn import (
     LinearAttention,
     LoRALinear,
     MultiHeadAttention,
+    NormOverHeads,
     QuantizedLinear,
     RelativeBias,
     RMSNorm,
@@ -91,6 +92,7 @@ MODULES = {
     SinusoidalPositionalEncoding: (lambda: SinusoidalPositionalEncoding(D), vectors),
     LearnedPositionalEmbedding: (lambda: LearnedPositionalEmbedding(20, D), vectors),
     RotaryEmbedding: (rotary, heads),
+    NormOverHeads: (lambda: NormOverHeads(RMSNorm(D)), heads),
     ALiBi: (lambda: ALiBi(H), lengths),
     RelativeBias: (lambda: RelativeBias(H), lengths),
     MultiHeadAttention: (

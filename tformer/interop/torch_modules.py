@@ -10,14 +10,15 @@ from torch import Tensor, nn
 
 from tformer.interop.torch_checks import check_parts, check_same
 from tformer.models.encoder_decoder import EncoderDecoder
-from tformer.nn.block import Block, transformer_block
+from tformer.nn.block import Block
 from tformer.nn.decoder import Decoder
-from tformer.nn.encoder import Encoder
+from tformer.nn.encoder import Encoder, transformer_block
 from tformer.nn.feed_forward import FeedForward
 from tformer.nn.heads import MultiHeadAttention
 from tformer.nn.norm import LayerNorm
 
-SIZES = "num_kv_heads", "head_dim"  # which torch has too, or a test of weights sees
+# Which torch has too, or a test of weights sees.
+SIZES = "num_kv_heads", "head_dim", "out_bias"
 STACKS = {nn.TransformerEncoder: Encoder, nn.TransformerDecoder: Decoder}
 LAYERS = nn.TransformerEncoderLayer, nn.TransformerDecoderLayer
 WITH_WEIGHTS = nn.MultiheadAttention, nn.LayerNorm, nn.Linear
@@ -196,6 +197,7 @@ def _theirs(module: nn.Module) -> Any:
 def _layer(old: Any) -> nn.Module:
     attention, network = old.attention, old.feed_forward
     fits = isinstance(network, FeedForward) and old.placement in ("pre", "post")
+    fits = fits and old.residual_scale == 1
     if not (fits and isinstance(attention, MultiHeadAttention)):
         raise ValueError("module has a part or a placement that torch's has not")
     if network.activation not in ACTIVATIONS:

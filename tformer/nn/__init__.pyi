@@ -3,7 +3,7 @@ from tformer.nn.attention import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
 from tformer.nn.block import Block as Block
-from tformer.nn.block import transformer_block as transformer_block
+from tformer.nn.encoder import transformer_block as transformer_block
 from tformer.nn.cache import Cache as Cache
 from tformer.nn.cache import KeyValueCache as KeyValueCache
 from tformer.nn.cache import KeyValueCache as KVCache
@@ -72,6 +72,7 @@ from tformer.nn.positions import (
 from tformer.nn.positions import (
     LearnedPositionalEmbedding as LearnedPositionalEmbedding,
 )
+from tformer.nn.qk_norm import NormOverHeads as NormOverHeads
 from tformer.nn.quantized import quantize as quantize
 from tformer.nn.quantized import dequantize as dequantize
 from tformer.nn.quantized import pack as pack

@@ -4,17 +4,14 @@ B batch · T length · S length of the memory · D d_model
 """
 
 from collections.abc import Callable
-from functools import partial
 
 from torch import Tensor, nn
 
-from tformer.checks import check_probability
+from tformer.checks import check_above_0, check_probability
 from tformer.nn.cache import BlockCache, cache_of
-from tformer.nn.feed_forward import FeedForward
 from tformer.nn.heads import MultiHeadAttention
-from tformer.nn.norm import LayerNorm
 
-PLACEMENTS = ("post", "pre", "sandwich", "output")
+PLACEMENTS = ("post", "pre", "sandwich", "output", "parallel")
 
 
 class Block(nn.Module):
@@ -24,6 +21,9 @@ class Block(nn.Module):
     norm(x + f(x)), as the paper; "pre" x + f(norm(x)) (Xiong et al. 2020,
     arXiv:2002.04745); "sandwich" x + norm₂(f(norm(x))) (Ding et al. 2021,
     arXiv:2105.13290, and Gemma 2); "output" x + norm(f(x)) (OLMo 2, arXiv:2501.00656).
+    "parallel" lets both read the same x: x + f(norm(x)) + g(norm₂(x)) (GPT-J, GPT-NeoX:
+    arXiv:2204.06745, section 2.1). With a `residual_scale` m each adds m · f in place
+    of f (Granite 3, after arXiv:2203.03466).
 
     Args:
         attention: maps (B, T, D) to (B, T, D), such as `MultiHeadAttention`.
@@ -32,6 +32,7 @@ class Block(nn.Module):
         cross_attention: attends to a memory, with "post" or "pre"; None without one.
         placement: of the norms.
         dropout: probability in [0, 1): of what is added (the paper's).
+        residual_scale: factor m > 0 of what is added.
     """
 
     def __init__(
@@ -43,13 +44,15 @@ class Block(nn.Module):
         cross_attention: MultiHeadAttention | None = None,
         placement: str = "pre",
         dropout: float = 0.0,
+        residual_scale: float = 1.0,
     ) -> None:
         super().__init__()
         check_probability(dropout=dropout)
+        check_above_0(residual_scale=residual_scale)
         known = PLACEMENTS if cross_attention is None else PLACEMENTS[:2]
         if placement not in known:
             raise ValueError(f"placement ({placement!r}) must be one of {known}")
-        self.placement = placement
+        self.placement, self.residual_scale = placement, residual_scale
         self.attention, self.attention_norm = attention, norm()
         self.cross_attention = cross_attention
         if cross_attention is not None:
@@ -85,34 +88,38 @@ class Block(nn.Module):
         """
         if (memory is None) != (self.cross_attention is None):
             raise ValueError("memory must be given with cross-attention, and only then")
-        drop, attend = self.drop, self.attention
+        branch, attend = self.branch, self.attention
         old = None if cache is None else cache.sequence
         options |= {"is_causal": is_causal, "cache": old}
         if attn_mask is not None:
             options["attn_mask"] = attn_mask
         if self.placement == "pre":
-            x = x + drop(attend(self.attention_norm(x), **options))
+            x = x + branch(attend(self.attention_norm(x), **options))
             if memory is not None:
                 y = self.cross_attention_norm(x)
-                x = x + drop(self.read(memory, y, memory_mask, cache))
-            return x + drop(self.feed_forward(self.feed_forward_norm(x)))
+                x = x + branch(self.read(memory, y, memory_mask, cache))
+            return x + branch(self.feed_forward(self.feed_forward_norm(x)))
         if self.placement == "post":
-            x = self.attention_norm(x + drop(attend(x, **options)))
+            x = self.attention_norm(x + branch(attend(x, **options)))
             if memory is not None:
                 y = self.read(memory, x, memory_mask, cache)
-                x = self.cross_attention_norm(x + drop(y))
-            return self.feed_forward_norm(x + drop(self.feed_forward(x)))
+                x = self.cross_attention_norm(x + branch(y))
+            return self.feed_forward_norm(x + branch(self.feed_forward(x)))
         if self.placement == "sandwich":
             y = attend(self.attention_norm(x), **options)
-            x = x + drop(self.attention_norm2(y))
+            x = x + branch(self.attention_norm2(y))
             y = self.feed_forward(self.feed_forward_norm(x))
-            return x + drop(self.feed_forward_norm2(y))
-        x = x + drop(self.attention_norm(attend(x, **options)))
-        return x + drop(self.feed_forward_norm(self.feed_forward(x)))
+            return x + branch(self.feed_forward_norm2(y))
+        if self.placement == "parallel":
+            y = branch(attend(self.attention_norm(x), **options))
+            return x + y + branch(self.feed_forward(self.feed_forward_norm(x)))
+        x = x + branch(self.attention_norm(attend(x, **options)))
+        return x + branch(self.feed_forward_norm(self.feed_forward(x)))
 
-    def drop(self, y: Tensor) -> Tensor:
-        """Drop some of what a sub-layer brings, in training."""
-        return y if self.dropout is None else self.dropout(y)
+    def branch(self, y: Tensor) -> Tensor:
+        """Make of a sub-layer's output what is added: m · y, some of it dropped."""
+        y = y if self.dropout is None else self.dropout(y)
+        return y if self.residual_scale == 1 else self.residual_scale * y
 
     def new_cache(self, max_len: int) -> BlockCache:
         """Make an empty cache for sequences of so many tokens."""
@@ -134,60 +141,3 @@ class Block(nn.Module):
         kept = None if cache is None else cache.of_memory
         y = self.cross_attention(beams, memory, None, mask, keys_values=kept)
         return y.reshape(x.shape)
-
-
-def transformer_block(
-    d_model: int,
-    num_heads: int,
-    d_ff: int,
-    *,
-    cross_attention: bool = False,
-    dropout: float = 0.0,
-    ff_dropout: float | None = None,
-    num_kv_heads: int | None = None,
-    activation: str = "relu",
-    norm_first: bool = False,
-    eps: float = 1e-5,
-    bias: bool = True,
-) -> Block:
-    """Build a layer of the paper's encoder, or with cross-attention of its decoder.
-
-    Vaswani et al. 2017, section 3.1, with the choices of `nn.TransformerEncoderLayer`.
-
-    Args:
-        d_model: width D.
-        num_heads: heads H; divides D.
-        d_ff: inner width F of the feed-forward network.
-        cross_attention: attend to a memory too.
-        dropout: probability in [0, 1): of each sub-layer's output (the paper's), of the
-            attention weights and inside the feed-forward network (torch's too).
-        ff_dropout: inside the feed-forward network; `dropout` if not given.
-        num_kv_heads: key/value heads; divides H. H if not given.
-        activation: "relu", "gelu", "gelu_tanh" or "relu2".
-        norm_first: pre-norm instead of the paper's post-norm.
-        eps: added to the variance in the norms.
-        bias: give linear layers and norms a bias.
-    """
-    attention = partial(
-        MultiHeadAttention,
-        d_model,
-        num_heads,
-        num_kv_heads=num_kv_heads,
-        bias=bias,
-        dropout=dropout,
-    )
-    own, of_memory = attention(), attention() if cross_attention else None
-    return Block(
-        own,
-        FeedForward(
-            d_model,
-            d_ff,
-            activation=activation,
-            dropout=dropout if ff_dropout is None else ff_dropout,
-            bias=bias,
-        ),
-        partial(LayerNorm, d_model, eps, bias=bias),
-        cross_attention=of_memory,
-        placement="pre" if norm_first else "post",
-        dropout=dropout,
-    )

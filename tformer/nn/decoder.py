@@ -9,9 +9,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from tformer.checks import check_positive
-from tformer.nn.block import Block, transformer_block
+from tformer.nn.block import Block
 from tformer.nn.cache import ModelCache
-from tformer.nn.encoder import last_norm
+from tformer.nn.encoder import last_norm, transformer_block
 
 
 class Decoder(nn.Module):

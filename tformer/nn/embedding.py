@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tformer.checks import check_positive
+from tformer.checks import check_above_0, check_positive
 from tformer.nn.linear import linear
 
 
@@ -22,12 +22,16 @@ class TokenEmbedding(nn.Module):
     Args:
         vocab_size: number of tokens V.
         d_model: width D.
-        scale: multiply by √D, as the paper does; GPT and BERT do not.
+        scale: multiply by √D, as the paper does; GPT and BERT do not. Or by a number,
+            which is rounded to the dtype before, as Gemma's code does with its √D.
     """
 
-    def __init__(self, vocab_size: int, d_model: int, *, scale: bool = True) -> None:
+    def __init__(
+        self, vocab_size: int, d_model: int, *, scale: bool | float = True
+    ) -> None:
         super().__init__()
         check_positive(vocab_size=vocab_size, d_model=d_model)
+        check_above_0(scale=None if isinstance(scale, bool) else scale)
         self.vocab_size = vocab_size
         self.d_model = d_model
         self.scale = scale
@@ -50,7 +54,9 @@ class TokenEmbedding(nn.Module):
                 f"ids must be in [0, vocab_size = {self.vocab_size}), but they reach "
                 f"from {int(ids.min())} to {int(ids.max())}"
             ) from None
-        return x * math.sqrt(self.d_model) if self.scale else x
+        if isinstance(self.scale, bool):
+            return x * math.sqrt(self.d_model) if self.scale else x
+        return x * torch.tensor(self.scale, dtype=x.dtype, device=x.device)
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token for x (B, T, D) by the same matrix; returns (B, T, V)."""

@@ -10,7 +10,10 @@ from functools import partial
 from torch import Tensor, nn
 
 from tformer.checks import check_positive
-from tformer.nn.block import Block, transformer_block
+from tformer.nn.block import Block
+from tformer.nn.feed_forward import FeedForward
+from tformer.nn.heads import MultiHeadAttention
+from tformer.nn.norm import LayerNorm
 from tformer.nn.packed import attend_to_segments, pack_tokens, unpack_tokens
 
 
@@ -60,6 +63,63 @@ class Encoder(nn.Module):
             x = block(x, **options)
         x = x if self.norm is None else self.norm(x)
         return x if key_mask is None else unpack_tokens(x, key_mask)
+
+
+def transformer_block(
+    d_model: int,
+    num_heads: int,
+    d_ff: int,
+    *,
+    cross_attention: bool = False,
+    dropout: float = 0.0,
+    ff_dropout: float | None = None,
+    num_kv_heads: int | None = None,
+    activation: str = "relu",
+    norm_first: bool = False,
+    eps: float = 1e-5,
+    bias: bool = True,
+) -> Block:
+    """Build a layer of the paper's encoder, or with cross-attention of its decoder.
+
+    Vaswani et al. 2017, section 3.1, with the choices of `nn.TransformerEncoderLayer`.
+
+    Args:
+        d_model: width D.
+        num_heads: heads H; divides D.
+        d_ff: inner width F of the feed-forward network.
+        cross_attention: attend to a memory too.
+        dropout: probability in [0, 1): of each sub-layer's output (the paper's), of the
+            attention weights and inside the feed-forward network (torch's too).
+        ff_dropout: inside the feed-forward network; `dropout` if not given.
+        num_kv_heads: key/value heads; divides H. H if not given.
+        activation: "relu", "gelu", "gelu_tanh" or "relu2".
+        norm_first: pre-norm instead of the paper's post-norm.
+        eps: added to the variance in the norms.
+        bias: give linear layers and norms a bias.
+    """
+    attention = partial(
+        MultiHeadAttention,
+        d_model,
+        num_heads,
+        num_kv_heads=num_kv_heads,
+        bias=bias,
+        dropout=dropout,
+    )
+    own, of_memory = attention(), attention() if cross_attention else None
+    return Block(
+        own,
+        FeedForward(
+            d_model,
+            d_ff,
+            activation=activation,
+            dropout=dropout if ff_dropout is None else ff_dropout,
+            bias=bias,
+        ),
+        partial(LayerNorm, d_model, eps, bias=bias),
+        cross_attention=of_memory,
+        placement="pre" if norm_first else "post",
+        dropout=dropout,
+    )
 
 
 def transformer_encoder(

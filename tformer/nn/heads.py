@@ -48,8 +48,11 @@ class MultiHeadAttention(nn.Module):
         num_kv_heads: key/value heads G; divides H. H if not given.
         head_dim: width Dh of a head; D / H if not given.
         bias: give the four projections a bias. The paper has none, torch does.
+        out_bias: give the last one a bias; as `bias` if not given. Qwen2 has biases of
+            queries, keys and values alone (arXiv:2407.10671, section 2.2.1).
         dropout: probability in [0, 1) of dropping an attention weight in training.
-        q_norm: maps queries (B, H, T, Dh) to the same, such as `RMSNorm(Dh)`.
+        q_norm: maps queries (B, H, T, Dh) to the same, such as `RMSNorm(Dh)`, or
+            `NormOverHeads(RMSNorm(H · Dh))`.
         k_norm: the same for keys (arXiv:2010.04245).
         rotary: rotates queries and keys from position `start` on.
         relative: makes from T and S the bias of the scores, such as `ALiBi`.
@@ -69,6 +72,7 @@ class MultiHeadAttention(nn.Module):
         num_kv_heads: int | None = None,
         head_dim: int | None = None,
         bias: bool = True,
+        out_bias: bool | None = None,
         dropout: float = 0.0,
         q_norm: nn.Module | None = None,
         k_norm: nn.Module | None = None,
@@ -99,7 +103,8 @@ class MultiHeadAttention(nn.Module):
         self.q_proj = Linear(d_model, num_heads * head_dim, bias=bias)
         self.k_proj = Linear(d_model, kv_width, bias=bias)
         self.v_proj = Linear(d_model, kv_width, bias=bias)
-        self.out_proj = Linear(num_heads * head_dim, d_model, bias=bias)
+        out_bias = bias if out_bias is None else out_bias
+        self.out_proj = Linear(num_heads * head_dim, d_model, bias=out_bias)
         self.q_norm, self.k_norm = q_norm, k_norm
         self.rotary, self.relative, self.gate = rotary, relative, gate
         self.sinks, self.softcap = sinks, softcap

@@ -52,6 +52,7 @@ from tformer.reference.positions import (
 from tformer.reference.positions import (
     sinusoidal_positional_encoding as sinusoidal_positional_encoding,
 )
+from tformer.reference.qk_norm import NormOverHeads as NormOverHeads
 from tformer.reference.quantized import dequantize as dequantize
 from tformer.reference.quantized import quantize as quantize
 from tformer.reference.recording import record_weights as record_weights

@@ -22,7 +22,8 @@ class Block:
 
     "pre" computes x + f(norm(x)), "post", as in the paper, norm(x + f(x)), "sandwich"
     x + norm₂(f(norm(x))), "output" x + norm(f(x)); f is attention, then attention to
-    the memory, if there is one, then the feed-forward network.
+    the memory, if there is one, then the feed-forward network. "parallel" adds both to
+    the same x. What is added is multiplied by `residual_scale`.
     """
 
     attention: Part  # (B, T, D) to (B, T, D)
@@ -34,6 +35,7 @@ class Block:
     attention_norm2: Part = unchanged  # of a sandwich
     feed_forward_norm2: Part = unchanged  # of a sandwich
     placement: str = "pre"
+    residual_scale: float = 1.0  # m
 
     def __call__(
         self,
@@ -54,6 +56,10 @@ class Block:
         def attend(x: np.ndarray) -> np.ndarray:
             return self.attention(x, attn_mask=attn_mask, is_causal=is_causal)
 
+        if self.placement == "parallel":
+            y = attend(self.attention_norm(x))
+            y = y + self.feed_forward(self.feed_forward_norm(x))
+            return x + self.residual_scale * y
         x = self.add(x, attend, self.attention_norm, self.attention_norm2)
         if self.cross_attention is not None:
             read = self.cross_attention
@@ -70,12 +76,13 @@ class Block:
         self, x: np.ndarray, f: Part, norm: Part, norm2: Part = unchanged
     ) -> np.ndarray:
         """Add f to x (B, T, D), with the norm where `placement` says."""
+        m = self.residual_scale
         if self.placement in ("pre", "sandwich"):
-            return x + norm2(f(norm(x)))
+            return x + m * norm2(f(norm(x)))
         if self.placement == "post":
-            return norm(x + f(x))
+            return norm(x + m * f(x))
         if self.placement == "output":
-            return x + norm(f(x))
+            return x + m * norm(f(x))
         raise ValueError(f"placement ({self.placement!r}) is unknown")
 
 

@@ -19,7 +19,7 @@ class TokenEmbedding:
     """
 
     weight: np.ndarray  # (V, D)
-    scale: bool = True  # by √D, as the paper does; not GPT and BERT
+    scale: bool | float = True  # by √D, as the paper; not GPT and BERT; by a number
 
     def __call__(self, ids: np.ndarray) -> np.ndarray:
         """Look up ids, integer (B, T), each in [0, V); returns (B, T, D).
@@ -36,7 +36,9 @@ class TokenEmbedding:
                 f"but they reach from {low} to {high}"
             )
         x = self.weight[ids]  # (B, T, D)
-        return x * math.sqrt(D) if self.scale else x
+        if isinstance(self.scale, bool):
+            return x * math.sqrt(D) if self.scale else x
+        return x * x.dtype.type(self.scale)
 
     def logits(self, x: np.ndarray) -> np.ndarray:
         """Score every token for x (B, T, D) by the same matrix; returns (B, T, V)."""

@@ -104,19 +104,10 @@ def whole_changes(block: Block, blocks: Sequence[Block], i: int) -> Iterator[Cha
     for placement in PLACEMENTS:
         if placement != block.placement and placement != "sandwich":
             told = f"the norms stand as {placement!r} in place of {block.placement!r}"
+            if placement == "parallel":
+                told = "attention and feed-forward both read the block's input"
+                told = f"{told} ({placement})"
             yield told, partial(place, placement=placement)
-    told = "attention and feed-forward both read the block's input (parallel)"
-    yield (
-        told,
-        lambda block: forwarded(
-            block,
-            lambda b, x, o: (
-                x
-                + b.attention(b.attention_norm(x), **o)
-                + b.feed_forward(b.feed_forward_norm(x))
-            ),
-        ),
-    )
     for name in ("attention", "feed_forward"):
 
         def alone(block: Block, name: str = name) -> None:

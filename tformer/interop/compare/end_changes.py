@@ -28,11 +28,12 @@ def embedding_forms(model: CausalLM, ids: Tensor) -> Iterator[Form]:
         return x if positions is None else positions(x, start=start)
 
     yield "", lambda: placed(x)
-    other, told = (x / root, "not") if embedding.scale else (x * root, "")
-    yield (
-        f"the embedding is {told} multiplied by √d_model".replace("  ", " "),
-        (lambda: placed(other)),
-    )
+    factor = "√d_model" if isinstance(embedding.scale, bool) else embedding.scale
+    if embedding.scale is False:
+        yield f"the embedding is multiplied by {factor}", lambda: placed(x * root)
+    else:
+        looked_up = embedding.weight[ids]
+        yield f"the embedding is not multiplied by {factor}", lambda: placed(looked_up)
     yield (
         "embedding and positions together are multiplied by √d_model",
         (lambda: placed(x) * root),

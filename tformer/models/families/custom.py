@@ -15,7 +15,7 @@ from tformer.checks import check_above_0, check_divisible, check_positive
 from tformer.models.causal_lm import CausalLM
 from tformer.models.config import check_shared
 from tformer.models.families import Config, check_kind, one_of, with_defaults
-from tformer.nn.block import Block
+from tformer.nn.block import PLACEMENTS, Block
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.experts import Experts
 from tformer.nn.feed_forward import ACTIVATIONS, GATES, FeedForward, GatedFeedForward
@@ -51,9 +51,7 @@ PARTS = {
     "norm": Part(
         "layer", ("layer", "rms", "rms_plus_one"), "Kind of the norms; 1 + w: Gemma's."
     ),
-    "placement": Part(
-        "pre", ("pre", "post", "sandwich", "output"), "Where the norms stand."
-    ),
+    "placement": Part("pre", PLACEMENTS, "Where the norms stand."),
     "feed_forward": Part(
         "gelu_tanh", (*ACTIVATIONS, *GATES), "An activation, or a gate."
     ),

@@ -1,0 +1,29 @@
+"""A norm of all heads of a query or a key together.
+
+B batch · T length · H heads · Dh head_dim
+"""
+
+from torch import Tensor, nn
+
+from tformer.nn.heads import merge_heads, split_heads
+
+
+class NormOverHeads(nn.Module):
+    """Normalise the heads of a token as one vector: norm(Concat(head₁, …, head_H)).
+
+    The norm of queries and keys of OLMo 2 (arXiv:2501.00656) and MiniMax-M2, which
+    stands between the projection and the cut into heads. Qwen3 and Gemma 3 normalise
+    each head by itself: there a weak head becomes as strong as the others.
+
+    Args:
+        norm: of the width H · Dh, such as `RMSNorm(H * Dh)`; for keys, of G · Dh.
+    """
+
+    def __init__(self, norm: nn.Module) -> None:
+        super().__init__()
+        self.norm = norm
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise x (B, H, T, Dh); returns (B, H, T, Dh)."""
+        whole = self.norm(merge_heads(x))  # (B, T, H · Dh)
+        return split_heads(whole, x.shape[1])  # (B, H, T, Dh)
