@@ -108,15 +108,23 @@ def test_no_circle_of_imports():
     assert len(order) > 100
 
 
-def test_a_family_stands_on_no_other():
-    """But those on Llama that are Llamas with other words; none on files of weights."""
-    allowed = {"causal_lm", "config", "families"}
-    allowed = {f"tformer.models.{each}" for each in allowed}
+def test_a_family_stands_on_the_one_that_it_came_from():
+    """On families and what they share, in no circle; none on files of weights."""
+    families = "tformer.models.families"
+    allowed = {"tformer.models.causal_lm", "tformer.models.config", families}
+    graph = {}
     for path in (PACKAGE / "models" / "families").glob("*.py"):
         found = {module_of(x) for x in imports(path) if x.startswith("tformer.models")}
-        llamas = path.stem in ("mistral", "qwen3")
-        base = {"tformer.models.families.llama"} if llamas else set()
-        assert found <= allowed | base, path
+        inside = {name for name in found if name.startswith(f"{families}.")}
+        assert found - inside <= allowed, path
+        graph[f"{families}.{path.stem}"] = inside
+    order = [*TopologicalSorter(graph).static_order()]
+    shared = [f"{families}.{name}" for name in ("rope_words", "assembling", "llama")]
+    assert [name for name in order if name in shared] == shared
+    for name in shared[:2]:  # what they share stands on no family
+        assert graph[name] <= {*shared[:2]}, name
+    for alone in ("gpt2", "custom"):
+        assert not graph[f"{families}.{alone}"], alone
 
 
 def test_gpt2_reads_few_files(fresh):

@@ -11,13 +11,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 Config = Mapping[str, Any]  # as in a config.json
-FAMILIES = {
-    "gpt2": "gpt2",
-    "llama": "llama",
-    "mistral": "mistral",
-    "qwen3": "qwen3",
-    "tformer": "custom",
-}
+# The model_type, which is the name of the file, too; or where it is another.
+FAMILIES = {name: name for name in ["gpt2", "llama", "mistral", "qwen2", "qwen3"]}
+FAMILIES |= {"tformer": "custom"}
 # Words of a config.json that change no number that a model computes.
 NOTES = """
 _name_or_path architectures auto_map bos_token_id chunk_size_feed_forward
@@ -30,7 +26,7 @@ task_specific_params tformer_version
 """
 
 # Words whose default in a family is a number, and which may be null all the same.
-MAY_BE_NONE = ("head_dim", "num_key_value_heads", "sliding_window")
+MAY_BE_NONE = ["head_dim", "num_key_value_heads", "sliding_window", "pad_token_id"]
 
 
 def family_of(config: Config) -> ModuleType:
@@ -71,6 +67,12 @@ def one_of(name: str, value: T, known: Iterable[T]) -> T:
     if value not in known:
         raise ValueError(f"{name} ({value!r}) must be one of {known}")
     return value
+
+
+def only(c: Config, **values: object) -> None:
+    """Raise ValueError unless these words have the values that a family implements."""
+    for name, value in values.items():
+        one_of(name, c[name], [value])
 
 
 def replace_parts(name: str, table: Iterable[tuple[str, str]]) -> str:

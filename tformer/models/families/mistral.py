@@ -4,7 +4,8 @@ Jiang et al. 2023 (arXiv:2310.06825).
 """
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import Config, llama
+from tformer.models.families import Config, llama, with_defaults
+from tformer.models.families.assembling import assemble
 
 DEFAULTS: Config = {
     **llama.DEFAULTS,
@@ -15,8 +16,9 @@ DEFAULTS: Config = {
     "sliding_window": 4096,
 }
 rename = llama.rename
+PARTS = llama.PARTS
 
 
 def build(config: Config) -> CausalLM:
     """Build a Mistral with random weights; arguments and errors as of `gpt2.build`."""
-    return llama.build(config, DEFAULTS)
+    return assemble(with_defaults(config, DEFAULTS), PARTS)

@@ -1,0 +1,108 @@
+"""What families since Llama have in common: the parts of a decoder, and its layers.
+
+A family is the parts of the one that it came from, with some of them replaced.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from tformer.checks import check_positive
+from tformer.models.causal_lm import CausalLM
+from tformer.models.families import Config, one_of, replace_parts
+from tformer.models.families.rope_words import LAYER_TYPES, rotary_of
+from tformer.nn.block import Block
+from tformer.nn.embedding import TokenEmbedding
+from tformer.nn.heads import MultiHeadAttention
+from tformer.nn.linear import Linear
+
+Options = dict[str, Any]
+
+
+def nothing(_: Config) -> Options:
+    """Change nothing."""
+    return {}
+
+
+def head_dim_of(c: Config) -> int:
+    """Return the width of a head: D / H, if the config does not say it."""
+    D, H = c["hidden_size"], c["num_attention_heads"]
+    check_positive(hidden_size=D, num_attention_heads=H)
+    return int(c.get("head_dim") or D // H)
+
+
+def same_rotary(c: Config) -> Sequence[nn.Module | None]:
+    """Rotate in every layer alike, by one table."""
+    return [rotary_of(c, head_dim_of(c))] * int(c["num_hidden_layers"])
+
+
+def layer_types_of(c: Config, otherwise: Callable[[int], str]) -> list[str]:
+    """Return the type of each layer: as `layer_types` says, or of its number from 0."""
+    layers, kinds = c["num_hidden_layers"], c.get("layer_types")
+    if kinds is None:
+        return [otherwise(i) for i in range(layers)]
+    if len(kinds) != layers:
+        raise ValueError(f"layer_types are {len(kinds)}, num_hidden_layers is {layers}")
+    return [one_of("layer_types", kind, LAYER_TYPES) for kind in kinds]
+
+
+def every_layer(c: Config) -> Sequence[str]:
+    """Give each layer the window, if the config has one."""
+    return ["sliding_attention"] * int(c["num_hidden_layers"])
+
+
+class Parts(NamedTuple):
+    """What a family makes of its complete config c, and of the number of a layer.
+
+    `tformer.nn` says what the options are: `attention` returns those of
+    `MultiHeadAttention`, `block` of `Block`, `model` of `CausalLM`.
+    """
+
+    norm: Callable[[Config, int], nn.Module]  # of a width
+    attention: Callable[[Config, int], Options]  # of a layer
+    network: Callable[[Config, int], nn.Module]  # of a layer
+    layer_types: Callable[[Config], Sequence[str]] = every_layer
+    rotaries: Callable[[Config], Sequence[nn.Module | None]] = same_rotary
+    block: Callable[[Config], Options] = nothing
+    model: Callable[[Config], Options] = nothing
+
+
+def assemble(c: Config, parts: Parts) -> CausalLM:
+    """Build a decoder with random weights of a complete config and a family's parts."""
+    D, V, H = c["hidden_size"], c["vocab_size"], c["num_attention_heads"]
+    norm, window = partial(parts.norm, c, D), c.get("sliding_window")
+    kinds, rotaries = parts.layer_types(c), parts.rotaries(c)
+    blocks = []
+    for i, (kind, rotary) in enumerate(zip(kinds, rotaries, strict=True)):
+        options: Options = {"head_dim": head_dim_of(c), "rotary": rotary}
+        options["window"] = window if kind == "sliding_attention" else None
+        options |= parts.attention(c, i)
+        attention = MultiHeadAttention(D, H, **options)
+        blocks.append(Block(attention, parts.network(c, i), norm, **parts.block(c)))
+    tied = c["tie_word_embeddings"]
+    whole: Options = {
+        "embedding": TokenEmbedding(V, D, scale=False),
+        "norm": norm(),
+        "output": None if tied else Linear(D, V, bias=False),
+        "max_len": c["max_position_embeddings"],
+        "pad_id": c["pad_token_id"],
+    }
+    model = CausalLM(blocks=blocks, config=c, **{**whole, **parts.model(c)})
+    model.reset_parameters()
+    return model
+
+
+def renaming(names: Sequence[tuple[str, str]]) -> Callable[..., dict[str, Tensor]]:
+    """Make the `rename` of a family from its table of names, theirs and ours."""
+
+    def rename(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Name Hugging Face's weights as ours."""
+        return {
+            replace_parts(name, names): x
+            for name, x in state.items()
+            if not name.endswith("rotary_emb.inv_freq")
+        }
+
+    return rename

@@ -1,0 +1,103 @@
+"""How a config says rotation: in the words of transformers 4 and of 5."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tformer.models.families import Config, one_of
+from tformer.nn.rotary import RotaryEmbedding, rotary_frequencies
+from tformer.nn.rotary_scaling import (
+    scale_linear,
+    scale_llama3,
+    scale_yarn,
+    yarn_factor,
+)
+
+LAYER_TYPES = ("full_attention", "sliding_attention")
+KINDS = ("default", "linear", "llama3", "yarn")
+# transformers 4 has the first two, 5 the last, which holds them all.
+DEFAULTS: Config = {
+    "rope_theta": 10_000.0,
+    "rope_scaling": None,
+    "partial_rotary_factor": 1.0,
+    "rope_parameters": None,
+}
+
+
+def rope_words(c: Config, layer_type: str = "full_attention") -> dict[str, Any]:
+    """Gather the words of a type of layers, with `rope_theta` and `rope_type`.
+
+    In transformers 5 `rope_parameters` may hold those of each type, by its name. In 4
+    `rope_scaling` holds them, but the base and the part of the width stand beside it.
+    """
+    new = c["rope_parameters"] or {}
+    if nested := [kind for kind in LAYER_TYPES if kind in new]:
+        for name, value in new.items():
+            if name not in nested:
+                raise ValueError(f"rope_parameters has {name} ({value!r}) beside types")
+        new = new.get(layer_type) or {}
+    words = {**(c["rope_scaling"] or {}), **new}
+    for name in ("rope_theta", "partial_rotary_factor"):
+        words.setdefault(name, c[name])
+    kind = words.pop("type", "default")
+    return {"rope_type": kind, **words}
+
+
+def rotary_of(
+    c: Config,
+    head_dim: int,
+    words: Mapping[str, Any] | None = None,
+    *,
+    layout: str = "halves",
+) -> RotaryEmbedding:
+    """Make what rotates queries and keys, scaled as the words say.
+
+    Args:
+        c: a complete config.
+        head_dim: the width of a head, of which `partial_rotary_factor` is rotated.
+        words: of `rope_words`; those of `c` if not given.
+        layout: which numbers make a pair.
+    """
+    rope = dict(rope_words(c) if words is None else words)
+    kind = one_of("rope_type", rope.pop("rope_type"), KINDS)
+    width = int(head_dim * rope.pop("partial_rotary_factor"))
+    frequencies = rotary_frequencies(width, base=rope.pop("rope_theta"))
+    trained = rope.pop("original_max_position_embeddings", c["max_position_embeddings"])
+    factor = 1.0
+    try:
+        if kind == "linear":
+            frequencies = scale_linear(frequencies, rope.pop("factor"))
+        elif kind == "llama3":
+            frequencies = scale_llama3(
+                frequencies,
+                rope.pop("factor"),
+                trained_len=trained,
+                low=rope.pop("low_freq_factor"),
+                high=rope.pop("high_freq_factor"),
+            )
+        elif kind == "yarn":
+            scale = rope.pop("factor")
+            factor = attention_factor(scale, rope)
+            frequencies = scale_yarn(
+                frequencies,
+                scale,
+                trained_len=trained,
+                low=rope.pop("beta_slow", None) or 1,
+                high=rope.pop("beta_fast", None) or 32,
+                truncate=rope.pop("truncate", True),
+            )
+    except KeyError as error:
+        raise ValueError(f"rope_type ({kind!r}) needs {error.args[0]}") from error
+    for name, value in rope.items():
+        raise ValueError(f"rope_type ({kind!r}) has {name} ({value!r}), unknown here")
+    return RotaryEmbedding(frequencies, factor=factor, layout=layout, head_dim=head_dim)
+
+
+def attention_factor(scale: float, rope: dict[str, Any]) -> float:
+    """Take YaRN's factor out of the words: as it is, or of the two mscales."""
+    given = rope.pop("attention_factor", None)
+    above, below = rope.pop("mscale", None), rope.pop("mscale_all_dim", None)
+    if given:
+        return float(given)
+    if above and below:
+        return yarn_factor(scale, above) / yarn_factor(scale, below)
+    return yarn_factor(scale)
