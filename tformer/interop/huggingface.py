@@ -6,7 +6,7 @@ from torch import nn
 
 from tformer.models.causal_lm import CausalLM
 from tformer.models.families import family_of
-from tformer.models.folder import check_names, read_model
+from tformer.models.folder import check_names, read_model, saved_of
 
 
 def from_huggingface(source: str | Path | nn.Module) -> CausalLM:
@@ -29,10 +29,10 @@ def from_huggingface(source: str | Path | nn.Module) -> CausalLM:
     config = source.config.to_dict()  # type: ignore[operator, union-attr]
     family = family_of(config)
     model = family.build(config)
-    state = family.rename(source.state_dict())
-    own = model.state_dict()
+    state = family.rename(source.state_dict(), config)
+    own = saved_of(model)
     check_names(Path(config["model_type"]), own, state, tied=True)
     first = next(iter(state.values()))
     model = model.to(first.device, first.dtype)
-    model.load_state_dict({name: state[name] for name in own})
+    model.load_state_dict({name: state[name] for name in own}, strict=False)
     return model.eval()

@@ -52,7 +52,7 @@ def read_model(
     model = on_meta(values, len(saved))
     own = saved_of(model)
     of_today = partial(names_of_today, own=set(own))
-    rename = of_today if ours else family_of(values).rename
+    rename = of_today if ours else partial(family_of(values).rename, config=values)
     try:
         named = rename(saved)
     except (IndexError, RuntimeError) as error:  # of shapes that cannot be cut

@@ -11,9 +11,12 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 Config = Mapping[str, Any]  # as in a config.json
-# The model_type, which is the name of the file, too; or where it is another.
-FAMILIES = {name: name for name in ["gpt2", "llama", "mistral", "qwen2", "qwen3"]}
-FAMILIES |= {"tformer": "custom"}
+# The model_types whose file has their name; then those whose file has another.
+NAMES = """
+gpt2 gpt_neox llama mistral qwen2 qwen3 olmo2 olmo3 smollm3 granite cohere2 gemma2
+"""
+FAMILIES = {name: name for name in NAMES.split()}
+FAMILIES |= {"gemma3_text": "gemma3", "tformer": "custom"}
 # Words of a config.json that change no number that a model computes.
 NOTES = """
 _name_or_path architectures auto_map bos_token_id chunk_size_feed_forward
@@ -26,7 +29,10 @@ task_specific_params tformer_version
 """
 
 # Words whose default in a family is a number, and which may be null all the same.
-MAY_BE_NONE = ["head_dim", "num_key_value_heads", "sliding_window", "pad_token_id"]
+MAY_BE_NONE = """
+head_dim num_key_value_heads sliding_window pad_token_id attn_logit_softcapping
+final_logit_softcapping
+"""
 
 
 def family_of(config: Config) -> ModuleType:
@@ -52,7 +58,8 @@ def with_defaults(config: Config, defaults: Config) -> dict[str, Any]:
 
 def check_kind(name: str, value: object, default: object) -> None:
     """Raise TypeError if the default is a flag or a number, and the value is not."""
-    if not isinstance(default, int | float) or (value is None and name in MAY_BE_NONE):
+    may_be_none = value is None and name in MAY_BE_NONE.split()
+    if not isinstance(default, int | float) or may_be_none:
         return
     kinds = (int, float) if isinstance(default, float) else (type(default),)
     flag = isinstance(default, bool)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from tformer.checks import check_positive
 from tformer.models.causal_lm import CausalLM
 from tformer.models.families import Config, one_of, replace_parts
-from tformer.models.families.rope_words import LAYER_TYPES, rotary_of
+from tformer.models.families.rope_words import LAYER_TYPES, rope_words, rotary_of
 from tformer.nn.block import Block
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.heads import MultiHeadAttention
@@ -33,9 +33,18 @@ def head_dim_of(c: Config) -> int:
     return int(c.get("head_dim") or D // H)
 
 
-def same_rotary(c: Config) -> Sequence[nn.Module | None]:
+def same_rotary(c: Config, kinds: Sequence[str]) -> Sequence[nn.Module | None]:
     """Rotate in every layer alike, by one table."""
-    return [rotary_of(c, head_dim_of(c))] * int(c["num_hidden_layers"])
+    return [rotary_of(c, head_dim_of(c))] * len(kinds)
+
+
+def rotary_of_each_type(c: Config, kinds: Sequence[str]) -> Sequence[nn.Module | None]:
+    """Rotate in layers with a window in another way than in those without."""
+    if (c["rope_parameters"] or {}).keys() - {*LAYER_TYPES}:
+        raise ValueError(f"rope_parameters must be of {', '.join(LAYER_TYPES)}")
+    width = head_dim_of(c)
+    made = {kind: rotary_of(c, width, rope_words(c, kind)) for kind in LAYER_TYPES}
+    return [made[kind] for kind in kinds]
 
 
 def layer_types_of(c: Config, otherwise: Callable[[int], str]) -> list[str]:
@@ -48,9 +57,25 @@ def layer_types_of(c: Config, otherwise: Callable[[int], str]) -> list[str]:
     return [one_of("layer_types", kind, LAYER_TYPES) for kind in kinds]
 
 
+def all_but_every(n: int, c: Config) -> Sequence[str]:
+    """Give the layers a window, but each n-th, which sees all tokens."""
+    return layer_types_of(c, lambda i: LAYER_TYPES[(i + 1) % n > 0])
+
+
 def every_layer(c: Config) -> Sequence[str]:
     """Give each layer the window, if the config has one."""
     return ["sliding_attention"] * int(c["num_hidden_layers"])
+
+
+def sizes(D: int, F: int, layers: int, H: int, G: int | None = None) -> Options:
+    """Name the sizes of a preset in the words of a config."""
+    return {
+        "hidden_size": D,
+        "intermediate_size": F,
+        "num_hidden_layers": layers,
+        "num_attention_heads": H,
+        "num_key_value_heads": G,
+    }
 
 
 class Parts(NamedTuple):
@@ -64,7 +89,9 @@ class Parts(NamedTuple):
     attention: Callable[[Config, int], Options]  # of a layer
     network: Callable[[Config, int], nn.Module]  # of a layer
     layer_types: Callable[[Config], Sequence[str]] = every_layer
-    rotaries: Callable[[Config], Sequence[nn.Module | None]] = same_rotary
+    rotaries: Callable[[Config, Sequence[str]], Sequence[nn.Module | None]] = (
+        same_rotary  # of layers of these types
+    )
     block: Callable[[Config], Options] = nothing
     model: Callable[[Config], Options] = nothing
 
@@ -73,7 +100,8 @@ def assemble(c: Config, parts: Parts) -> CausalLM:
     """Build a decoder with random weights of a complete config and a family's parts."""
     D, V, H = c["hidden_size"], c["vocab_size"], c["num_attention_heads"]
     norm, window = partial(parts.norm, c, D), c.get("sliding_window")
-    kinds, rotaries = parts.layer_types(c), parts.rotaries(c)
+    kinds = parts.layer_types(c)
+    rotaries = parts.rotaries(c, kinds)
     blocks = []
     for i, (kind, rotary) in enumerate(zip(kinds, rotaries, strict=True)):
         options: Options = {"head_dim": head_dim_of(c), "rotary": rotary}
@@ -97,7 +125,7 @@ def assemble(c: Config, parts: Parts) -> CausalLM:
 def renaming(names: Sequence[tuple[str, str]]) -> Callable[..., dict[str, Tensor]]:
     """Make the `rename` of a family from its table of names, theirs and ours."""
 
-    def rename(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def rename(state: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:  # noqa: ARG001
         """Name Hugging Face's weights as ours."""
         return {
             replace_parts(name, names): x

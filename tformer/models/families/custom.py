@@ -239,6 +239,6 @@ def inner_width(c: Config) -> int:
     return int(c["d_ff"] or (max(1, 8 * D // 3) if gated else 4 * D))
 
 
-def rename(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def rename(state: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:  # noqa: ARG001
     """Give weights the names of today: they have them."""
     return dict(state)

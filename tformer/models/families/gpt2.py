@@ -118,7 +118,7 @@ def build(config: Config) -> CausalLM:
     return model
 
 
-def rename(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def rename(state: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:  # noqa: ARG001
     """Name Hugging Face's weights as ours: there matrices are (in, out), qkv one."""
     ours = {}
     for name, x in state.items():

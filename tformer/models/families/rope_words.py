@@ -27,17 +27,19 @@ def rope_words(c: Config, layer_type: str = "full_attention") -> dict[str, Any]:
     """Gather the words of a type of layers, with `rope_theta` and `rope_type`.
 
     In transformers 5 `rope_parameters` may hold those of each type, by its name. In 4
-    `rope_scaling` holds them, but the base and the part of the width stand beside it.
+    `rope_scaling` holds them, but the base and the part of the width stand beside it;
+    where layers with a window have words of their own, theirs is the base alone.
     """
-    new = c["rope_parameters"] or {}
+    new, old, base = c["rope_parameters"] or {}, c["rope_scaling"] or {}, "rope_theta"
+    if layer_type == "sliding_attention":
+        old, base = {}, "rope_local_base_freq" if "rope_local_base_freq" in c else base
     if nested := [kind for kind in LAYER_TYPES if kind in new]:
         for name, value in new.items():
             if name not in nested:
                 raise ValueError(f"rope_parameters has {name} ({value!r}) beside types")
         new = new.get(layer_type) or {}
-    words = {**(c["rope_scaling"] or {}), **new}
-    for name in ("rope_theta", "partial_rotary_factor"):
-        words.setdefault(name, c[name])
+    words = {"rope_theta": c[base], **old, **new}
+    words.setdefault("partial_rotary_factor", c["partial_rotary_factor"])
     kind = words.pop("type", "default")
     return {"rope_type": kind, **words}
 

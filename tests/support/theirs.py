@@ -1,0 +1,130 @@
+"""Small models of Hugging Face with random weights, one or more of each family."""
+
+import torch
+
+transformers = None  # imported by `make`, where the environment has it
+
+V = 37
+SIZES = {
+    "hidden_size": 24,
+    "intermediate_size": 42,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+}
+GPT2 = {"n_embd": 24, "n_layer": 3, "n_head": 4, "n_positions": 64}
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 20.0, "factor": 8.0}
+LLAMA3 |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
+LLAMA3 |= {"original_max_position_embeddings": 40}  # so that some pairs are mixed
+YARN = {"rope_type": "yarn", "rope_theta": 50.0, "factor": 4.0, "beta_fast": 2}
+YARN |= {"beta_slow": 0.5, "original_max_position_embeddings": 64}
+LINEAR = {"rope_type": "linear", "rope_theta": 5.0, "factor": 2.0}
+NEAR = {"rope_type": "default", "rope_theta": 7.0}
+PARTLY = {"rope_type": "default", "rope_theta": 50.0, "partial_rotary_factor": 0.5}
+BY_TYPE = {"sliding_attention": NEAR, "full_attention": LINEAR}
+TYPES = ["sliding_attention", "full_attention"]
+MODELS = {
+    "GPT-2": ("gpt2", GPT2),
+    "GPT-2, untied": (
+        "gpt2",
+        {**GPT2, "tie_word_embeddings": False, "n_inner": 50}
+        | {"activation_function": "relu", "layer_norm_epsilon": 0.01},
+    ),
+    "Llama 2": ("llama", {"attention_bias": True, "mlp_bias": True}),
+    "Llama 3": ("llama", {"rope_parameters": LLAMA3, "tie_word_embeddings": True}),
+    "Llama, linear": ("llama", {"rope_parameters": LINEAR}),
+    "Llama, YaRN": ("llama", {"rope_parameters": YARN, "head_dim": 16}),
+    "Llama, YaRN, a ramp": (
+        "llama",
+        {"rope_parameters": {**YARN, "attention_factor": 1.3, "truncate": False}}
+        | {"head_dim": 16},
+    ),
+    "Llama, YaRN, two mscales": (
+        "llama",
+        {"rope_parameters": {**YARN, "mscale": 0.7, "mscale_all_dim": 1.1}},
+    ),
+    "Mistral": ("mistral", {"head_dim": 10, "sliding_window": 5, "rms_norm_eps": 0.1}),
+    "Qwen2": ("qwen2", {"rms_norm_eps": 0.1}),
+    "Qwen2, windows, tied": (
+        "qwen2",
+        {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 2}
+        | {"tie_word_embeddings": True},
+    ),
+    "Qwen3": ("qwen3", {"head_dim": 10, "rms_norm_eps": 0.1}),
+    "Qwen3, windows": (
+        "qwen3",
+        {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 2},
+    ),
+    "OLMo 2": ("olmo2", {"rms_norm_eps": 0.1}),
+    "OLMo 2, tied": ("olmo2", {"attention_bias": True, "tie_word_embeddings": True}),
+    "OLMo 3": ("olmo3", {"sliding_window": 3}),
+    "OLMo 3, YaRN": (
+        "olmo3",
+        {"sliding_window": 3, "layer_types": 2 * TYPES, "rope_parameters": BY_TYPE},
+    ),
+    "SmolLM3": ("smollm3", {"no_rope_layer_interval": 2}),
+    "SmolLM3, windows": (
+        "smollm3",
+        {"no_rope_layers": [1, 0, 0, 1], "use_sliding_window": True}
+        | {"sliding_window": 3, "tie_word_embeddings": False},
+    ),
+    "Granite": (
+        "granite",
+        {"embedding_multiplier": 3.0, "attention_multiplier": 0.3}
+        | {"residual_multiplier": 0.4, "logits_scaling": 0.5},
+    ),
+    "Cohere2": ("cohere2", {"sliding_window": 3, "layer_norm_eps": 0.1}),
+    "Cohere2, other layers": (
+        "cohere2",
+        {"sliding_window": 3, "layer_types": 2 * TYPES, "logit_scale": 2.0}
+        | {"tie_word_embeddings": False, "attention_bias": True},
+    ),
+    "Gemma 2": (
+        "gemma2",
+        {"head_dim": 10, "query_pre_attn_scalar": 5, "sliding_window": 3}
+        | {"attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0},
+    ),
+    "Gemma 2, uncapped": (
+        "gemma2",
+        {"head_dim": 10, "attn_logit_softcapping": None, "attention_bias": True}
+        | {"final_logit_softcapping": None, "tie_word_embeddings": False},
+    ),
+    "Gemma 3": (
+        "gemma3_text",
+        {"head_dim": 10, "sliding_window": 3, "layer_types": 2 * TYPES},
+    ),
+    "Gemma 3, scaled": (
+        "gemma3_text",
+        {"head_dim": 10, "sliding_window": 3, "layer_types": 2 * TYPES}
+        | {"rope_parameters": BY_TYPE, "final_logit_softcapping": 3.0},
+    ),
+    "GPT-NeoX": ("gpt_neox", {"rope_parameters": PARTLY, "layer_norm_eps": 0.1}),
+    "GPT-NeoX, not parallel": (
+        "gpt_neox",
+        {"use_parallel_residual": False, "hidden_act": "gelu_new"}
+        | {"hidden_size": 48, "tie_word_embeddings": True},
+    ),
+}
+
+
+def make(name):
+    """Make a model of transformers with random numbers, gains and biases too."""
+    import transformers
+
+    kind, options = MODELS[name]
+    sizes = {} if kind == "gpt2" else SIZES
+    nothing = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
+    config = transformers.AutoConfig.for_model(
+        kind, vocab_size=V, **{**sizes, **options, **nothing}
+    )
+    model = transformers.AutoModelForCausalLM.from_config(
+        config, attn_implementation="eager"
+    )
+    for of, p in model.named_parameters():
+        if p.ndim == 1:
+            torch.nn.init.normal_(p, mean=float(of.endswith("weight")), std=0.25)
+        else:  # with these large the text does not stop at one token
+            large = "wpe" in of or ("embed" in of and not config.tie_word_embeddings)
+            torch.nn.init.normal_(p, std=2 if large else p.shape[-1] ** -0.5)
+    return model.eval()
