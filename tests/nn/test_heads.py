@@ -20,6 +20,7 @@ from tformer.check.attention import attention
 from tformer.nn import (
     ALiBi,
     NormOverHeads,
+    QueryTemperature,
     RelativeBias,
     attend_to_segments,
     cache_of,
@@ -57,6 +58,7 @@ ALL = {
     "qk_norm over all heads": {"norm_over_heads": lambda: RMSNorm},
     "window": {"window": lambda: 3},
     "sinks": {"sinks": lambda: True},
+    "temperature": {"temperature": lambda: QueryTemperature(0.7, 2)},
     "scale": {"scale": lambda: 0.9},
     "bias": {"bias": lambda: True},
     "biases of q, k, v alone": {"bias": lambda: True, "out_bias": lambda: False},
@@ -71,6 +73,7 @@ ALL = {
         "bias": lambda: True,
     },
     "everything else": {
+        "temperature": lambda: QueryTemperature(0.7, 3),
         "rotary": turning_half,
         "norm_over_heads": lambda: LayerNorm,
         "bias": lambda: True,
@@ -110,6 +113,10 @@ def slowly(module, x):
         q, k = module.q_norm(q), module.k_norm(k)
     if module.rotary is not None:
         q, k = module.rotary(q), module.rotary(k)
+    if module.temperature is not None:
+        of = module.temperature
+        steps = torch.tensor([p // of.length for p in range(T)])
+        q = q * (1 + of.beta * (1 + steps).double().log())[:, None]
     names = ("window", "scale", "softcap")
     options = {"is_causal": True, **{name: getattr(module, name) for name in names}}
     if module.relative is not None:

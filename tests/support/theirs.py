@@ -24,6 +24,11 @@ NEAR = {"rope_type": "default", "rope_theta": 7.0}
 PARTLY = {"rope_type": "default", "rope_theta": 50.0, "partial_rotary_factor": 0.5}
 BY_TYPE = {"sliding_attention": NEAR, "full_attention": LINEAR}
 TYPES = ["sliding_attention", "full_attention"]
+GROWING = {"original_max_position_embeddings": 4, "llama_4_scaling_beta": 0.5}
+LONG = {"rope_type": "longrope", "rope_theta": 50.0, "partial_rotary_factor": 1.0}
+LONG |= {"short_factor": [1.1, 1.2], "long_factor": [1.5, 3.0]}
+L40 = {"original_max_position_embeddings": 40}
+L8 = {"original_max_position_embeddings": 8}
 MODELS = {
     "GPT-2": ("gpt2", GPT2),
     "GPT-2, untied": (
@@ -98,6 +103,19 @@ MODELS = {
         "gemma3_text",
         {"head_dim": 10, "sliding_window": 3, "layer_types": 2 * TYPES}
         | {"rope_parameters": BY_TYPE, "final_logit_softcapping": 3.0},
+    ),
+    "Phi-3": ("phi3", {"sliding_window": 5, "rms_norm_eps": 0.1}),
+    "Phi-3, short": ("phi3", {"rope_parameters": LONG, **L40}),
+    "Phi-3, long": ("phi3", {"rope_parameters": LONG, **L8}),
+    "Ministral 3": (
+        "ministral3",
+        {"head_dim": 16, "rope_parameters": {**YARN, **GROWING}},
+    ),
+    "nanochat": ("nanochat", {"rms_norm_eps": 0.1}),
+    "nanochat, tied": (
+        "nanochat",
+        {"attention_bias": True, "tie_word_embeddings": True}
+        | {"final_logit_softcapping": 2.0, "rope_parameters": LINEAR},
     ),
     "GPT-NeoX": ("gpt_neox", {"rope_parameters": PARTLY, "layer_norm_eps": 0.1}),
     "GPT-NeoX, not parallel": (

@@ -14,6 +14,7 @@ from tformer.generate.decode import (
     Choose,
     Score,
     continuing,
+    crossing,
     rereading,
     translating,
     write,
@@ -23,6 +24,7 @@ from tformer.models.causal_lm import CausalLM
 from tformer.models.transformer import Transformer
 from tformer.nn.cache import ModelCache
 from tformer.nn.positions import LearnedPositionalEmbedding
+from tformer.nn.rotary import LongRotaryEmbedding as Long
 
 
 class Prefix:
@@ -160,6 +162,9 @@ def check_given(
             copied = None if prefix is None else prefix.new_cache(len(rows), room)
             cache = copied or model.new_cache(room)
             score = continuing(model, cache)
+            switch = [m.trained_len for m in model.modules() if isinstance(m, Long)]
+            if switch and prefix is None:
+                score = crossing(model, cache, switch[0], room)
         else:
             room = min(read + max_len - 1, most)
             cache = model.new_cache(room)

@@ -25,7 +25,8 @@ class CausalLM(nn.Module):
         embedding: its matrix (V, D) makes the logits too, if there is no `output`.
         blocks: N of them.
         norm: before the logits; None after post-norm, which ends with one.
-        positions: added to the embedded tokens, from a `start` on.
+        embedding_norm: of the embedded tokens.
+        positions: added to them, from a `start` on.
         output: maps (B, T, D) to logits.
         dropout: probability in [0, 1), of the embedded tokens.
         logit_scale: factor of the logits.
@@ -42,6 +43,7 @@ class CausalLM(nn.Module):
         norm: nn.Module | None,
         *,
         max_len: int,
+        embedding_norm: nn.Module | None = None,
         positions: nn.Module | None = None,
         output: nn.Linear | None = None,
         dropout: float = 0.0,
@@ -52,6 +54,7 @@ class CausalLM(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding, self.positions = embedding, positions
+        self.embedding_norm = embedding_norm
         self.dropout = nn.Dropout(dropout) if dropout else None
         self.blocks, self.norm, self.output = nn.ModuleList(blocks), norm, output
         if not self.blocks:
@@ -101,6 +104,7 @@ class CausalLM(nn.Module):
     def states(self, ids: Tensor, *, cache: ModelCache | None = None) -> Tensor:
         """Compute that from which `logits` are made: (B, T) to (B, T, D)."""
         x = self.embedding(ids)  # (B, T, D)
+        x = x if self.embedding_norm is None else self.embedding_norm(x)
         if self.positions is not None:
             x = self.positions(x, start=0 if cache is None else cache.length)
         x = x if self.dropout is None else self.dropout(x)

@@ -93,6 +93,8 @@ from tformer.nn.rotary import rotate as rotate
 from tformer.nn.rotary import rotate_pairs as rotate_pairs
 from tformer.nn.rotary import RotaryEmbedding as RotaryEmbedding
 from tformer.nn.rotary import RotaryEmbedding as RoPE
+from tformer.nn.rotary import LongRotaryEmbedding as LongRotaryEmbedding
+from tformer.nn.rotary_scaling import longrope_factor as longrope_factor
 from tformer.nn.rotary_scaling import pairs_to_halves as pairs_to_halves
 from tformer.nn.rotary_scaling import halves_to_pairs as halves_to_pairs
 from tformer.nn.rotary_scaling import scale_linear as scale_linear
@@ -105,6 +107,7 @@ from tformer.nn.router import route as route
 from tformer.nn.router import expert_counts as expert_counts
 from tformer.nn.router import load_balance_loss as load_balance_loss
 from tformer.nn.router import Router as Router
+from tformer.nn.temperature import QueryTemperature as QueryTemperature
 from tformer.nn.tiles import Tiling as Tiling
 from tformer.nn.tiles import tiles as tiles
 from tformer.nn.tiles import tile_of as tile_of

@@ -55,6 +55,7 @@ class MultiHeadAttention(nn.Module):
             `NormOverHeads(RMSNorm(H · Dh))`.
         k_norm: the same for keys (arXiv:2010.04245).
         rotary: rotates queries and keys from position `start` on.
+        temperature: scales queries from position `start` on: `QueryTemperature`.
         relative: makes from T and S the bias of the scores, such as `ALiBi`.
         gate: maps the input (B, T, D) to (B, T, H · Dh), whose sigmoid multiplies what
             the heads bring (arXiv:2505.06708).
@@ -77,6 +78,7 @@ class MultiHeadAttention(nn.Module):
         q_norm: nn.Module | None = None,
         k_norm: nn.Module | None = None,
         rotary: nn.Module | None = None,
+        temperature: nn.Module | None = None,
         relative: nn.Module | None = None,
         gate: nn.Module | None = None,
         sinks: nn.Parameter | None = None,
@@ -107,7 +109,7 @@ class MultiHeadAttention(nn.Module):
         self.out_proj = Linear(num_heads * head_dim, d_model, bias=out_bias)
         self.q_norm, self.k_norm = q_norm, k_norm
         self.rotary, self.relative, self.gate = rotary, relative, gate
-        self.sinks, self.softcap = sinks, softcap
+        self.temperature, self.sinks, self.softcap = temperature, sinks, softcap
         self.window, self.scale = window, scale
         self.reset_parameters()
 
@@ -154,6 +156,7 @@ class MultiHeadAttention(nn.Module):
         # Under autocast CUDA's layer norm is in float32, beside values in 16 bits.
         q = q if self.q_norm is None else self.q_norm(q).to(q.dtype)
         q = q if self.rotary is None else self.rotary(q, start=start)
+        q = q if self.temperature is None else self.temperature(q, start=start)
         if keys_values is None:
             key = query if key is None else key
             keys_values = self.project(key, key if value is None else value, start)

@@ -64,7 +64,7 @@ class LayerNorm(nn.Module):
 
 
 def rms_norm(
-    x: Tensor, gain: Tensor, eps: float = 1e-6, *, cast_first: bool = False
+    x: Tensor, gain: Tensor | None, eps: float = 1e-6, *, cast_first: bool = False
 ) -> Tensor:
     """Compute x / √(mean(x²) + ε) · gain over the last axis.
 
@@ -73,7 +73,7 @@ def rms_norm(
 
     Args:
         x: (..., D).
-        gain: (D,).
+        gain: (D,), or None, which is 1.
         eps: added to the mean square, so that a vector of zeros does not divide by 0.
         cast_first: of half precision. False: multiply by the gain in float32, then
             round, as torch, Gemma and gpt-oss do; True: round, then multiply in half
@@ -88,6 +88,8 @@ def rms_norm(
     x = x.to(wide)
     mean_square = x.square().mean(dim=-1, keepdim=True)  # (..., 1)
     normalised = x * torch.rsqrt(mean_square + eps)  # (..., D)
+    if gain is None:
+        return normalised.to(dtype)
     if cast_first:
         return normalised.to(dtype) * gain.to(dtype)
     return (normalised * gain.to(wide)).to(dtype)
@@ -103,6 +105,7 @@ class RMSNorm(nn.Module):
             that weight decay draws the gain towards 1. Else multiply by w, which begins
             at 1.
         cast_first: as in `rms_norm`.
+        learned: without, there is no w, and the gain is 1 (nanochat).
     """
 
     def __init__(
@@ -112,27 +115,28 @@ class RMSNorm(nn.Module):
         *,
         plus_one: bool = False,
         cast_first: bool = False,
+        learned: bool = True,
     ) -> None:
         super().__init__()
         check_positive(d_model=d_model)
         check_above_0(eps=eps)
-        self.eps = eps
+        self.d_model, self.eps = d_model, eps
         self.plus_one = plus_one
         self.cast_first = cast_first
         begin = torch.zeros if plus_one else torch.ones
-        self.weight = nn.Parameter(begin(d_model))
+        self.weight = nn.Parameter(begin(d_model)) if learned else None
 
-    def gain(self) -> Tensor:
+    def gain(self) -> Tensor | None:
         """Return what is multiplied by, (D,): w, or 1 + w in float32 or wider.
 
         In bfloat16 the step from 1 to the next number is 1/128: 1 + w would lose most
         of a small w.
         """
-        if not self.plus_one:
+        if self.weight is None or not self.plus_one:
             return self.weight
         return 1 + self.weight.to(torch.promote_types(self.weight.dtype, torch.float32))
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise x (..., D) over its last axis; returns (..., D)."""
-        check_width(len(self.weight), x)
+        check_width(self.d_model, x)
         return rms_norm(x, self.gain(), self.eps, cast_first=self.cast_first)

@@ -6,7 +6,7 @@ B batch · H heads · T length · Dh head_dim · R rotary_dim, the part that is 
 import torch
 from torch import Tensor, nn
 
-from tformer.checks import check_above_0
+from tformer.checks import check_above_0, check_positive
 from tformer.nn.rotary_scaling import (
     check_frequencies,
     check_layout,
@@ -168,3 +168,36 @@ class RotaryEmbedding(nn.Module):
         R = 2 * len(self._frequencies)
         rotated = rotate(x[..., :R], cosine, sine, layout=self.layout)
         return rotated if Dh == R else torch.cat((rotated, x[..., R:]), dim=-1)
+
+
+class LongRotaryEmbedding(nn.Module):
+    """Rotate by other frequencies as soon as a text is longer than L: LongRoPE.
+
+    Ding et al. 2024 (arXiv:2402.13753), and Phi-3 (arXiv:2404.14219): each pair has a
+    divisor of its own for short texts and one for long ones, found by a search.
+
+    Args:
+        short: rotates texts of at most L tokens.
+        long: rotates longer ones, from their first token on.
+        trained_len: L.
+    """
+
+    def __init__(
+        self, short: RotaryEmbedding, long: RotaryEmbedding, trained_len: int
+    ) -> None:
+        super().__init__()
+        check_positive(trained_len=trained_len)
+        self.short, self.long, self.trained_len = short, long, trained_len
+
+    def forward(self, x: Tensor, start: int = 0) -> Tensor:
+        """Rotate x (B, H, T, Dh) at positions start, start + 1, …; the same shape.
+
+        Raises:
+            ValueError: `start` says that a cache holds keys which are rotated for short
+                texts, and x is of a long one, which has to be read anew as a whole.
+        """
+        L, end = self.trained_len, start + x.shape[2]
+        if 0 < start <= L < end:
+            rule = f"must be 0 as the text grows beyond trained_len ({L}): read it anew"
+            raise ValueError(f"start ({start}) {rule}")
+        return self.long(x, start) if end > L else self.short(x, start)

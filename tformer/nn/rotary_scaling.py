@@ -108,6 +108,17 @@ def yarn_factor(scale: float, mscale: float = 1.0) -> float:
     return 0.1 * mscale * math.log(scale) + 1
 
 
+def longrope_factor(scale: float, trained_len: int) -> float:
+    """Compute √(1 + ln s / ln L): what LongRoPE multiplies queries and keys by.
+
+    Ding et al. 2024 (arXiv:2402.13753), as Phi-3's code has it. It is the `factor` of
+    `RotaryEmbedding`; 1 where s is at most 1.
+    """
+    if trained_len < 2:
+        raise ValueError(f"trained_len ({trained_len}) must be at least 2")
+    return math.sqrt(1 + max(0.0, math.log(scale)) / math.log(trained_len))
+
+
 def pairs_to_halves(weight: Array, num_heads: int) -> Array:
     """Reorder the rows of W_q or W_k of a model with "pairs" for one with "halves".
 

@@ -62,6 +62,9 @@ from tformer.reference.relative import alibi_slopes as alibi_slopes
 from tformer.reference.relative import bucket_starts as bucket_starts
 from tformer.reference.relative import relative_buckets as relative_buckets
 from tformer.reference.rotary import RotaryEmbedding as RotaryEmbedding
+from tformer.reference.rotary import LongRotaryEmbedding as LongRotaryEmbedding
+from tformer.reference.temperature import QueryTemperature as QueryTemperature
+from tformer.nn.rotary_scaling import longrope_factor as longrope_factor
 from tformer.nn.rotary_scaling import halves_to_pairs as halves_to_pairs
 from tformer.nn.rotary_scaling import pairs_to_halves as pairs_to_halves
 from tformer.reference.rotary import rotary_frequencies as rotary_frequencies

@@ -21,6 +21,7 @@ class CausalLM:
 
     embedding: TokenEmbedding  # makes logits too, without `output`
     blocks: list[Block]
+    embedding_norm: Map | None = None
     positions: Map | None = None  # added to the tokens
     norm: Map | None = None  # the last
     output: Linear | None = None
@@ -30,6 +31,7 @@ class CausalLM:
     def __call__(self, ids: np.ndarray) -> np.ndarray:
         """Score the next token at every position: ids (B, T) to logits (B, T, V)."""
         x = self.embedding(ids)  # (B, T, D)
+        x = x if self.embedding_norm is None else self.embedding_norm(x)
         x = x if self.positions is None else self.positions(x)
         for block in self.blocks:
             x = block(x, is_causal=True)  # (B, T, D)

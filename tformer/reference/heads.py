@@ -46,6 +46,7 @@ class MultiHeadAttention:
     q_norm: Map | None = None  # of each query (Dh,)
     k_norm: Map | None = None  # of each key
     rotary: Map | None = None  # rotates queries and keys (B, H, T, Dh)
+    temperature: Map | None = None  # scales queries by their position
     relative: Callable[[int, int], np.ndarray] | None = None  # T, S to a bias
     gate: Map | None = None  # W^G, from D to H · Dh: heads · sigmoid(x W^G)
     sinks: np.ndarray | None = None  # (H,); as in `attention_weights`
@@ -83,6 +84,7 @@ class MultiHeadAttention:
         k = k if self.k_norm is None else self.k_norm(k)
         if self.rotary is not None:
             q, k = self.rotary(q), self.rotary(k)
+        q = q if self.temperature is None else self.temperature(q)
         T, S = q.shape[2], k.shape[2]
         bias = None if self.relative is None else self.relative(T, S)  # (1, H, T, S)
         heads = self.attend(

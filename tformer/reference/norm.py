@@ -28,13 +28,14 @@ def layer_norm(
     return normalised * weight if bias is None else normalised * weight + bias
 
 
-def rms_norm(x: np.ndarray, gain: np.ndarray, eps: float = 1e-6) -> np.ndarray:
+def rms_norm(x: np.ndarray, gain: np.ndarray | None, eps: float = 1e-6) -> np.ndarray:
     """Compute x / √(mean(x²) + ε) · gain over the last axis of x (..., D).
 
     Zhang and Sennrich 2019, equation 4 (arXiv:1910.07467).
     """
     mean_square = np.square(x).mean(axis=-1, keepdims=True)  # (..., 1)
-    return x / np.sqrt(mean_square + eps) * gain  # (..., D)
+    normalised = x / np.sqrt(mean_square + eps)  # (..., D)
+    return normalised if gain is None else normalised * gain
 
 
 @dataclass(eq=False)
@@ -58,7 +59,7 @@ class LayerNorm:
 class RMSNorm:
     """RMS normalisation with its gain."""
 
-    weight: np.ndarray  # (D,)
+    weight: np.ndarray | None  # (D,), or None, which is a gain of 1
     eps: float = 1e-6  # added to the mean square
     plus_one: bool = False  # multiply by 1 + w in place of w
 
@@ -67,6 +68,8 @@ class RMSNorm:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Normalise x (..., D) over its last axis; another width is a ValueError."""
+        if self.weight is None:
+            return rms_norm(x, None, self.eps)
         check_width(len(self.weight), x)
         gain = 1 + self.weight if self.plus_one else self.weight
         return rms_norm(x, gain, self.eps)

@@ -76,3 +76,19 @@ class RotaryEmbedding:
         cosine, sine = self.factor * np.cos(angle), self.factor * np.sin(angle)
         rotated = rotate(x[..., :R], cosine, sine, layout=self.layout)
         return np.concatenate((rotated, x[..., R:]), axis=-1)  # (B, H, T, Dh)
+
+
+@dataclass(eq=False)
+class LongRotaryEmbedding:
+    """Rotate by other frequencies as soon as a text is longer than L: LongRoPE.
+
+    Ding et al. 2024 (arXiv:2402.13753).
+    """
+
+    short: RotaryEmbedding
+    long: RotaryEmbedding
+    trained_len: int  # L
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Rotate x (B, H, T, Dh) at positions 0, 1, …; the same shape."""
+        return self.long(x) if x.shape[2] > self.trained_len else self.short(x)

@@ -37,7 +37,8 @@ def norm_forms(norm: nn.Module, hints: Hints) -> Iterator[tuple[str, Formula]]:
         return
     old, bias = norm.eps, norm.bias if isinstance(norm, LayerNorm) else None
     plus_one = isinstance(norm, RMSNorm) and norm.plus_one
-    gain = norm.gain() if isinstance(norm, RMSNorm) else norm.weight
+    learned = norm.gain() if isinstance(norm, RMSNorm) else norm.weight
+    gain = torch.ones(1) if learned is None else learned
     layer = isinstance(norm, LayerNorm)
 
     def form(
@@ -53,11 +54,14 @@ def norm_forms(norm: nn.Module, hints: Hints) -> Iterator[tuple[str, Formula]]:
     for eps in dict.fromkeys((*EPS, *(x for x in hints.floats if 0 < x < 0.2))):
         if eps != old:
             yield f"has eps {eps:g} in place of {old:g}", form(eps)
-    if not plus_one:
+    if learned is None:
+        pass
+    elif not plus_one:
         yield "multiplies by 1 + weight in place of weight", form(gain=1 + gain)
     else:
         yield "multiplies by weight in place of 1 + weight", form(gain=gain - 1)
-    yield "has no weight", form(gain=torch.ones_like(gain))
+    if learned is not None:
+        yield "has no weight", form(gain=torch.ones_like(gain))
     if bias is not None:
         yield "has no bias", form(bias=None)
     kinds = ("LayerNorm", "RMSNorm")

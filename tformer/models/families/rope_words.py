@@ -3,9 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
+import torch
+from torch import nn
+
 from tformer.models.families import Config, one_of
-from tformer.nn.rotary import RotaryEmbedding, rotary_frequencies
+from tformer.nn.rotary import (
+    LongRotaryEmbedding,
+    RotaryEmbedding,
+    rotary_frequencies,
+)
 from tformer.nn.rotary_scaling import (
+    longrope_factor,
     scale_linear,
     scale_llama3,
     scale_yarn,
@@ -14,6 +22,7 @@ from tformer.nn.rotary_scaling import (
 
 LAYER_TYPES = ("full_attention", "sliding_attention")
 KINDS = ("default", "linear", "llama3", "yarn")
+LONG = "short_factor", "long_factor"  # of LongRoPE: a divisor of each pair
 # transformers 4 has the first two, 5 the last, which holds them all.
 DEFAULTS: Config = {
     "rope_theta": 10_000.0,
@@ -92,6 +101,33 @@ def rotary_of(
     for name, value in rope.items():
         raise ValueError(f"rope_type ({kind!r}) has {name} ({value!r}), unknown here")
     return RotaryEmbedding(frequencies, factor=factor, layout=layout, head_dim=head_dim)
+
+
+def long_rotary_of(c: Config, head_dim: int) -> nn.Module:
+    """Make what rotates as LongRoPE does, if the config asks for it."""
+    rope = rope_words(c)
+    if rope["rope_type"] not in ("longrope", "su"):  # the second in old files
+        return rotary_of(c, head_dim)
+    trained = c["original_max_position_embeddings"]
+    # What is said beside it comes first, as in Hugging Face's code.
+    rope.pop("original_max_position_embeddings", None)
+    scale = rope.pop("factor", None) or c["max_position_embeddings"] / trained
+    factor = rope.pop("attention_factor", None) or longrope_factor(scale, trained)
+    divisors = {name: rope.pop(name, None) for name in LONG}
+    plain = rotary_of(c, head_dim, {**rope, "rope_type": "default"}).frequencies
+    for name, given in divisors.items():
+        if not isinstance(given, list) or len(given) != len(plain):
+            raise ValueError(f"{name} ({given}) must be of {len(plain)} numbers")
+    short, long = (
+        RotaryEmbedding(
+            plain / torch.tensor(given, dtype=plain.dtype, device="cpu"),
+            factor=factor,
+            layout="halves",
+            head_dim=head_dim,
+        )
+        for given in divisors.values()
+    )
+    return LongRotaryEmbedding(short, long, trained)
 
 
 def attention_factor(scale: float, rope: dict[str, Any]) -> float:
