@@ -131,7 +131,9 @@ def make(name):
     import transformers
 
     kind, options = MODELS[name]
-    sizes = {} if kind == "gpt2" else SIZES
+    sizes = {} if kind == "gpt2" else dict(SIZES)
+    if kind == "gpt_neox":
+        del sizes["num_key_value_heads"]
     nothing = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
     config = transformers.AutoConfig.for_model(
         kind, vocab_size=V, **{**sizes, **options, **nothing}

@@ -13,8 +13,8 @@ T = TypeVar("T")
 Config = Mapping[str, Any]  # as in a config.json
 # The model_types whose file has their name; then those whose file has another.
 NAMES = """
-gpt2 gpt_neox llama mistral ministral3 qwen2 qwen3 olmo2 olmo3 smollm3 granite
-cohere2 gemma2 phi3 nanochat
+gpt2 llama mistral qwen2 qwen3 olmo2 olmo3 smollm3 granite cohere2 gemma2 gpt_neox phi3
+ministral3 nanochat
 """
 FAMILIES = {name: name for name in NAMES.split()}
 FAMILIES |= {"gemma3_text": "gemma3", "tformer": "custom"}

@@ -69,12 +69,13 @@ def every_layer(c: Config) -> Sequence[str]:
 
 def sizes(D: int, F: int, layers: int, H: int, G: int | None = None) -> Options:
     """Name the sizes of a preset in the words of a config."""
+    groups = {} if G is None else {"num_key_value_heads": G}
     return {
         "hidden_size": D,
         "intermediate_size": F,
         "num_hidden_layers": layers,
         "num_attention_heads": H,
-        "num_key_value_heads": G,
+        **groups,
     }
 
 

@@ -24,7 +24,7 @@ DEFAULTS: Config = {
     "rope_theta": 1_000_000.0,
     "rope_local_base_freq": 10_000.0,
     "sliding_window_pattern": 6,
-    "_sliding_window_pattern": None,  # what transformers 5 writes of it
+    "_sliding_window_pattern": 6,  # transformers 5 writes it, beside layer_types
     "attn_logit_softcapping": None,
     "final_logit_softcapping": None,
     "use_bidirectional_attention": False,
@@ -46,8 +46,7 @@ def attention(c: Config, layer: int) -> Options:
 
 def layer_types(c: Config) -> Sequence[str]:
     """Give the layers a window, but each sixth."""
-    every = c["_sliding_window_pattern"] or c["sliding_window_pattern"]
-    return all_but_every(every, c)
+    return all_but_every(c["sliding_window_pattern"], c)
 
 
 PARTS = gemma2.PARTS._replace(

@@ -7,7 +7,13 @@ from torch import nn
 
 from tformer.models.causal_lm import CausalLM
 from tformer.models.families import Config, one_of, rope_words, with_defaults
-from tformer.models.families.assembling import Options, Parts, assemble, renaming
+from tformer.models.families.assembling import (
+    Options,
+    Parts,
+    assemble,
+    renaming,
+    sizes,
+)
 from tformer.nn.feed_forward import GatedFeedForward
 from tformer.nn.norm import RMSNorm
 
@@ -30,6 +36,13 @@ DEFAULTS: Config = {
     "tie_word_embeddings": False,
     "pad_token_id": None,
     **rope_words.DEFAULTS,
+}
+LLAMA_3: Options = {"vocab_size": 128_256, "rope_theta": 500_000.0}
+LLAMA_3 |= {"max_position_embeddings": 8192, "rms_norm_eps": 1e-5}
+SIZES: dict[str, Config] = {
+    "llama-2-7b": {"max_position_embeddings": 4096, "rms_norm_eps": 1e-5},
+    "llama-3-8b": LLAMA_3 | sizes(4096, 14_336, 32, 32, 8),
+    "llama-3-70b": LLAMA_3 | sizes(8192, 28_672, 80, 64, 8),
 }
 NAMES = (
     ("model.", ""),

@@ -15,6 +15,9 @@ DEFAULTS: Config = {
     "max_position_embeddings": 131_072,
     "sliding_window": 4096,
 }
+SIZES: dict[str, Config] = {
+    "mistral-7b": {"max_position_embeddings": 32_768, "rms_norm_eps": 1e-5}
+}
 rename = llama.rename
 PARTS = llama.PARTS
 

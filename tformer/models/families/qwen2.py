@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tformer.models.causal_lm import CausalLM
 from tformer.models.families import Config, llama, only, with_defaults
-from tformer.models.families.assembling import Options, assemble, layer_types_of
+from tformer.models.families.assembling import Options, assemble, layer_types_of, sizes
 
 DEFAULTS: Config = {
     **llama.DEFAULTS,
@@ -22,7 +22,18 @@ DEFAULTS: Config = {
     "max_window_layers": 28,  # so many layers come first, without one
     "layer_types": None,
 }
-SIZES: dict[str, Config] = {}
+LONG: Options = {"rope_theta": 1_000_000.0}
+TIED: Options = {**LONG, "tie_word_embeddings": True}
+WIDE: Options = {**LONG, "vocab_size": 152_064}
+SIZES: dict[str, Config] = {
+    "qwen2.5-0.5b": TIED | sizes(896, 4864, 24, 14, 2),
+    "qwen2.5-1.5b": TIED | sizes(1536, 8960, 28, 12, 2),
+    "qwen2.5-3b": TIED | sizes(2048, 11_008, 36, 16, 2),
+    "qwen2.5-7b": WIDE | sizes(3584, 18_944, 28, 28, 4),
+    "qwen2.5-14b": WIDE | sizes(5120, 13_824, 48, 40, 8),
+    "qwen2.5-32b": WIDE | sizes(5120, 27_648, 64, 40, 8),
+    "qwen2.5-72b": WIDE | sizes(8192, 29_568, 80, 64, 8),
+}
 rename = llama.rename
 
 

@@ -5,7 +5,7 @@ Yang et al. 2025 (arXiv:2505.09388).
 
 from tformer.models.causal_lm import CausalLM
 from tformer.models.families import Config, llama, only, qwen2, with_defaults
-from tformer.models.families.assembling import Options, assemble
+from tformer.models.families.assembling import Options, assemble, sizes
 
 DEFAULTS: Config = {
     **qwen2.DEFAULTS,
@@ -14,7 +14,16 @@ DEFAULTS: Config = {
     "attention_bias": False,
     "qk_norm": True,
 }
-SIZES: dict[str, Config] = {}
+SHARED: Options = {"rope_theta": 1_000_000.0, "max_position_embeddings": 40_960}
+TIED: Options = {**SHARED, "tie_word_embeddings": True}
+SIZES: dict[str, Config] = {
+    "qwen3-0.6b": TIED | sizes(1024, 3072, 28, 16, 8),
+    "qwen3-1.7b": TIED | sizes(2048, 6144, 28, 16, 8),
+    "qwen3-4b": TIED | sizes(2560, 9728, 36, 32, 8),
+    "qwen3-8b": SHARED | sizes(4096, 12_288, 36, 32, 8),
+    "qwen3-14b": SHARED | sizes(5120, 17_408, 40, 40, 8),
+    "qwen3-32b": SHARED | sizes(5120, 25_600, 64, 64, 8),
+}
 rename = llama.rename
 
 

@@ -70,7 +70,11 @@ def rotary_of(
     """
     rope = dict(rope_words(c) if words is None else words)
     kind = one_of("rope_type", rope.pop("rope_type"), KINDS)
-    width = int(head_dim * rope.pop("partial_rotary_factor"))
+    part = rope.pop("partial_rotary_factor")
+    width = int(head_dim * part)
+    if width < 2 or width % 2:
+        rule = f"must leave an even part of head_dim ({head_dim})"
+        raise ValueError(f"partial_rotary_factor ({part}) {rule}")
     frequencies = rotary_frequencies(width, base=rope.pop("rope_theta"))
     trained = rope.pop("original_max_position_embeddings", c["max_position_embeddings"])
     factor = 1.0
