@@ -3,7 +3,9 @@
 Material's plugin writes the sections of all pages into one file. This hook takes code
 and LaTeX out of it, and adds what a page says about itself: `question` and
 `description` as the text under its title, `keywords` as words that readers type and
-the page may not use.
+the page may not use. Such words of a section stand in `search.toml` beside this file.
+A page's meta may have more
+sections of it, as `sections`: terms of the glossary.
 
 A page of the site fetches `search/search_index.json`, which says only how words are
 split. The sections lie in `search/sections.json`; `docs/assets/js/search-worker.js`
@@ -11,7 +13,9 @@ fetches them when somebody searches.
 """
 
 import json
+import logging
 import re
+import tomllib
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
@@ -19,7 +23,10 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.pages import Page
 
+log = logging.getLogger("mkdocs.hooks.search")
+
 SETTINGS, SECTIONS = "search/search_index.json", "search/sections.json"
+ASKED = Path(__file__).with_suffix(".toml")
 
 _LISTING = re.compile(r"<pre>.*?</pre>", re.DOTALL)
 # The file name above a listing, which stands alone between two paragraphs.
@@ -74,6 +81,13 @@ def on_post_build(config: MkDocsConfig) -> None:
     site = Path(config.site_dir)
     index = json.loads((site / SETTINGS).read_text("utf-8"))
     sections = [mended(entry, _about) for entry in index["docs"]]
+    sections += [x for meta in _about.values() for x in meta.get("sections", ())]
+    asked = tomllib.loads(ASKED.read_text("utf-8"))["sections"]
+    for entry in sections:
+        if words := asked.pop(entry["location"], None):
+            entry["keywords"] = words
+    for place in asked if len(_about) > 1 else ():  # not where one page alone is built
+        log.warning("%s: the site has no section %s", ASKED.name, place)
     for path, content in ((SECTIONS, sections), (SETTINGS, {**index, "docs": []})):
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
         (site / path).write_text(text, "utf-8")
