@@ -11,6 +11,7 @@ from pathlib import Path
 import material
 
 from engine.project import Project
+from engine.site.forms import forms
 from engine.site.live import models, quoted
 from engine.site.policy import with_policy
 from engine.site.python import Runtime, runtime
@@ -98,6 +99,8 @@ class LiveSite:
             return found.content
         if path == "/live/source.json":
             return quotes()
+        if path == "/live/forms.json":
+            return known_forms()
         if path.startswith("/live/models/"):
             found = {f"{p.parent.name}/{p.name}": p for p in models(Project(ROOT))}
             at = found.get(path.removeprefix("/live/models/"))
@@ -118,3 +121,8 @@ def python() -> Runtime | None:
 @functools.cache
 def quotes() -> bytes:
     return json.dumps(quoted(Project(ROOT))).encode()
+
+
+@functools.cache
+def known_forms() -> bytes:
+    return json.dumps(forms(DOCS / "results")).encode()

@@ -3,7 +3,7 @@
 A page with `data-live` gets one module, from the template `main.html`, which loads all
 else when a reader comes near. The site gets the trained models, `live/models/`, and the
 lines of the package that pieces quote, `live/source.json`: which these are stands in
-docs/live/quotes.json.
+docs/live/quotes.json. `live/forms.json` has the forms of dates of the training.
 """
 
 import ast
@@ -17,8 +17,10 @@ from mkdocs.structure.files import File, Files
 from engine.definitions import NoDefinition, find_nodes
 from engine.project import Project
 from engine.site import project_of
+from engine.site.forms import forms
 
 QUOTES, SOURCE = "live/quotes.json", "live/source.json"
+FORMS = "live/forms.json"
 MODELS = "pretrained/dates*/*"  # in the package
 
 
@@ -28,6 +30,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path in models(project):
         name = f"live/models/{path.parent.name}/{path.name}"
         files.append(File.generated(config, name, abs_src_path=str(path)))
+    text = json.dumps(forms(project.docs / "results"), ensure_ascii=False)
+    files.append(File.generated(config, FORMS, content=text + "\n"))
     if quotes := files.get_file_from_path(QUOTES):
         text = json.dumps(quoted(project), ensure_ascii=False, indent=1)
         files.append(File.generated(config, SOURCE, content=text + "\n"))

@@ -20,7 +20,7 @@ export const EXAMPLES = [
 const PAUSE = 250; // ms after the last key, before the model reads
 
 /**
- * Make the field, its examples and what is said of the text.
+ * Make the field with what is said of its text, and examples.
  * @param {{text: string, onText: (text: string, how: "typed" | "example") => void}} given
  */
 export function entry({ text, onText }) {
@@ -52,12 +52,12 @@ export function entry({ text, onText }) {
     },
   }));
   const element = h("div", { class: "entry" },
-    h("label", { for: id, class: "entry-label", text: "A date, in any of 24 languages" }),
-    input,
-    h("div", { class: "entry-chips", role: "group", "aria-label": "Examples" }, ...chips),
-    note);
+    h("label", { for: id, class: "entry-label", text: "A date, in any of 24 languages, its month in words" }),
+    input, note);
   return {
     element,
+    /** Stand where there is room: what is typed must be answered in sight. */
+    examples: h("div", { class: "entry-chips", role: "group", "aria-label": "Examples" }, ...chips),
     input,
     /** @param {string} typed */
     show(typed) {
@@ -76,10 +76,10 @@ export function entry({ text, onText }) {
 }
 
 /**
- * Say in words what the model cannot read.
+ * Say in words what the model cannot read, or has not learned to.
  * @param {Reading} reading
  */
-function remark({ text, cut, unknown }) {
+function remark({ text, cut, unknown, unlike }) {
   if (!text) return "The field is empty: the model reads the end token alone, and writes something anyway.";
   const parts = [];
   if (cut) {
@@ -92,5 +92,6 @@ function remark({ text, cut, unknown }) {
     parts.push(`Unknown to the model: ${listed}${more}. A mask hides ` +
       `${unknown.length === 1 ? "it" : "them"} from every head.`);
   }
+  if (!parts.length && unlike) parts.push(unlike);
   return parts.join(" ");
 }

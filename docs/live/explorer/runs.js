@@ -3,6 +3,7 @@
 import { plain } from "../engine/dates.js";
 import { write } from "../engine/generate.js";
 import { Transformer } from "../engine/transformer.js";
+import { loadForms, remarkOn, strange } from "./forms.js";
 import { TRAINED, isUnbroken } from "./state.js";
 import { sourceTokens, token } from "./tokens.js";
 
@@ -25,6 +26,7 @@ import { sourceTokens, token } from "./tokens.js";
  * @property {string} text what the model reads
  * @property {number} cut characters that were left out at its end
  * @property {string[]} unknown characters that the model never saw
+ * @property {string} unlike what of the text the training had not, in a sentence
  */
 
 /** Where the models lie. */
@@ -51,9 +53,10 @@ export function loadModel(name) {
  * Make of what was typed what the model can read.
  * @param {Transformer} model
  * @param {string} typed
+ * @param {import("./forms.js").Forms | null} forms of the training
  * @returns {Reading}
  */
-export function readable(model, typed) {
+export function readable(model, typed, forms) {
   const characters = [...plain(typed.slice(0, 20_000).replace(/\s/g, " "))];
   const most = model.config.maxLen - 1; // the end token is one
   const text = characters.slice(0, most).join("");
@@ -61,6 +64,7 @@ export function readable(model, typed) {
     text,
     cut: Math.max(0, [...typed].length - most),
     unknown: model.vocabulary.unknown(text),
+    unlike: forms ? remarkOn(strange(text, forms), forms) : "",
   };
 }
 
@@ -144,8 +148,9 @@ export class Runs {
    * @returns {Promise<View>}
    */
   async view(state) {
-    const [whole, model] = await Promise.all([loadModel(TRAINED), loadModel(state.model)]);
-    const reading = readable(whole, state.text);
+    const [whole, model, forms] = await Promise.all(
+      [loadModel(TRAINED), loadModel(state.model), loadForms()]);
+    const reading = readable(whole, state.text, forms);
     const broken = !isUnbroken(state);
     const unbroken = { ...state, off: [], scale: 1, positions: 1, causal: true, temperature: 0 };
     const first = this.#run(whole, reading.text, { ...unbroken, model: TRAINED });

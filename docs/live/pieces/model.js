@@ -148,7 +148,7 @@ export class LiveModel extends LivePiece {
       } },
     ];
     return [
-      h("div", { class: "model-top" }, text.element, begin),
+      h("div", { class: "model-top" }, text.element, text.examples, begin),
       h("div", { class: "model-desk" },
         h("section", { class: "stage-box" }, picture.element, play.element,
           h("p", { class: "model-legend", text: `${LEGEND}. The number below a token: its probability in %.` }),

@@ -45,7 +45,7 @@ export class LiveWriting extends LivePiece {
       this.addEventListener(sign, () => void this.#wake());
     }
     this.#wakeWhenSeen();
-    return [this.entry.element, this.message, this.desk];
+    return [this.entry.element, this.message, this.desk, this.entry.examples];
   }
 
   #wakeWhenSeen() {
