@@ -71,6 +71,9 @@ FORMS = {
     "scaled": lambda x: 3 * x,
     "scaled_by": lambda x: x * x.shape[0],
     "more_results": lambda x: (x, x.sum()),
+    "more_rows": lambda x: torch.cat((x, x), 2),
+    "last_row_empty": lambda x: torch.cat((x[:, :, :-1], 0 * x[:, :, -1:]), 2),
+    "cut_at_zero": lambda x: x.relu(),
     "rounded": lambda x: x.half().to(x.dtype),
 }
 
@@ -89,6 +92,25 @@ def test_a_known_mistake_in_another_form_is_two():
     verdict = judged("attention", attention)
     assert {*ids(verdict)} == {"unscaled", "heads_and_time"}
     assert verdict.together
+
+
+def test_a_number_where_infinity_must_stand_is_named():
+    def top_p(logits, p):
+        ranked, places = logits.sort(-1, descending=True)
+        shares = ranked.softmax(-1)
+        hidden = shares.cumsum(-1) - shares >= p
+        return logits.masked_fill(hidden.scatter(-1, places, hidden), -12345.0)
+
+    verdict = judged("top_p", top_p)
+    assert ids(verdict) == ["for_infinity"]
+    assert "-12345" in verdict.mistakes[0].sentence
+
+
+def test_a_dtype_that_does_not_fit_is_named():
+    def lora_weight(weight, a, b, alpha):
+        return weight + alpha / len(a) * b @ a.float()
+
+    assert ids(judged("lora", lora_weight)) == ["fixed_dtype"]
 
 
 def drops(x):

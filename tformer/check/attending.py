@@ -70,16 +70,47 @@ AT_ONCE = mistakes(
         (scores, -1) → (scores, 1)
     softmax_over_batch: You took the softmax over the batch: it runs over the keys.
         (scores, -1) → (scores, 0)
+    log_softmax: You took log_softmax: the weights are the softmax.
+        softmax(scores, -1) → np.log(softmax(scores, -1))
+    last_key_only: You kept the last key's value alone: add up over the keys.
+        softmax(scores, -1) @ value → softmax(scores, -1)[..., -1:] @ value[..., -1:, :]
+    last_key_left_out: You left out the last key.
+        softmax(scores, -1) @ value → softmax(scores[..., :-1], -1) @ value[..., :-1, :]
+    axis_not_kept: You divided by sums whose axis is gone: keep it (keepdim=True).
+        softmax(scores, -1) → _by_lost_sums(scores)
+    largest_of_all: You subtracted the largest of all scores: where a row's own are far
+        below it, exp gives 0. Subtract each row's largest.
+        softmax(scores, -1) → shares(np.exp(scores - scores.max()))
     softmax_over_all: You took one softmax over all scores of a head, not of each query.
         (scores, -1) → (scores, (-1, -2))
     """,
 )
 
 
+def over_heads(
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None = None,
+    **_: object,
+) -> Array:
+    """For a mistake: a softmax over the heads."""
+    scores = query @ key.swapaxes(-1, -2) / sqrt(query.shape[-1])
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    return softmax(scores, 1) @ value
+
+
 def shares(x: Array) -> Array:
     """Divide by the sum, as it is."""
     total = x.sum(-1, keepdims=True)
     return np.asarray(x / np.where(total == 0, 1.0, total))
+
+
+def _by_lost_sums(scores: Array) -> Array:
+    """For a mistake: divide by sums that have lost their axis."""
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    return np.asarray(powers / powers.sum(-1))
 
 
 def cosine(x: Array, y: Array) -> float:
@@ -109,6 +140,16 @@ def doubled(x: Array, num_heads: int) -> Array:
     return np.repeat(x, num_heads // G, 2).reshape(B, num_heads, S, D)
 
 
+def _as_many(num_heads: int, num_kv_heads: int) -> None:
+    """For a mistake: refuse what does not broadcast.
+
+    Raises:
+        ValueError: there are fewer key heads than heads, and more than one.
+    """
+    if num_kv_heads not in (1, num_heads):
+        raise ValueError(f"{num_heads} heads, {num_kv_heads} key heads")
+
+
 def of_groups(query: Array, key: Array, value: Array) -> Array:
     """Attend with all heads of a group at once."""
     (B, H, T, Dh), G = query.shape, key.shape[1]
@@ -127,6 +168,11 @@ OF_GROUPS = mistakes(
         (scores, -1) → (scores, (-1, -2))
     softmax_over_heads: You took the softmax over the heads: it runs over the keys.
         (scores, -1) → (scores, -2)
+    softmax_over_all_heads: You took the softmax over all heads: it runs over the keys.
+        (scores, -1) → (scores, (1, 3))
+    key_heads_not_repeated: You hand over fewer key heads than query heads as they are:
+        each serves H / G query heads, so repeat it as often.
+        grouped = → _as_many(H, G); grouped =
     """,
 )
 
@@ -151,6 +197,10 @@ GROUPED = """
         @ value[b, g] → @ value[b, h % G]
     tiled_keys: You tiled the keys alone: head h reads h // (H / G).
         @ key[b, g, s] → @ key[b, h % G, s]
+    first_keys: All query heads read the keys of the first key head; values are right.
+        @ key[b, g, s] → @ key[b, 0, s]
+    first_values: All query heads read the values of the first key head; keys are right.
+        @ value[b, g] → @ value[b, 0]
     one_group_off: Query head h reads the key head after its own.
         h // (H // G) → (h // (H // G) + 1) % G
     results_in_turn: Your results come back with the heads of the groups in turn.

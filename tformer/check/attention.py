@@ -48,7 +48,7 @@ SINKS = draw(3)
         always_causal_from_first
         cosine keys_as_values key_and_value_swapped query_and_key_swapped
         softmax_over_queries no_softmax overflow scaled_after number_of_keys
-        number_of_heads key_not_transposed softmax_twice"""
+        number_of_heads key_not_transposed softmax_twice not_divided"""
     },
     also=attending.OF_GROUPS,
     name="grouped_attention",
@@ -127,6 +127,8 @@ SINKS = draw(3)
         powers / np.where(total == 0, 1.0, total) → seen / (1 + np.exp(-scores))
     not_normalised: You took exp of the scores, and did not divide by the sum.
         powers / np.where(total == 0, 1.0, total) → np.where(seen, np.exp(scores), 0.0)
+    not_divided: You subtracted the largest score and took exp; divide by the sum.
+        powers / np.where(total == 0, 1.0, total) → powers
     by_sum_of_scores: You divided the scores by their sum, without exp.
         powers / np.where(total == 0, 1.0, total) → attending.shares(seen * scores)
     softmax_twice: You took the softmax twice.

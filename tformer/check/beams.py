@@ -56,6 +56,11 @@ def _cut(ids: list[int], eos: int) -> list[int]:
     return ids[: ids.index(eos) + 1] if eos in ids else ids
 
 
+def _unended(ids: list[int], eos: int) -> list[int]:
+    """For a mistake: a text without its end."""
+    return ids[:-1] if ids[-1] == eos else ids
+
+
 def _one_each(
     live: list[tuple[float, list[int]]],
 ) -> list[tuple[float, list[int]]]:
@@ -95,6 +100,14 @@ def _one_each(
         divisor = → ended = []; divisor =
     unended_forgotten: You forget texts that have not ended at max_len.
         if ids[-1] == eos or length == max_len → if ids[-1] == eos or not ended
+    unended_left_out: Texts that have not ended at max_len do not count for you.
+        if ids[-1] == eos or length == max_len → if ids[-1] == eos
+    ended_go_on: Texts that ended go on, and may end again.
+        live = [each for each in candidates if each[1][-1] != eos] → live = candidates
+    end_added: You add the end token to a text that has none.
+        return max(ended)[1] → return [*_unended(max(ended)[1], eos), eos]
+    twice_the_beams: You follow twice as many beams.
+        live = live[:num_beams] → live = live[: 2 * num_beams]
     goes_on: Texts that ended go on.
         live = [each for each in candidates if each[1][-1] != eos] → live = candidates
         if ids[-1] == eos or length == max_len → if length == max_len

@@ -50,6 +50,9 @@ def _with_empty(q: Array, keys: Array, values: Array) -> Array:
     # decoding#the-formula
     forgets: You attend to the new tokens alone: append them to the cache.
         cache["old"] = keys, values → pass
+    no_first: Your cache is empty at a text's first token: ask for what is not there
+        with `get`, or `in`.
+        cache.get("old", (k[:, :, :0], v[:, :, :0])) → cache["old"]
     first_alone: You attend to the first token alone: the newest sees all so far.
         causal_mask(T, S) → np.arange(S) < 1
     last_two: You attend to the last two tokens: keep all.
@@ -73,6 +76,9 @@ def _with_empty(q: Array, keys: Array, values: Array) -> Array:
             keys = old[0].sum(2, keepdims=True) + k
         values = np.concatenate((old[1], v), 2) →
             values = old[1].sum(2, keepdims=True) + v
+    kept_twice: You keep the newest token twice.
+        cache["old"] = keys, values → cache["old"] = (
+            np.concatenate((keys, k), 2), np.concatenate((values, v), 2))
     queries_kept: You keep queries in place of keys.
         (old[0], k) → (old[0], q)
     value_is_key: You keep keys in place of values.
@@ -88,7 +94,7 @@ def _with_empty(q: Array, keys: Array, values: Array) -> Array:
     parts={
         "attention": """unscaled divided_by_d multiplied cosine number_of_keys
         scaled_after no_softmax width_of_model sigmoid
-        not_normalised softmax_twice overflow mean_of_values hardest"""
+        not_normalised not_divided softmax_twice overflow mean_of_values hardest"""
     },
     properties=_ALL,
     run=in_pieces,

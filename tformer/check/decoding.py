@@ -19,6 +19,12 @@ def _next(powers: list[float], order: list[int], token: int) -> float:
     return sum(powers[i] for i in after) / sum(powers)
 
 
+def _before(powers: list[float], order: list[int], token: int) -> float:
+    """For a mistake: the shares of the two tokens before this one."""
+    end = order.index(token)
+    return sum(powers[i] for i in order[max(0, end - 2) : end]) / sum(powers)
+
+
 _SHARES = (
     (0.4, 0.05, 0.3, 0.15, 0.1),
     (0.02, 0.9, 0.03, 0.04, 0.01),
@@ -67,6 +73,10 @@ def top_k(logits: Array, k: int) -> Array:
         key=lambda i: -row[i]) → key=lambda i: row[i])
     unlikely_kept: You kept what is to be hidden.
         if total < p → if total >= p
+    by_number: You added up in the order of the ids: begin with the likeliest.
+        sorted(range(len(row)), key=lambda i: -row[i]) → [*range(len(row))]
+    best_hidden: You hid the likeliest token.
+        if total < p → if 0 < total < p
     one_minus_p: You kept what has the probability 1 - p together.
         if total < p → if total < 1 - p or not total
     one_minus_p_reached: You kept tokens up to 1 - p, without the one that reaches it.
@@ -74,7 +84,7 @@ def top_k(logits: Array, k: int) -> Array:
     greedy: You kept the likeliest token alone.
         if total < p → if not total
     two_too_many: You kept two tokens more than reach p.
-        if total < p → if total - 2 * share < p
+        if total < p → if total - _before(powers, order, token) < p
     first_row: You decided by the first row for all rows.
         enumerate(logits): → enumerate(np.broadcast_to(logits[:1], logits.shape)):
         = row[token] → = logits[b, token]

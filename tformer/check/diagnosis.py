@@ -1,9 +1,11 @@
 """Which mistakes explain what a function did: one, one of several, or two at once.
 
 A mistake is named only if its code gives the same numbers in every case, or if what
-was seen proves it by itself. Otherwise nothing is named.
+was seen proves it by itself; or, and this is said, if it explains a part. Otherwise
+nothing is named.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -14,6 +16,7 @@ import numpy as np
 from tformer.check.calling import Case
 from tformer.check.evidence import right_of
 from tformer.check.general import ALONE, FORMS, Form, formed, named
+from tformer.check.in_part import best_in_part
 from tformer.check.outcomes import Outcome, difference
 from tformer.check.ratios import other_results
 from tformer.check.spec import Mistake, Spec, together
@@ -25,6 +28,7 @@ class Diagnosis:
 
     mistakes: tuple[Mistake, ...] = ()  # none if it is not known
     together: bool = False  # whether all were made, or one of them
+    partly: bool = False  # whether they explain a part of what differs
 
 
 def wrong_of(spec: Spec, case: Case, *made: Mistake) -> Outcome | None:
@@ -95,7 +99,7 @@ class Numbers:
                 _marked(given, right), _marked(wanted, right), self.rtol
             ):
                 return False
-            if given.error and wanted.error and _of_expert(given) != _of_expert(wanted):
+            if given.error and wanted.error and _told(given) != _told(wanted):
                 return False
         return True
 
@@ -117,10 +121,17 @@ class Numbers:
                 return  # two mistakes may raise in every case, whatever they are
             yield self._of_pairs(self._pairs(excused))
             yield self._of_pairs(self._formed_pairs(excused))
+        wrong = partial(wrong_of, self.spec)
+        args = self.mistakes, self.given, lambda x, case: wrong(case, x), self.rtol
+        yield Diagnosis(tuple(best_in_part(*args)), partly=True)
 
     def _refused(self) -> Iterator[Mistake]:
-        """Name the input whose number of axes makes it raise, and nothing else does."""
-        if not all(self.given[case][0].error for case in self.wrong):
+        """Name what makes it raise, where nothing else is wrong: a dtype, or axes."""
+        errors = [self.given[case][0].error for case in self.wrong]
+        if not all(errors):
+            return
+        if all(re.search("dtype|scalar type", error or "") for error in errors):
+            yield named(self.spec, "fixed_dtype")
             return
         for name in self.spec.task().names:
             axes: dict[bool, set[int]] = {True: set(), False: set()}
@@ -199,7 +210,9 @@ def _is_nothing(outcome: Outcome) -> bool:
     return len(outcome.arrays) == 1 and outcome.arrays[0].dtype.kind == "O"
 
 
-def _of_expert(outcome: Outcome) -> str:
-    """Keep of an error what an expert says of its input."""
+def _told(outcome: Outcome) -> str:
+    """Keep of an error what proves something: an expert's words, a missing key."""
     error = (outcome.error or "").partition(" (line")[0]
+    if error.startswith("KeyError"):
+        return "KeyError"
     return error if "an expert takes" in error else ""

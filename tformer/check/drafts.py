@@ -49,6 +49,8 @@ _DRAFTED = (_drawn(4, 5, seed=1), _drawn(3, 5, seed=2), np.array([1, 4, 2]))
         stays.index(False) if False in stays else len(draft) → 0
     best_token: You accept a token if it is the model's likeliest.
         u[i] < min(1.0, p[i, t] / q[i, t]) → t == np.argmax(p[i])
+    other_side: You accept where 1 - u is below p / q: it is u.
+        u[i] < min → 1 - u[i] < min
     by_p: You accept with the probability p; it is p / q.
         p[i, t] / q[i, t] → p[i, t]
     by_q: You accept with the probability q; it is p / q.

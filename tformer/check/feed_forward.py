@@ -46,6 +46,9 @@ _STEEP = np.array([[20.0, 15.0], [-1.0, -0.5], [30.0, 2.0]])
         * _sigmoid(gate) * up → * up
     sigmoid: You took the sigmoid of the gate; silu is z · sigmoid(z).
         gate * _sigmoid(gate) * up → _sigmoid(gate) * up
+    down_ignored: You left w_down out: your result has F numbers and not D.
+        np.zeros(x.shape) → np.zeros((*x.shape[:-1], len(w_gate)))
+        w_down @ ( → 1.0 * (
     both_active: You took silu of both; up stays as it is.
         * up → * up * _sigmoid(up)
     after_product: You took silu of the product; it is taken of the gate alone.

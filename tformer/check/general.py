@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import EllipsisType
 
 import numpy as np
 
@@ -30,6 +31,11 @@ empty: Your result is not a number throughout.
 negative: Your result has the other sign.
 reversed: Your result runs backwards along its last axis.
 upside_down: Your result runs backwards along its last axis but one.
+row_late: The rows of your result stand one too late.
+row_early: The rows of your result stand one too early.
+no_signs: Your result has lost its signs.
+cut_at_zero: Your result is cut off at 0.
+cut_to_whole: Your result is cut to whole numbers.
 # notation#five-conventions
 inverted: You marked what is to be hidden: True = may attend.
 numbers: You return numbers: it must be booleans.
@@ -50,12 +56,17 @@ scaled_by: Your result is {c} times what it must be, n the size of {name} along
     axis {axis}.
 shifted: Your result is larger by {c} everywhere.
 # attention#sixteen-bits
+fixed_dtype: You make arrays of one dtype: take that of the input.
 rounded: Your numbers are near, but rounded: you compute in half precision.
 # -
 nothing: You return nothing: a `return` is missing, or is not reached.
 token_axis_lost: Your result lacks an axis of length 1, the last but one.
 axes_only: Your function takes {name} with {axes} axes only: any number may come.
 first_only: Only the first entry of your result is filled.
+more_rows: Your result has more rows than are asked for; the last are right.
+last_row_empty: The last row of your result stays empty: a loop ends too early.
+last_number_empty: The last number of each row stays empty: a loop ends too early.
+for_infinity: You put {c} where -inf must stand.
 """
 
 
@@ -97,6 +108,14 @@ def _shares(x: Array) -> Array:
     return np.asarray(powers / powers.sum(-1, keepdims=True))
 
 
+def _emptied(x: Array, at: slice | tuple[EllipsisType | slice, ...]) -> Array:
+    """Leave a part as it is before it is filled: 0, or -inf where that hides."""
+    hides = x.dtype.kind == "f" and bool(np.isneginf(x).any())
+    left = x.copy()
+    left[at] = -np.inf if hides else 0
+    return left
+
+
 # What a result of the right numbers, or of a known mistake's, may have become.
 FORMS: dict[str, Form] = {
     "transposed": lambda x: _swapped(x, -1, -2),
@@ -117,6 +136,11 @@ FORMS: dict[str, Form] = {
     "negative": _of_floats(lambda x: -x),
     "reversed": lambda x: x[..., ::-1] if x.ndim else None,
     "upside_down": lambda x: x[..., ::-1, :] if x.ndim > 1 else None,
+    "row_late": lambda x: np.roll(x, 1, -2) if x.ndim > 1 else None,
+    "row_early": lambda x: np.roll(x, -1, -2) if x.ndim > 1 else None,
+    "no_signs": _of_floats(np.abs),
+    "cut_at_zero": _of_floats(lambda x: np.maximum(x, 0)),
+    "cut_to_whole": _of_floats(np.trunc),
     "probabilities": _of_floats(lambda x: _shares(x) if x.ndim and x.size else None),
     "exponential": _of_floats(lambda x: np.exp(x)),
     "logarithm": _of_floats(lambda x: np.log(x)),
@@ -127,7 +151,9 @@ ALONE: dict[str, Form] = {
     "ones": lambda x: np.ones(x.shape, x.dtype),
     "empty": _of_floats(lambda x: x * np.nan),
     "first_everywhere": lambda x: np.broadcast_to(x[:1], x.shape) if x.ndim else None,
-    "first_only": lambda x: np.concatenate((x[:1], 0 * x[1:])) if x.ndim else None,
+    "first_only": lambda x: _emptied(x, np.s_[1:]) if x.ndim else None,
+    "last_number_empty": lambda x: _emptied(x, np.s_[..., -1:]) if x.ndim else None,
+    "last_row_empty": lambda x: _emptied(x, np.s_[..., -1:, :]) if x.ndim > 1 else None,
 }
 
 

@@ -41,6 +41,8 @@ class Grade:
         said["differs"] = differs._asdict() if differs else {}
         if self.judged and self.judged.together and len(known) > 1:
             said["together"] = True  # all were made; else one of them
+        if self.judged and self.judged.partly:
+            said["partly"] = True  # they do not explain all that differs
         optional = {"reason": self.reason, "note": self.note, "printed": self.printed}
         return said | {name: text for name, text in optional.items() if text}
 

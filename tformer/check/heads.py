@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tformer.check.attending import over_heads  # noqa: F401 - for a mistake
 from tformer.check.attention import attention
 from tformer.check.norms import rms_norm
 from tformer.check.rotation import rotary
@@ -82,6 +83,12 @@ def _across(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Arr
     return attention(*tokens).reshape(len(q), q.shape[2], -1)
 
 
+def _in_turn(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Array:
+    """For a mistake: attention of the heads of a token, and a transpose at the end."""
+    tokens = (x.swapaxes(1, 2) for x in (q, k, v))
+    return attention(*tokens).swapaxes(1, 2).reshape(len(q), q.shape[2], -1)
+
+
 @Spec(
     Case("one head", _inputs(1, 2, 3, 1, 3)),
     Case("three heads", _WHOLE),
@@ -106,6 +113,17 @@ def _across(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Arr
         v, mask, → v, None,
     inner_heads: Your heads of a token attend to each other, not to tokens.
         merge_heads(attention(q, → _same(_across(q,
+    not_split_back: You left the transpose to (B, H, T, Dh) out: the heads of a token
+        attend to each other, and come back in another order.
+        merge_heads(attention(q, → _same(_in_turn(q,
+    softmax_over_heads: You took the softmax over the heads: it runs over the keys.
+        merge_heads(attention(q, → merge_heads(over_heads(q,
+    query_not_transposed: You multiplied by w_q; its shape is (out, in), so it is x Wᵀ.
+        x @ w_q.T → x @ w_q
+    key_not_transposed: You multiplied by w_k; its shape is (out, in), so it is x Wᵀ.
+        source @ w_k.T → source @ w_k
+    value_not_transposed: You multiplied by w_v; its shape is (out, in), so it is x Wᵀ.
+        source @ w_v.T → source @ w_v
     one_head: You attend with one head of the whole width.
         q = split_heads(x @ w_q.T, num_heads) → q = split_heads(x @ w_q.T, 1)
         k = split_heads(source @ w_k.T, num_kv_heads or num_heads) →
@@ -160,7 +178,8 @@ def _across(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Arr
         "attention": """unscaled divided_by_d multiplied width_of_model mask_inverted
         always_causal masked_to_zero mask_after_softmax softmax_over_queries
         mask_of_first_head mask_added no_softmax mask_of_first_row number_of_heads
-        mask_of_first_query scaled_after four_axes_only cosine weakly_hidden""",
+        mask_of_first_query scaled_after four_axes_only cosine weakly_hidden
+        not_divided""",
     },
 )
 def multi_head(

@@ -11,6 +11,8 @@ from tformer.check.outcomes import Outcome, difference
 from tformer.check.proofs import changed_inputs, proven
 from tformer.check.spec import PROPERTIES, Function, Mistake, Spec
 
+PARTLY = "That explains a part of what differs; what else was done is not known."
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -20,6 +22,7 @@ class Verdict:
     differs: Difference | None
     mistakes: tuple[Mistake, ...]  # none if unknown
     together: bool = False  # whether all of them were made, or one
+    partly: bool = False  # whether they explain a part of what differs, not all
 
     @property
     def right(self) -> bool:
@@ -33,6 +36,8 @@ class Verdict:
         known = [f"{x.sentence} See {x.chapter}." for x in self.mistakes]
         if len(known) > 1:
             known.insert(0, "All of these:" if self.together else "One of these:")
+        if self.partly:
+            known.append(PARTLY)
         return "\n".join((f"{where}: {self.differs.message}.", *known))
 
 
@@ -100,4 +105,5 @@ def judge_numbers(
         differs = difference(*numbers.given[case], rtol)
         found = differs and Difference(differs[0], case.name, differs[1])
     diagnosis = diagnose_numbers(numbers)
-    return Verdict(spec.name, found, diagnosis.mistakes, diagnosis.together)
+    known = diagnosis.mistakes, diagnosis.together, diagnosis.partly
+    return Verdict(spec.name, found, *known)

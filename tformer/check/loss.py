@@ -13,6 +13,12 @@ def _softmax(row: Array) -> Array:
     return np.asarray(powers / sum(powers))
 
 
+def _along_first(logits: Array) -> Array:
+    """For a mistake: log_softmax along the first axis."""
+    shifted = logits - logits.max(0)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(0)))
+
+
 def _without(row: Array, pad_id: int | None) -> Array:
     """For a mistake: logits without the padding token."""
     return row - max(row) - 1e4 * (np.arange(len(row)) == pad_id)
@@ -106,6 +112,16 @@ def _of_rows(losses: Array, real: Array) -> Array:
     # loss#the-formula
     bits: You took logarithms to base 2.
         np.sum(losses) / count → np.sum(losses) / count / np.log(2)
+    first_axis: You took the softmax along the first axis; it is along the last.
+        log_p = row - np.log(np.sum(np.exp(row))) → log_p = _along_first(logits)[at]
+    padding_smoothed: You left padding out of the target's share, and not out of the
+        smoothing's.
+        if not real[at]: → if False:
+        k == targets[at] else → k == targets[at] and real[at] else
+    shifted_both: You dropped the last logits and the first target: they fit as they
+        come.
+        V, losses = → logits, targets = logits[..., :-1, :], targets[..., 1:]
+            ; V, losses =
     perplexity: You return the perplexity, exp of the loss.
         np.sum(losses) / count → np.exp(np.sum(losses) / count)
     # loss#the-code

@@ -36,6 +36,12 @@ def _large(N: int, D: int, E: int) -> tuple[object, ...]:
         sum(powers[e] for e in chosen) → sum(powers)
     unweighted: You added the experts up without weights.
         powers[e] / total * → 1.0 *
+    not_divided: You weighted by exp of the logits; divide by the sum over the k.
+        powers[e] / total * → powers[e] *
+    next_expert: You asked the expert after the chosen one: they are counted from 0.
+        experts[e](x → experts[(e + 1) % len(experts)](x
+    previous_expert: You asked the expert before the chosen one.
+        experts[e](x → experts[e - 1](x
     averaged: You took the mean of the k experts; they have weights.
         powers[e] / total * → 1 / k *
     logits_as_weights: You weighted by the logits; take their softmax.
@@ -50,7 +56,8 @@ def _large(N: int, D: int, E: int) -> tuple[object, ...]:
         np.exp(scores - top) → _twice(scores)
     scaled_logits: You divided the logits by √D: that is for attention.
         scores = router @ x[n] → scores = router @ x[n] / np.sqrt(len(x[n]))
-    router_reshaped: You gave the router another shape with reshape: transpose it.
+    router_reshaped: You multiplied by the router as it is, or gave it another shape: it
+        is (E, D), so transpose it.
         scores = router @ x[n] → scores = x[n] @ router.reshape(-1, len(router))
     over_tokens_of_chosen: You took the softmax of the k logits over the tokens.
         powers[e] / total * → _of_places(x @ router.T, k)[n, chosen.index(e)] *

@@ -1,32 +1,11 @@
 """Specs of norms: over the last axis, whatever comes before it."""
 
 from math import sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tformer.check.spec import Array, Case, Spec, draw, mistakes
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-
-def rms_norm_in_torch(x: "Tensor", weight: "Tensor", eps: float) -> "Tensor":
-    """Normalise in float32 at least, by methods of tensors."""
-    wide = x.double()
-    normalised = wide * (wide * wide).mean(-1, True).add(eps).rsqrt()
-    return (normalised * weight).to(x.dtype)
-
-
-def layer_norm_in_torch(
-    x: "Tensor", weight: "Tensor", bias: "Tensor | None", eps: float
-) -> "Tensor":
-    """Take the mean first, by methods of tensors."""
-    wide = x if x.element_size() > 2 else x.float()
-    mean = wide.mean(-1, True)
-    variance = (wide - mean).square().mean(-1, True)
-    scaled = (wide - mean) * (variance + eps).rsqrt() * weight
-    return (scaled if bias is None else scaled + bias).to(x.dtype)
+from tformer.check import normalising
+from tformer.check.spec import Array, Case, Spec, draw
 
 
 def _first(x: Array, eps: float) -> Array:
@@ -130,17 +109,7 @@ _FOUR_AXES = draw(2, 3, 2, 5), draw(5)
         np.sum(x[at]) / D → np.mean(x[at[:-1]])
         np.sum((x[at] - mean) ** 2) / D → np.mean((x[at[:-1]] - mean) ** 2)
     """,
-    also=mistakes(
-        layer_norm_in_torch,
-        """
-        # feed-forward#the-formula
-        loses_digits precision: You took the mean of squares minus the square of the
-            mean: far from 0 they cancel. Subtract the mean first.
-            (wide - mean).square().mean(-1, True) →
-                wide.square().mean(-1, True) - mean.square()
-        """,
-        "torch",
-    ),
+    also=(*normalising.LAYER_NORM_IN_TORCH, *normalising.LAYER_NORM_AT_ONCE),
     dtypes=ALL,
 )
 def layer_norm(x: Array, weight: Array, bias: Array | None, eps: float) -> Array:
@@ -201,6 +170,12 @@ def layer_norm(x: Array, weight: Array, bias: Array | None, eps: float) -> Array
         mean_square + eps → mean_square + eps**2
     eps_to_sum: You added ε before you divided by D; it is added to the mean.
         mean_square + eps → mean_square + eps / x.shape[-1]
+    eps_times_width: You added D · ε: ε is added to the mean as it is.
+        mean_square + eps → mean_square + eps * x.shape[-1]
+    gain_added: You added the gain; multiply by it.
+        + eps) * gain → + eps) + gain
+    largest: You divided by the largest number: take the root of the mean square.
+        sqrt(mean_square + eps) → (np.abs(x[at]).max() + eps)
     eps_subtracted: You subtracted ε.
         sqrt(mean_square + eps) → np.sqrt(mean_square - eps)
     eps_ignored: You left ε out: zeros divide by 0.
@@ -229,15 +204,7 @@ def layer_norm(x: Array, weight: Array, bias: Array | None, eps: float) -> Array
     one_left_out: You multiplied by w and not by 1 + w.
         1 + weight if plus_one else weight → weight
     """,
-    also=mistakes(
-        rms_norm_in_torch,
-        """
-        # block-today#the-formula
-        half_inside precision: You square in half precision: 256² is infinite there.
-            x.double() → x
-        """,
-        "torch",
-    ),
+    also=(*normalising.RMS_NORM_IN_TORCH, *normalising.RMS_NORM_AT_ONCE),
     dtypes=ALL,
 )
 def rms_norm(x: Array, weight: Array, eps: float, *, plus_one: bool = False) -> Array:

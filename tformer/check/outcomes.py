@@ -107,7 +107,10 @@ def read(returned: object, normal: Normal = lambda x: x) -> Outcome:
 
 def _numbers(x: object) -> np.ndarray:
     """Make an array; of what is no number nor None, keep the name of its type."""
-    array = as_numpy(x)
+    try:
+        array = as_numpy(x)
+    except (TypeError, ValueError):  # a tuple of results, of which rows differ
+        return np.array(type(x).__name__)
     known = x is None or array.dtype.kind in KINDS
     return array if known else np.array(type(x).__name__)
 

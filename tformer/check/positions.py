@@ -38,6 +38,12 @@ from tformer.check.spec import Array, Case, Spec, draw
         (column - column % 2) → (column + column % 2)
     one_frequency: You left the exponent out.
         10000**exponent → 10000
+    no_exponent: Your exponent is 0: 2i/D is no whole number, so // makes it 0.
+        10000**exponent → 1.0
+    not_divided: You left out the division by D: the exponent is 2i/D.
+        / d_model → / 1
+    base_ten_times: The base is 10000; yours is 100000.
+        10000** → 100000**
     other_base: The base is 10000; yours is 1000.
         10000** → 1000**
     # positions#the-layout

@@ -28,7 +28,6 @@ needs_rows: You call `view` on what may lie in memory in another order: use
 reads_memory: You read numbers as they lie in memory; inputs may lie there in
     another order.
 # attention#sixteen-bits
-fixed_dtype: You make arrays of one dtype: take that of the input.
 numpy_inside: You go through NumPy, which has no bfloat16; compute with tensors
     throughout.
 loses_digits: In float32 your result is too far off: large numbers cancel, or an exp
@@ -114,7 +113,7 @@ def _of_precision(evidence: Evidence, found: Difference) -> Iterator[Mistake]:
     if "unsupported scalartype" in said or "numpy" in said:
         yield _named(evidence, "numpy_inside")
     elif "dtype" in said or "scalar type" in said:
-        yield _named(evidence, "fixed_dtype")
+        yield named(evidence.spec, "fixed_dtype")
     elif "raises" not in said:
         exact = said.startswith("in float32")
         yield _named(evidence, "loses_digits" if exact else "half_inside")

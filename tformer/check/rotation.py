@@ -13,6 +13,7 @@ _X = draw(2, 3, 5, 6)
     Case("two pairs", (draw(1, 1, 2, 4), np.array([0, 1]), 1e4)),
     Case("five positions", (_X, np.arange(5), 1e4)),
     Case("from position 7, another base", (_X, np.arange(7, 12), 500.0)),
+    Case("a small base", (_X, np.arange(5), 10.0)),
     Case("positions in any order", (_X, np.array([4, 1, 1, 40, 0]), 1e4)),
     Case("far positions", (draw(1, 1, 4, 6), np.array([257, 515, 259, 391]), 1e4)),
     Case("in pairs", (_X, np.arange(5), 1e4), {"layout": "pairs"}),
@@ -32,6 +33,10 @@ _X = draw(2, 3, 5, 6)
         -2 * i / Dh → -4 * i / Dh
     to_the_end: Your exponents run from 0 to 1: they are 2i/Dh, which stays below 1.
         -2 * i / Dh → -i / max(Dh // 2 - 1, 1)
+    not_divided: You left out the division by Dh: the exponent is -2i/Dh.
+        -2 * i / Dh → -2 * i
+    base_alone: You divided by the base in every pair: the exponent is -2i/Dh.
+        -2 * i / Dh → -1.0
     one_too_slow: Your frequencies begin at i = 1: the first pair turns by 1 per token.
         -2 * i / Dh → -2 * (i + 1) / Dh
     one_frequency: All your pairs turn at one speed.
@@ -40,6 +45,8 @@ _X = draw(2, 3, 5, 6)
         positions[t] * → (positions[t] + 1) *
     first_position_on: You count on from the first position: each token has its own.
         positions[t] * → (positions[0] + t) *
+    from_first: You subtracted the first position: take positions as they come.
+        positions[t] * → (positions[t] - positions[0]) *
     degrees: You took the angles for degrees.
         positions[t] * → np.pi / 180 * positions[t] *
     turns: You took the angles for whole turns: there is no 2π.
@@ -59,6 +66,11 @@ _X = draw(2, 3, 5, 6)
         output[b, h, t, second] = a * sin → output[b, h, t, first] = a * sin
     half_rotated: You rotated half of the pairs: all are rotated.
         positions[t] * → (i < Dh // 4 or Dh < 4) * positions[t] *
+    last_pair_left: Your last pair is not rotated.
+        positions[t] * → (i < Dh // 2 - 1) * positions[t] *
+    own_half: You multiplied each half's sine with itself: it goes with the other half.
+        - c * sin(one) → - a * sin(one)
+        a * sin(other) → c * sin(other)
     first_half_alone: You rotated the first half; the second stays as it came.
         a * sin(other) + c * cos(other) → c
     second_half_alone: You rotated the second half; the first stays as it came.

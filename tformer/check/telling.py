@@ -10,6 +10,7 @@ from tformer.check.calling import Call
 from tformer.check.evidence import right_of
 from tformer.check.exercises import Exercise
 from tformer.check.grading import Grade
+from tformer.check.judging import PARTLY
 from tformer.check.outcomes import Outcome, Table
 from tformer.check.spec import PROPERTIES
 
@@ -66,6 +67,8 @@ def _difference(exercise: Exercise, grade: Grade) -> Iterator[str]:
         yield f"    {address(mistake.chapter)}"
         if mistake in exercise.spec.mistakes:  # those of any function have no page
             yield f"    {page_of(exercise.name, mistake.id)}"
+    if grade.judged.partly:
+        yield PARTLY
     if not known and "NotImplementedError" in found.message:
         yield "It is not written yet."
         return

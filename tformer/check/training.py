@@ -35,6 +35,12 @@ def _number(x: Array) -> Array:
         min( → max(
     no_width: You left out d_model^(-1/2).
         d_model**-0.5 → 1.0
+    no_width_later: After the warm-up you left out d_model^(-1/2).
+        d_model**-0.5 * min( → (d_model**-0.5 if step <= warmup else 1.0) * min(
+    width_added: You added d_model^(-1/2); multiply by it.
+        d_model**-0.5 * → d_model**-0.5 +
+    minus_first: You wrote -√step for step^(-1/2): the minus belongs to the exponent.
+        min(step**-0.5 → min(-(step**0.5)
     times_root: You multiplied by the root of d_model; divide by it.
         d_model**-0.5 → d_model**0.5
     width_no_root: You divided by d_model and not by its root.
@@ -125,6 +131,10 @@ def _lengths(weight: Array) -> Array:
         alpha / r → 1 / r
     unscaled: You left α / r out.
         alpha / r → 1.0
+    alpha_twice: You multiplied by α twice.
+        alpha / → alpha * alpha /
+    weight_times: You multiplied the weight by the product; add it.
+        += alpha → *= alpha
     inverted: You multiplied by r / α; it is α / r.
         alpha / r → r / alpha
     rank_of_8: You always divide by 8: r is a.shape[0].

@@ -199,7 +199,8 @@ def said(verdict: Verdict, evidence: Evidence) -> dict[str, object]:
         for x in verdict.mistakes
     ]
     numbers = [] if found.kind in PROPERTIES else shown(found, evidence)
-    wrong = {"verdict": "wrong", "mistakes": mistakes, "together": verdict.together}
+    wrong = {"verdict": "wrong", "mistakes": mistakes}
+    wrong |= {"together": verdict.together, "partly": verdict.partly}
     rule = PROPERTIES.get(found.kind)
     return wrong | {
         "differs": found._asdict(),

@@ -8,7 +8,7 @@ const ROOT = new URL("../../", import.meta.url);
  * @typedef {{verdict: "right" | "wrong" | "not run", reason?: string,
  *   differs?: {kind: string, case: string, message: string},
  *   mistakes?: {id: string, sentence: string, chapter: string, page: boolean}[],
- *   together?: boolean, numbers?: [string, string][], rule?: string,
+ *   together?: boolean, partly?: boolean, numbers?: [string, string][], rule?: string,
  *   raises?: string}} Verdict
  */
 
@@ -38,13 +38,15 @@ export function verdictOf(verdict, name) {
   const named = mistakes.map(({ id, sentence, chapter, page }) =>
     h("p", { class: "python-mistake" }, `${sentence} `, section(chapter), page && ". ",
       page && link(`mistakes/${name}/${id}/`, "See the mistake")));
+  const partly = verdict.partly && h("p", {},
+    "That explains a part of what differs; what else was done is not known.");
   const unknown = mistakes.length === 0 && h("p", {},
     "Which mistake it is, the numbers do not say. Look at the smallest case first.");
   const raises = verdict.raises && h("p", { text: verdict.raises });
   const parts = [
     h("p", {}, h("b", { text: "✗ Not right yet. " }),
       `In the case “${where}” ${message}.`),
-    raises, rule, several, ...named, unknown, numbers(verdict.numbers ?? []),
+    raises, rule, several, ...named, partly, unknown, numbers(verdict.numbers ?? []),
   ];
   return parts.filter((part) => part instanceof HTMLElement);
 }
