@@ -25,11 +25,21 @@ MODELS = {
     "llama": {**SIZES, "attention_bias": True},
     "mistral": {**SIZES, "sliding_window": 5},
     "qwen3": {**SIZES, "head_dim": 10},
+    "gemma2": {**SIZES, "head_dim": 8, "query_pre_attn_scalar": 8},
+    "gpt_neox": {
+        "hidden_size": 48,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 6,
+        "intermediate_size": 40,
+    },
+    "olmo2": SIZES,
+    "granite": {**SIZES, "residual_multiplier": 0.3, "embedding_multiplier": 5.0},
+    "cohere2": SIZES,
+    "nanochat": SIZES,
 }
 NOT_OURS = {  # the architectures that no family of ours reads
-    "gpt_neox": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-                 "intermediate_size": 40},
-    "gemma2": {**SIZES, "head_dim": 8, "query_pre_attn_scalar": 8},
+    "bloom": {"hidden_size": 32, "n_layer": 2, "n_head": 4},
+    "falcon": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4},
     "opt": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
             "ffn_dim": 40, "word_embed_proj_dim": 32, "max_position_embeddings": 64},
 }  # fmt: skip
@@ -56,7 +66,7 @@ def test_theirs_and_ours_are_equal(kind, dtype, tmp_path):
     assert found.equal, str(found)
     names = [layer.b for layer in found.layers]
     assert len(names) == 1 + 3 * 3 + 2
-    assert any(name.endswith(("self_attn", "attn")) for name in names)
+    assert any(name.endswith(("attn", "attention")) for name in names)
 
 
 # What is changed in their model, and how it is named.

@@ -19,7 +19,8 @@ FAMILIES = (
     *("granitemoehybrid", "cohere", "cohere2", "smollm3", "glm", "glm4", "glm4_moe"),
     *("minimax", "minimax_m2", "kimi_linear", "falcon_h1", "nemotron", "nemotron_h"),
     *("starcoder2", "ernie4_5", "ernie4_5_moe", "hunyuan_v1_dense", "hunyuan_v1_moe"),
-    *("modernbert", "exaone4", "seed_oss", "lfm2", "dots1", "jamba"),
+    *("modernbert", "exaone4", "seed_oss", "lfm2", "dots1", "jamba", "gpt_neox"),
+    *("ministral3", "nanochat", "gemma4_text"),
 )
 
 # What every config has, and says nothing of the model: files, classes, generation.
