@@ -1,0 +1,79 @@
+"""What fits its column: formulas on a phone, code at a desk, tables of results."""
+
+import pytest
+from playwright.sync_api import Browser
+
+from browsers import violations
+from engine.site.stacked import stacked
+from navigation import CHAPTERS, url
+from test_site_browser import opened
+
+# All folds open, and all of the page laid out.
+SHOWN = """() => {
+  for (const fold of document.querySelectorAll("article details")) fold.open = true
+  for (const part of document.querySelectorAll(".md-typeset > *, .tabbed-content"))
+    part.style.contentVisibility = "visible"
+}"""
+WIDE = """(boxes) => boxes.filter((box) => box.clientWidth &&
+  box.scrollWidth > box.clientWidth).map((box) =>
+    `${box.scrollWidth - box.clientWidth} px: ${box.textContent.slice(0, 60)}`)"""
+# The pill that unfolds a docstring stands in sight.
+HIDDEN = """(pills) => pills.filter((pill) => pill.offsetHeight &&
+  pill.getBoundingClientRect().right >
+    pill.closest("code").getBoundingClientRect().right).length"""
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_formulas_fit_a_phone_and_code_a_desk(
+    browser: Browser, home: str, chapter: str
+) -> None:
+    with opened(browser, home, url(chapter)) as (tab, _):
+        for width in (390, 360):
+            tab.set_viewport_size({"width": width, "height": 664})
+            tab.evaluate(SHOWN)
+            wide = tab.locator("div.arithmatex").evaluate_all(WIDE)
+            assert not wide, (width, wide)
+        tab.set_viewport_size({"width": 1366, "height": 650})
+        wide = tab.locator("article pre > code").evaluate_all(WIDE)
+        assert not wide, wide
+        for width in (1366, 390):
+            tab.set_viewport_size({"width": width, "height": 650})
+            assert tab.locator(".fold-box").evaluate_all(HIDDEN) == 0
+
+
+@pytest.mark.parametrize("page", ["results/", "speed/"])
+def test_results_are_read_on_a_phone_without_scrolling_aside(
+    browser: Browser, home: str, page: str
+) -> None:
+    with opened(browser, home, page) as (tab, _):
+        tab.set_viewport_size({"width": 390, "height": 664})
+        assert not tab.locator("article details[open]").count()
+        tab.evaluate(SHOWN)
+        cells = tab.locator("article table td")
+        assert cells.count() > 100
+        beyond = (
+            "all => all.filter((x) => x.getBoundingClientRect().right > 391).length"
+        )
+        assert cells.evaluate_all(beyond) == 0
+        named = "all => all.filter((x) => !x.dataset.name && x.cellIndex).length"
+        assert cells.evaluate_all(named) == 0
+        before = "x => getComputedStyle(x, '::before').content.includes(x.dataset.name)"
+        assert cells.nth(1).evaluate(before)
+        assert not violations(tab, "article table")
+        tab.set_viewport_size({"width": 1366, "height": 650})
+        assert cells.nth(1).evaluate("x => getComputedStyle(x).display") == "table-cell"
+
+
+def test_cells_get_the_names_of_their_columns() -> None:
+    table = (
+        "<table>\n<thead>\n<tr>\n<th>put in</th>\n"
+        '<th style="x">a <b>b</b></th>\n</tr>\n'
+        "</thead>\n<tbody>\n<tr>\n<td>c</td>\n<td>1</td>\n</tr>\n</tbody>\n</table>"
+    )
+    html = stacked(f"<p>text</p>{table}")
+    assert '<th role="columnheader" style="x">' in html
+    assert '<td role="cell" data-name="put in">c</td>' in html
+    assert '<td role="cell" data-name="a b">1</td>' in html
+    assert '<p>text</p><table data-stacked role="table">' in html
+    assert html.count('role="row"') == 2
+    assert html.count('role="rowgroup"') == 2
