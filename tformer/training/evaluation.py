@@ -47,7 +47,7 @@ def mean_loss(model: nn.Module, batches: Iterable[Batch]) -> MeanLoss:
 
 
 def bits_per_byte(nats: float, num_bytes: int) -> float:
-    """Compute how many bits a byte of a text costs: nats / (ln 2 · bytes).
+    """Compute how many bits per byte of a text costs: nats / (ln 2 · bytes).
 
     The loss is that of the whole text: the mean of a token, times the tokens. A loss a
     token cannot be compared between vocabularies: a token of BPE holds more.

@@ -136,7 +136,7 @@ COLUMNS: dict[str, Cell] = {
         f"{g.first['settings.batch_size']}{SPACE}×{SPACE}{g.first['settings.max_len']}"
     ),
     "loss on all of the validation text": lambda g: spread(g.values(LOSS)),
-    "bits a byte": lambda g: spread(g.values("result.test_bits_per_byte")),
+    "bits per byte": lambda g: spread(g.values("result.test_bits_per_byte")),
     "loss on 20 random batches of it": _draws,
     "training loss, last 100 steps": mean("training.loss", ".3f"),
     "steps of 12 windows of 64": _value("settings.steps"),
