@@ -27,6 +27,8 @@ def test_times_a_number_which_is_rounded_to_the_dtype_before():
     assert rounded != 12.3
     wanted = (rounded * half.weight[ids].double()).bfloat16()
     assert torch.equal(half(ids), wanted)
+    with pytest.raises(ValueError, match=r"scale \(-1.5\) must be above 0"):
+        TokenEmbedding(V, D, scale=-1.5)
 
 
 def test_logits_come_from_the_same_matrix():

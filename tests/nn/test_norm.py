@@ -7,6 +7,7 @@ from torch.testing import assert_close
 
 from tformer import LayerNorm, RMSNorm
 from tformer.nn import layer_norm, rms_norm
+from tformer.reference import from_torch
 
 D = 7
 BOTH = pytest.mark.parametrize("kind", [LayerNorm, RMSNorm])
@@ -51,3 +52,13 @@ def test_where_it_rounds(dtype):
         norm = RMSNorm(D, cast_first=cast_first).to(dtype)
         norm.weight.data = gain
         assert torch.equal(norm(x), wanted)
+
+
+@pytest.mark.usefixtures("float64")
+def test_without_a_gain():
+    norm, x = RMSNorm(D, 0.1, learned=False), torch.randn(5, D)
+    assert not [*norm.parameters()]
+    assert_close(norm(x), nn.RMSNorm(D, eps=0.1)(x))
+    assert_close(torch.from_numpy(from_torch(norm)(x.numpy())), norm(x))
+    with pytest.raises(ValueError, match=f"x has width 1 but d_model is {D}"):
+        norm(x[:, :1])

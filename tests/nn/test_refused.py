@@ -139,8 +139,6 @@ REFUSED = [
     ("placement ('first') must be one of ('post',", lambda: block(placement="first")),
     ("('post', 'pre')", lambda: block(placement="output", cross_attention=HEADS)),
     ("dropout (-0.1) must be in [0, 1)", lambda: block(dropout=-0.1)),
-    ("residual_scale (0) must be above 0", lambda: block(residual_scale=0)),
-    ("scale (-1.5) must be above 0", lambda: TokenEmbedding(V, D, scale=-1.5)),
     ("x has 2 rows, not a multiple of", lambda: CROSSES(x(B, T, D), x(3, S, D))),
     ("memory's 0", lambda: CROSSES(x(B, T, D), x(0, S, D))),
     ("keys and values of another memory", of_two_memories),

@@ -7,7 +7,15 @@ import torch
 from torch.testing import assert_close
 
 from tformer import RotaryEmbedding, attention_weights
-from tformer.nn import halves_to_pairs, pairs_to_halves, rotary_frequencies, rotate
+from tformer.nn import (
+    LongRotaryEmbedding,
+    halves_to_pairs,
+    longrope_factor,
+    pairs_to_halves,
+    rotary_frequencies,
+    rotate,
+)
+from tformer.reference import from_torch
 
 B, H, T, Dh, D = 2, 3, 5, 14, 11
 LAYOUTS = pytest.mark.parametrize("layout", ["pairs", "halves"])
@@ -116,3 +124,23 @@ def test_a_part_of_the_head(layout):
     wanted = make(width, layout=layout)(x[..., :width], start=2)
     assert torch.equal(rotary(x, start=2)[..., :width], wanted)
     assert torch.equal(rotary(x, start=2)[..., width:], x[..., width:])
+
+
+@pytest.mark.usefixtures("float64")
+def test_a_long_text_is_rotated_otherwise_from_its_first_token_on():
+    near, far = (RotaryEmbedding(rotary_frequencies(6) / n) for n in (1, 3))
+    rotary, x = LongRotaryEmbedding(near, far, 4), torch.randn(2, 3, 9, 6)
+    assert torch.equal(rotary(x[:, :, :4]), near(x[:, :, :4]))
+    assert torch.equal(rotary(x), far(x))
+    assert torch.equal(rotary(x[:, :, 3:4], start=3), near(x[:, :, 3:4], start=3))
+    assert torch.equal(rotary(x[:, :, 5:], start=5), far(x[:, :, 5:], start=5))
+    for T in (4, 5):
+        twin = from_torch(rotary)(x[:, :, :T].numpy())
+        assert_close(torch.from_numpy(twin), rotary(x[:, :, :T]))
+    for start in (1, 4):
+        with pytest.raises(ValueError, match=rf"start \({start}\) must be 0 as"):
+            rotary(x[:, :, start:], start=start)
+    for wrong in (0, 1):
+        with pytest.raises(ValueError, match="trained_len"):
+            longrope_factor(2.0, wrong)
+    assert longrope_factor(0.5, 8) == 1

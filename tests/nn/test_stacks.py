@@ -85,6 +85,11 @@ def test_what_is_added_is_multiplied(placement, randomised):
     assert_close(block(x), output)
 
 
+def test_a_residual_scale_that_is_refused():
+    with pytest.raises(ValueError, match=r"residual_scale \(0\) must be above 0"):
+        built(residual_scale=0)
+
+
 @pytest.mark.parametrize("cross", [False, True], ids=["alone", "cross"])
 @ORDERS
 @pytest.mark.parametrize("masked", [False, True])

@@ -69,8 +69,8 @@ def with_part(**parts):
         (lambda: OwnForward(D), "OwnForward has no twin"),
         (lambda: with_part(out_proj=OwnForward(D)), "OwnForward has no twin"),
         (
-            lambda: with_part(temperature=nn.Parameter(torch.ones(1))),
-            "the twin of MultiHeadAttention has no temperature",
+            lambda: with_part(heat=nn.Parameter(torch.ones(1))),
+            "the twin of MultiHeadAttention has no heat",
         ),
         (
             lambda: with_part(conv=nn.Conv1d(D, D, 3), memory=nn.ReLU()),

@@ -197,6 +197,9 @@ class LongRotaryEmbedding(nn.Module):
                 texts, and x is of a long one, which has to be read anew as a whole.
         """
         L, end = self.trained_len, start + x.shape[2]
+        if torch.compiler.is_exporting():  # the graph chooses, for any length
+            beyond = torch.arange(end, device=x.device)[-1] >= L
+            return torch.where(beyond, self.long(x, start), self.short(x, start))
         if 0 < start <= L < end:
             rule = f"must be 0 as the text grows beyond trained_len ({L}): read it anew"
             raise ValueError(f"start ({start}) {rule}")
