@@ -39,12 +39,43 @@ function moved() {
 
 /** @param {HTMLElement} figure */
 async function enliven(figure) {
+  try {
+    await begin(figure);
+  } catch (error) {
+    tell(figure);
+    throw error;
+  }
+}
+
+/**
+ * Say below the static picture that the live one is missing. A browser keeps that a script
+ * failed, so the page is loaded again: the address holds what was set.
+ * @param {HTMLElement} figure
+ */
+function tell(figure) {
+  figure.classList.add("live-missing");
+  const text = document.createElement("p");
+  text.className = "live-told";
+  text.setAttribute("role", "status");
+  text.textContent = "The live form of this picture could not be loaded. ";
+  const again = document.createElement("button");
+  again.type = "button";
+  again.className = "md-button";
+  again.textContent = "Load the page again";
+  again.addEventListener("click", () => location.reload());
+  text.append(again);
+  figure.append(text);
+}
+
+/** @param {HTMLElement} figure */
+async function begin(figure) {
   const name = figure.dataset.live ?? "";
   if (!/^[a-z-]+$/.test(name)) throw new Error(`data-live (${name}) is no name`);
   const piece = document.createElement(`live-${name}`);
   piece.addEventListener("live-ready", () => figure.classList.add("live-on"));
   piece.addEventListener("live-failed", (event) => {
     piece.remove();
+    tell(figure);
     throw /** @type {CustomEvent} */ (event).detail;
   });
   // Not at the top: a page that is read without its pieces loads this file alone.

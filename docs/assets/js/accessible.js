@@ -22,13 +22,23 @@ document$.subscribe(() => {
     item.querySelector("input")?.setAttribute("aria-label", item.textContent.trim())
 
   /* What scrolls sideways must be reachable by Tab, and then obeys the arrow keys. A box
-     that is out of sight has no layout yet, and is not asked for one. */
+     that is out of sight has no layout yet, and is not asked for one: code is measured by
+     its longest line, of signs that are 0.6 em wide. */
   const wide =
     "pre > code, .arithmatex, .md-typeset__scrollwrap, .highlight-ipynb, .figure-box"
+  const article = document.querySelector("article")
+  const SIGN = 0.6 * 12 // px, of the smallest code
+  const begun = new WeakSet()
+  const begin = (box, column) => {
+    begun.add(box)
+    reach.observe(box)
+    if (!box.matches("pre > code")) return
+    const longest = Math.max(...box.textContent.split("\n").map((line) => line.length))
+    if (longest * SIGN > column - 60) box.tabIndex = 0 // until it is seen
+  }
   const reach = new ResizeObserver((entries) => {
-    const seen = entries
-      .map(({ target }) => target)
-      .filter((box) => box.checkVisibility({ contentVisibilityAuto: true }))
+    const boxes = entries.map(({ target }) => target)
+    const seen = boxes.filter((box) => box.checkVisibility({ contentVisibilityAuto: true }))
     const scrolls = seen.map((box) => box.scrollWidth > box.clientWidth)
     for (const [n, box] of seen.entries())
       if (scrolls[n]) box.tabIndex = 0
@@ -39,7 +49,8 @@ document$.subscribe(() => {
 
   /* Material draws annotations, buttons and table wrappers when they come into sight. */
   const mend = () => {
-    for (const box of document.querySelectorAll(wide)) reach.observe(box)
+    const column = article?.clientWidth ?? 0
+    for (const box of document.querySelectorAll(wide)) if (!begun.has(box)) begin(box, column)
     /* The buttons of a block are no navigation of the page. */
     for (const buttons of document.querySelectorAll("nav.md-code__nav:not([role])"))
       buttons.role = "none"
@@ -56,7 +67,6 @@ document$.subscribe(() => {
     }, 50)
   }
   mend()
-  const article = document.querySelector("article")
   const all = { childList: true, subtree: true }
   if (article) new MutationObserver(soon).observe(article, all)
 })

@@ -11,7 +11,30 @@ const fetchNow = (image) => {
   if (request.status === 200) image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`
 }
 
+/* So is a font of formulas that no formula in sight has asked for: large parentheses. */
+const fontsNow = () => {
+  const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules])
+  for (const rule of rules) {
+    if (!(rule instanceof CSSFontFaceRule)) continue
+    const of = (name) => rule.style.getPropertyValue(name).replace(/^["']|["']$/g, "")
+    const family = of("font-family")
+    const [, url] = of("src").match(/url\(["']?([^"')]+)/) ?? []
+    if (!family.startsWith("KaTeX") || !url) continue
+    const request = new XMLHttpRequest()
+    request.open("GET", new URL(url, rule.parentStyleSheet.href), false)
+    request.overrideMimeType("text/plain; charset=x-user-defined") // bytes, as signs
+    request.send()
+    if (request.status !== 200) continue
+    const bytes = Uint8Array.from(request.responseText, (sign) => sign.charCodeAt() & 255)
+    const { fontStyle: style, fontWeight: weight } = rule.style
+    document.fonts.add(new FontFace(family, bytes, { style, weight }))
+  }
+}
+let hasFonts = false
+
 addEventListener("beforeprint", () => {
+  if (!hasFonts && document.querySelector(".katex-display")) fontsNow()
+  hasFonts = true
   opened = [...document.querySelectorAll("article details:not([open])")]
   for (const box of opened) box.open = true
   for (const image of document.querySelectorAll("article img[loading=lazy]")) {

@@ -34,6 +34,8 @@ NOTEBOOKS_BRANCH = "notebooks"
 _COLAB = "https://colab.research.google.com/github"
 _TO_COLAB = re.compile(r"\(colab:([\w-]+)\)")  # in a page: [Run it](colab:attention)
 _COMMENT = re.compile(r"<!--[-\s]*pytest.*?-->\n?", re.DOTALL)
+_DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
+_TERM = re.compile(r"</?abbr\b[^>]*>")
 _ABBREVIATION = re.compile(r"^\*\[(.+)\]: (.+)$", re.MULTILINE)
 
 
@@ -96,8 +98,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
 
 
 def on_page_content(html: str, page: Page, **_: Any) -> str:
-    """Drop the comments that speak to pytest."""
-    return html if page.file.src_uri.endswith(".ipynb") else _COMMENT.sub("", html)
+    """Drop the comments that speak to pytest, and HTML where a drawing has text."""
+    if page.file.src_uri.endswith(".ipynb"):
+        return html
+    return _DRAWING.sub(lambda x: _TERM.sub("", x[0]), _COMMENT.sub("", html))
 
 
 def on_post_build(config: MkDocsConfig) -> None:

@@ -89,7 +89,7 @@ export const STOPS = [
     state: { token: FIVE, off: [`${CROSS}:2`] },
     text: ({ shown, whole, row }) =>
       `Now this head is off. The model writes ${shown.text}, ${shown.text === whole.text ? "as before" : `instead of ${whole.text}`}; ` +
-      `the probability of its token ${row + 1} went from ${exact(whole.chosen[row])} to ${exact(shown.chosen[row])}. ` +
+      `the probability of its token ${row + 1} ${moved(exact(whole.chosen[row]), exact(shown.chosen[row]))}. ` +
       "A map shows where a head looks. What the answer depends on, only such a switch can show.",
   },
   {
@@ -117,14 +117,28 @@ export const STOPS = [
 ];
 
 /**
- * Make the tour's bar.
- * @param {{go: (stop: number) => void}} given from 1; 0 ends the tour
+ * Say how a number changed, also where it looks the same once rounded.
+ * @param {string} before
+ * @param {string} after
  */
-export function tour({ go }) {
+function moved(before, after) {
+  return before === after ? `is ${after}, as it was` : `went from ${before} to ${after}`;
+}
+
+/**
+ * Make the tour's bar.
+ * @param {{go: (stop: number) => void, leave: () => void}} given `go` from 1, and 0 ends the
+ *   tour; `leave` puts the focus where the tour began
+ */
+export function tour({ go, leave }) {
   let at = 0;
+  const end = () => {
+    go(0);
+    leave();
+  };
   const back = h("button", { type: "button", class: "live-button", text: "Back", onclick: () => go(at - 1) });
-  const next = h("button", { type: "button", class: "live-button tour-next", text: "Next", onclick: () => go(at === STOPS.length ? 0 : at + 1) });
-  const close = arrow("✕", "End the tour", () => go(0));
+  const next = h("button", { type: "button", class: "live-button tour-next", text: "Next", onclick: () => (at === STOPS.length ? end() : go(at + 1)) });
+  const close = arrow("✕", "End the tour", end);
   const count = h("span", { class: "tour-count" });
   const title = h("strong");
   const text = h("p", { class: "tour-text" });
@@ -132,7 +146,7 @@ export function tour({ go }) {
     h("div", { class: "tour-said", role: "status" }, h("p", { class: "tour-title" }, count, title), text),
     h("div", { class: "tour-moves" }, back, next, close));
   element.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") go(0);
+    if (event.key === "Escape") end();
   });
   return {
     element,

@@ -11,6 +11,7 @@ import { maps } from "../explorer/maps.js";
 import { pathView } from "../explorer/path-view.js";
 import { probabilities } from "../explorer/probabilities.js";
 import { Runs, crossHead, loadModel } from "../explorer/runs.js";
+import { copyLink } from "../explorer/share.js";
 import { stage } from "../explorer/stage.js";
 import { TRAINED, read, write } from "../explorer/state.js";
 import { LEGEND } from "../explorer/tokens.js";
@@ -54,8 +55,8 @@ export class LiveModel extends LivePiece {
     return [this.message, this.body];
   }
 
-  update() {
-    if (this.model) void this.#show();
+  async update() {
+    if (this.model) await this.#show();
   }
 
   /**
@@ -124,15 +125,16 @@ export class LiveModel extends LivePiece {
         });
       },
     });
-    const guide = tour({ go: (at) => this.#change(at ? stateAt(at) : { tour: 0 }) });
+    const guide = tour({ go: (at) => this.#change(at ? stateAt(at) : { tour: 0 }), leave: () => begin.focus({ preventScroll: true }) });
     const begin = h("button", {
       type: "button", class: "live-button tour-begin",
       text: `Take the tour: ${STOPS.length} steps`, onclick: () => {
         play.stop();
         this.#change(stateAt(1));
-        guide.next.focus({ preventScroll: true });
+        void this.#shown.then(() => guide.next.focus({ preventScroll: true }));
       },
     });
+    const share = copyLink(() => this.#save(), (text) => this.say(text));
     let shownStop = 0;
     this.#parts = [
       { update: (view) => (text.show(view.state.text), text.update(view.reading)) },
@@ -148,7 +150,7 @@ export class LiveModel extends LivePiece {
       } },
     ];
     return [
-      h("div", { class: "model-top" }, text.element, text.examples, begin),
+      h("div", { class: "model-top" }, text.element, text.examples, h("div", { class: "model-moves" }, begin, share)),
       h("div", { class: "model-desk" },
         h("section", { class: "stage-box" }, picture.element, play.element,
           h("p", { class: "model-legend", text: `${LEGEND}. The number below a token: its probability in %.` }),

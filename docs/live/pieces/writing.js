@@ -75,8 +75,10 @@ export class LiveWriting extends LivePiece {
   /** @returns {Promise<Room | null>} */
   async #open() {
     const message = /** @type {HTMLElement} */ (this.message);
+    let scripts = false;
     try {
       const { openRoom } = await import("../explorer/room.js");
+      scripts = true;
       const room = await openRoom({
         text: this.entry?.input.value ?? "",
         still: this.still,
@@ -93,7 +95,10 @@ export class LiveWriting extends LivePiece {
       this.#room = null;
       message.replaceChildren(
         h("p", { text: `The model could not be loaded. ${/** @type {Error} */ (error).message}` }),
-        h("button", { type: "button", class: "live-button", text: "Try again", onclick: () => void this.#wake() }));
+        // A browser keeps that a script failed: only a new page asks for it again.
+        scripts
+          ? h("button", { type: "button", class: "live-button", text: "Try again", onclick: () => void this.#wake() })
+          : h("button", { type: "button", class: "live-button", text: "Load the page again", onclick: () => location.reload() }));
       set(message, { hidden: false });
       return null;
     }

@@ -56,7 +56,7 @@ export class LivePiece extends HTMLElement {
     const { style } = /** @type {typeof LivePiece} */ (this.constructor);
     await Promise.all([style ? loadStyle(style) : null, this.prepare()]);
     this.append(...this.build(), this.#speaker.element);
-    this.update();
+    await this.update();
   }
 
   /** The `data-*` attributes of the figure. @returns {DOMStringMap} */
@@ -78,7 +78,7 @@ export class LivePiece extends HTMLElement {
     throw new Error(`${this.localName} has no build()`);
   }
 
-  /** Write all that is shown from the state. */
+  /** Write all that is shown from the state. @returns {void | Promise<void>} */
   update() {}
 
   /**
