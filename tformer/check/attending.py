@@ -70,6 +70,19 @@ AT_ONCE = mistakes(
         (scores, -1) → (scores, 1)
     softmax_over_batch: You took the softmax over the batch: it runs over the keys.
         (scores, -1) → (scores, 0)
+    root_of_queries: You divided by the root of the number of queries.
+        / sqrt(query.shape[-1]) → / sqrt(query.shape[-2])
+    half_of_width: You multiplied by 1/d_k · 1/2: the root is d_k ** 0.5, in brackets.
+        / sqrt(query.shape[-1]) → / query.shape[-1] * 0.5
+    eight: You divided by 8, as for heads of 64: it is the root of d_k.
+        / sqrt(query.shape[-1]) → / 8
+    softmax_of_everything: You took one softmax over all scores of all heads and texts.
+        (scores, -1) → (scores, (0, 1, 2, 3))
+    weights_returned: You return the weights: mix the values by them.
+        softmax(scores, -1) @ value → softmax(scores, -1)
+    causal_without_mask: You hid what comes later where no mask is given.
+        if mask is not None: → if (mask := np.tri(*scores.shape[-2:], dtype=bool)
+            if mask is None else mask) is not None:
     log_softmax: You took log_softmax: the weights are the softmax.
         softmax(scores, -1) → np.log(softmax(scores, -1))
     last_key_only: You kept the last key's value alone: add up over the keys.

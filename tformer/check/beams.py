@@ -135,6 +135,8 @@ def _one_each(
         key=lambda each: -each[0]) → key=lambda each: each[0])
     without_bos: You ask the model without the start token.
         [bos, *ids] → ids or [bos]
+    bos_and_newest: You ask the model with the start token and the newest alone.
+        [bos, *ids] → [bos, *ids[-1:]]
     newest_token: You ask the model with the newest token alone.
         [bos, *ids] → [bos, *ids][-1:]
     own_best: Each beam keeps its own best: the best of all go on together.

@@ -50,8 +50,7 @@ def _with_empty(q: Array, keys: Array, values: Array) -> Array:
     # decoding#the-formula
     forgets: You attend to the new tokens alone: append them to the cache.
         cache["old"] = keys, values → pass
-    no_first: Your cache is empty at a text's first token: ask for what is not there
-        with `get`, or `in`.
+    no_first: Your cache is empty at a text's first token: read it with `get`.
         cache.get("old", (k[:, :, :0], v[:, :, :0])) → cache["old"]
     first_alone: You attend to the first token alone: the newest sees all so far.
         causal_mask(T, S) → np.arange(S) < 1
@@ -59,6 +58,8 @@ def _with_empty(q: Array, keys: Array, values: Array) -> Array:
         causal_mask(T, S) → np.arange(S) >= S - 2
     last_four: You attend to the last four tokens: keep all.
         causal_mask(T, S) → np.arange(S) >= S - 4
+    last_five: You attend to the last five tokens: keep all.
+        causal_mask(T, S) → np.arange(S) >= S - 5
     last_eight: You attend to the last eight tokens: keep all.
         causal_mask(T, S) → np.arange(S) >= S - 8
     first_kept: You attend to the first token and the newest: keep all.
@@ -81,6 +82,11 @@ def _with_empty(q: Array, keys: Array, values: Array) -> Array:
             np.concatenate((keys, k), 2), np.concatenate((values, v), 2))
     queries_kept: You keep queries in place of keys.
         (old[0], k) → (old[0], q)
+    stored_swapped: You store keys as values, and values as keys.
+        cache["old"] = keys, values → cache["old"] = values, keys
+    query_stored: You store the newest query in place of its key.
+        cache["old"] = keys, values → cache["old"] = (
+            np.concatenate((old[0], q), 2), values)
     value_is_key: You keep keys in place of values.
         (old[1], v) → (old[1], k)
     swapped: You exchanged keys and values.

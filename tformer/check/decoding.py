@@ -73,6 +73,10 @@ def top_k(logits: Array, k: int) -> Array:
         key=lambda i: -row[i]) → key=lambda i: row[i])
     unlikely_kept: You kept what is to be hidden.
         if total < p → if total >= p
+    running_total: Your sum goes on from row to row: begin anew in each.
+        , total = sorted( → = sorted(
+        key=lambda i: -row[i]), 0.0 →
+            key=lambda i: -row[i]); total = total if b else 0.0
     by_number: You added up in the order of the ids: begin with the likeliest.
         sorted(range(len(row)), key=lambda i: -row[i]) → [*range(len(row))]
     best_hidden: You hid the likeliest token.

@@ -114,7 +114,7 @@ class Numbers:
                 returned = all(not x.error for x, _ in self.given.values())
                 whole = returned and other_results(self.spec, self.given, self.rtol)
                 yield Diagnosis(tuple(whole or ()))
-                nothing = all(_is_nothing(x) for x, _ in self.given.values())
+                nothing = all(_is_nothing(self.given[x][0]) for x in self.wrong)
                 yield Diagnosis((named(self.spec, "nothing"),) if nothing else ())
                 yield Diagnosis(tuple(self._refused()))
             if all(x.error for x, _ in self.given.values()):

@@ -41,6 +41,19 @@ _DRAFTED = (_drawn(4, 5, seed=1), _drawn(3, 5, seed=2), np.array([1, 4, 2]))
         u[i] < min → u[i] >= min
     all_counted: You count what stays after a rejection, too: it ends the text.
         stays.index(False) if False in stays else len(draft) → sum(stays)
+    all_counted_to_the_end: You count what stays after a rejection, too, and take the
+        last row of p: the first rejection ends the text.
+        stays.index(False) if False in stays else len(draft) → sum(stays)
+        return n, left / sum(left) → return n, p[-1]
+    last_unseen: You never look at the last drafted token.
+        stays = [u → stays = [i == len(draft) - 1 or u
+    one_less_if_all: Where all stay, all are counted; you count one less.
+        return n, p[n] → return n - 1, p[n]
+    second_always: You stop after the first token that stays.
+        if False in stays else len(draft) → if False in stays[:1] else 1
+    tokens_returned: You return the tokens that stay: return how many.
+        return n, left → return draft[:n], left
+        return n, p[n] → return draft[:n], p[n]
     first_alone: You look at the first drafted token alone.
         if False in stays else → if not stays[0] else
     never_rejected: You accept every drafted token.
@@ -78,6 +91,8 @@ _DRAFTED = (_drawn(4, 5, seed=1), _drawn(3, 5, seed=2), np.array([1, 4, 2]))
         np.maximum(p[n] - q[n], 0.0) → p[n] * (np.arange(len(p[n])) != draft[n])
     softmax: You made (p - q)₊ a distribution by softmax: divide it by its sum.
         left / sum(left) → np.exp(left) / sum(np.exp(left))
+    rest_of_p: After a rejection you keep p where it is above q: it is p - q there.
+        np.maximum(p[n] - q[n], 0.0) → p[n] * (p[n] > q[n])
     row_before: After a rejection you take the row before.
         np.maximum(p[n] - q[n], 0.0) →
             np.maximum(p[max(n - 1, 0)] - q[max(n - 1, 0)], 0.0)

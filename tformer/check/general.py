@@ -62,6 +62,7 @@ rounded: Your numbers are near, but rounded: you compute in half precision.
 nothing: You return nothing: a `return` is missing, or is not reached.
 token_axis_lost: Your result lacks an axis of length 1, the last but one.
 axes_only: Your function takes {name} with {axes} axes only: any number may come.
+first_head_only: Only the first head of the first text is filled: the loop is left.
 first_only: Only the first entry of your result is filled.
 more_rows: Your result has more rows than are asked for; the last are right.
 last_row_empty: The last row of your result stays empty: a loop ends too early.
@@ -152,6 +153,9 @@ ALONE: dict[str, Form] = {
     "empty": _of_floats(lambda x: x * np.nan),
     "first_everywhere": lambda x: np.broadcast_to(x[:1], x.shape) if x.ndim else None,
     "first_only": lambda x: _emptied(x, np.s_[1:]) if x.ndim else None,
+    "first_head_only": lambda x: (
+        _emptied(_emptied(x, np.s_[1:]), np.s_[:, 1:]) if x.ndim > 3 else None
+    ),
     "last_number_empty": lambda x: _emptied(x, np.s_[..., -1:]) if x.ndim else None,
     "last_row_empty": lambda x: _emptied(x, np.s_[..., -1:, :]) if x.ndim > 1 else None,
 }

@@ -83,6 +83,12 @@ def _across(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Arr
     return attention(*tokens).reshape(len(q), q.shape[2], -1)
 
 
+def _of_last(q: Array, k: Array, v: Array, *more: Array, is_causal: bool) -> Array:
+    """For a mistake: the result of the last head, for each."""
+    heads = attention(q, k, v, *more, is_causal=is_causal)
+    return heads[:, -1:].repeat(q.shape[1], 1)
+
+
 def _in_turn(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Array:
     """For a mistake: attention of the heads of a token, and a transpose at the end."""
     tokens = (x.swapaxes(1, 2) for x in (q, k, v))
@@ -150,6 +156,18 @@ def _in_turn(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Ar
         source @ w_v.T → source @ np.eye(*w_v.T.shape)
     heads_summed: You added the heads up; put them side by side.
         merge_heads( → _summed(
+    output_of_first_head: You projected each head by the first columns of w_o: head h
+        has its own.
+        joined @ w_o.T → _summed(split_heads(joined, num_heads))[
+            ..., : len(w_q) // num_heads] @ w_o[:, : len(w_q) // num_heads].T
+    same_columns: All your heads have the columns of the first.
+        w_q.T, num_heads) → w_q.T, num_heads)[:, :1].repeat(num_heads, 1)
+        w_k.T, num_kv_heads or num_heads) →
+            w_k.T, num_heads)[:, :1].repeat(num_heads, 1)
+        w_v.T, num_kv_heads or num_heads) →
+            w_v.T, num_heads)[:, :1].repeat(num_heads, 1)
+    last_head_everywhere: You put the last head side by side with itself.
+        merge_heads(attention(q, → merge_heads(_of_last(q,
     heads_averaged: You took the mean of the heads; put them side by side.
         merge_heads( → 1 / num_heads * _summed(
     heads_backwards: You put the heads side by side in the other order.

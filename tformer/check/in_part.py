@@ -13,7 +13,7 @@ from tformer.check.calling import Array, Case
 from tformer.check.outcomes import Outcome
 from tformer.check.spec import Mistake
 
-LEAST = 4  # numbers that must be the mistake's
+LEAST = 3  # numbers that must be the mistake's
 WHOLE = 12  # so many in two whole cases are enough, whatever the other cases give
 Given = Mapping[Case, tuple[Outcome, Outcome]]  # what came, and what must come
 WrongOf = Callable[[Mistake, Case], Outcome | None]  # asks the code of a mistake

@@ -112,6 +112,11 @@ def _of_rows(losses: Array, real: Array) -> Array:
     # loss#the-formula
     bits: You took logarithms to base 2.
         np.sum(losses) / count → np.sum(losses) / count / np.log(2)
+    stops_at_padding: You stop at the first padding: only what is padding is left out.
+        targets != pad_id → np.cumsum(targets == pad_id).reshape(targets.shape) == 0
+    target_with_plus: You added the target's log-probability: its sign is a minus, too.
+        losses[at] -= q * log_p[k] if q else 0.0 → losses[at] -= (
+            smoothing / V - (1 - smoothing) * (k == targets[at])) * log_p[k]
     first_axis: You took the softmax along the first axis; it is along the last.
         log_p = row - np.log(np.sum(np.exp(row))) → log_p = _along_first(logits)[at]
     padding_smoothed: You left padding out of the target's share, and not out of the

@@ -36,6 +36,10 @@ from tformer.check.spec import Array, Case, Spec
         t + S - T - s → t + abs(S - T) - s
     no_empty_rows: Where T > S the first queries see no key; you shift by 0 there.
         t + S - T - s → t + max(S - T, 0) - s
+    empty_rows_see_all: Where T > S the first queries see no key; yours see all.
+        behind >= 0 and → (behind >= 0 or t < T - S) and
+    first_seen_by_all: Where T > S the first queries see no key; yours see the first.
+        behind >= 0 and → (behind >= 0 or s == 0) and
     square: Your mask is (T, T): it must be (T, S).
         return seen → return np.tri(T, dtype=bool)
     square_keys: Your mask is (S, S): it must be (T, S).

@@ -38,6 +38,13 @@ def _large(N: int, D: int, E: int) -> tuple[object, ...]:
         powers[e] / total * → 1.0 *
     not_divided: You weighted by exp of the logits; divide by the sum over the k.
         powers[e] / total * → powers[e] *
+    two_always: You always take two experts: k says how many.
+        [:k] → [:2]
+    one_fewer: You used one expert fewer than k.
+        [:k] → [: max(k - 1, 1)]
+    last_left_out: You never ask the last expert.
+        made = experts[e](x[n : n + 1])[0] →
+            made = experts[e](x[n : n + 1])[0] * (e < len(experts) - 1)
     next_expert: You asked the expert after the chosen one: they are counted from 0.
         experts[e](x → experts[(e + 1) % len(experts)](x
     previous_expert: You asked the expert before the chosen one.

@@ -174,6 +174,9 @@ def layer_norm(x: Array, weight: Array, bias: Array | None, eps: float) -> Array
         mean_square + eps → mean_square + eps * x.shape[-1]
     gain_added: You added the gain; multiply by it.
         + eps) * gain → + eps) + gain
+    first_gain: You multiplied all by the first gain: each number has its own.
+        gain = 1 + weight if plus_one else weight →
+            gain = 1 + weight if plus_one else weight[0]
     largest: You divided by the largest number: take the root of the mean square.
         sqrt(mean_square + eps) → (np.abs(x[at]).max() + eps)
     eps_subtracted: You subtracted ε.

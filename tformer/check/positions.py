@@ -67,6 +67,10 @@ from tformer.check.spec import Array, Case, Spec, draw
         = (start + row) → = 6.283185307179586 * (start + row)
     degrees: You took the angles for degrees.
         = (start + row) → = 0.017453292519943295 * (start + row)
+    into_degrees: You made degrees of the angles: sin and cos take radians.
+        = (start + row) → = 57.29577951308232 * (start + row)
+    minus_cosine: Your cosines have the other sign.
+        cos(angle) if → -cos(angle) if
     times_root: You multiplied by √D: that is for embeddings.
         return table → return table * d_model**0.5
     over_root: You divided by √D.

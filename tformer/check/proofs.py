@@ -41,6 +41,8 @@ nan_gradient: The gradient of {name} is NaN though the numbers are right: 0 time
 # attention#in-ten-lines
 detached: No gradient flows to {name}: you cut it off.
 # feed-forward#in-place
+no_tensor: You return a plain number or NumPy's array: gradients end there; return the
+    tensor.
 cut_gradient: The numbers are right, the gradient of {name} is not: a part is cut off.
 in_place_gradient: You change in place what the gradient still needs.
 """
@@ -137,6 +139,9 @@ def _of_gradient(evidence: Evidence, found: Difference) -> Iterator[Mistake]:
     errors = [x.outcome.error for x in answers if x.outcome.error]
     if any("inplace" in x or "in-place" in x for x in errors):
         yield _named(evidence, "in_place_gradient")
+        return
+    if any("is no tensor, and has no gradient" in x for x in errors):
+        yield _named(evidence, "no_tensor")
         return
     names = [name for x in answers for name in x.gradients]
     for name in dict.fromkeys(names):

@@ -13,7 +13,8 @@ def _seen(bias: Array) -> Array:
         return bias
     T, S = bias.shape[1:]
     own = np.array([bias[:, t, S - T + t] for t in range(T)]).T  # (H, T)
-    return (bias - own[:, :, None]) * np.tri(T, S, S - T)
+    with np.errstate(invalid="ignore"):  # -inf may stand at what comes later
+        return np.where(np.tri(T, S, S - T, bool), bias - own[:, :, None], 0.0)
 
 
 @Spec(
@@ -38,6 +39,14 @@ def _seen(bias: Array) -> Array:
         if h >= whole → if False
     base_e: Your slopes are powers of e; they are powers of 2.
         2**exponent → 2.718281828459045**exponent
+    factor_of_16: The exponent is -8h/H; yours is -16h/H.
+        -8 * (h + 1) / whole → -16 * (h + 1) / whole
+        -8 * (2 * (h - whole) + 1) → -16 * (2 * (h - whole) + 1)
+    all_heads_below: Of the power of two below H the slopes are 2^(-8h/n); you divide by
+        H.
+        -8 * (h + 1) / whole → -8 * (h + 1) / num_heads
+    others_too_steep: Of the other heads the exponent is that of twice as many heads.
+        (2 * (h - whole) + 1) / (2 * → (2 * (h - whole) + 1) / (1 *
     linear: Your slopes are h / H; they are 2^(-8h/H).
         -(2**exponent) → -((h + 1) / num_heads)
     no_slope: You left the slopes out.

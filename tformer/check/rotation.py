@@ -49,6 +49,17 @@ _X = draw(2, 3, 5, 6)
         positions[t] * → (positions[t] - positions[0]) *
     degrees: You took the angles for degrees.
         positions[t] * → np.pi / 180 * positions[t] *
+    half_turns: You multiplied by π: there is none.
+        positions[t] * → np.pi * positions[t] *
+    twice: You rotated twice.
+        positions[t] * → 2 * positions[t] *
+    slow_first: Your frequencies stand in the other order: the first is the fastest.
+        -2 * i / Dh → -2 * (Dh // 2 - 1 - i) / Dh
+    last_token_left: Your last token is not rotated.
+        positions[t] * → (t < len(positions) - 1) * positions[t] *
+    cosine_ignored: You added the rotated sine to x, and left the cosine out.
+        a * cos(one) → a
+        c * cos(other) → c
     turns: You took the angles for whole turns: there is no 2π.
         positions[t] * → 2 * np.pi * positions[t] *
     no_minus: The first of a pair is a cos - b sin; you added.

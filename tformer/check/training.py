@@ -53,6 +53,17 @@ def _number(x: Array) -> Array:
         warmup**-1.5 → warmup**-2.0
     warmup_two_thirds: The exponent of warmup is -3/2; yours is -2/3.
         warmup**-1.5 → warmup ** (-2 / 3)
+    warmup_to_one: Before the peak it is step · warmup^(-3/2); yours is step / warmup.
+        min(step**-0.5, step * warmup**-1.5) →
+            (step / warmup if step <= warmup else step**-0.5)
+    linear_later: After the warm-up your rate falls with 1 / step, not step^(-1/2).
+        min(step**-0.5, step * warmup**-1.5) →
+            (step * warmup**-1.5 if step <= warmup else 1 / step)
+    from_the_warmup: After the warm-up you count steps from its end: count from 1.
+        step**-0.5, → max(step - warmup, 1e-99) ** -0.5,
+    rounded: You rounded the rate: return it as it is.
+        return float(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)) →
+            return round(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5), 6)
     step_grows: You took the root of step; it is step^(-1/2).
         step**-0.5 → step**0.5
     step_linear: After the warm-up it falls with step^(-1/2); yours with 1 / step.
