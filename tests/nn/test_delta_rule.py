@@ -7,10 +7,14 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
+from pieces import in_pieces, splits
 from tformer.nn import (
     GatedDeltaRule,
+    Linear,
+    ShortConvolution,
     delta_rule,
     delta_rule_recurrent,
+    short_convolution,
     unit_length,
 )
 
@@ -79,3 +83,71 @@ def test_the_layer_begins_with_little_forgetting():
     step = F.softplus(module.step_bias)
     assert 0.001 <= step.min() < step.max() <= 0.1
     assert 1 <= module.log_rate.exp().min() < module.log_rate.exp().max() <= 16
+
+
+def with_everything(**options):
+    """As Qwen3-Next: fewer heads of keys, other widths, a convolution, a gate."""
+    sizes = {"num_key_heads": 2, "key_dim": 3, "value_dim": 5, "kernel": 3}
+    gate = Linear(D, 4 * 5, bias=False)
+    return GatedDeltaRule(D, 4, **sizes, gate=gate, eps=0.1, **options)
+
+
+@pytest.mark.usefixtures("float64")
+def test_the_layer_with_everything_is_its_formula_and_every_weight_learns():
+    module, x = with_everything(chunk=2), draw(B, T, D)
+    q, k, v = module.q_proj(x), module.k_proj(x), module.v_proj(x)
+    assert [y.shape[-1] for y in (q, k, v)] == [6, 6, 20]
+    mixed, _ = short_convolution(torch.cat((q, k, v), -1), module.convolution.weight)
+    q, k, v = F.silu(mixed).split([6, 6, 20], dim=-1)
+    outputs = []
+    for head in range(4):  # two of them share a key
+        key = slice(3 * (head // 2), 3 * (head // 2) + 3)
+        beta = module.beta_proj(x)[..., head].sigmoid()
+        step = F.softplus(module.decay_proj(x)[..., head] + module.step_bias[head])
+        output, _ = delta_rule_recurrent(
+            unit_length(q[:, None, :, key]) / math.sqrt(3),
+            unit_length(k[:, None, :, key]),
+            v[:, None, :, 5 * head : 5 * head + 5],
+            beta[:, None],
+            log_decay=-(module.log_rate[head].exp() * step)[:, None],
+        )
+        length = (output.square().mean(-1, keepdim=True) + 0.1).sqrt()
+        outputs.append((output / length * module.norm.weight)[:, 0])
+    gated = torch.cat(outputs, dim=-1) * F.silu(module.gate(x))
+    assert_close(module(x), module.out_proj(gated))
+    module(x).square().sum().backward()
+    for name, weight in module.named_parameters():
+        assert weight.grad.abs().max() > 0, name
+
+
+@pytest.mark.usefixtures("float64")
+def test_a_convolution_is_cached_in_every_split_and_rows_change_places():
+    module, x = with_everything(chunk=2), draw(B, 5, D)
+    with torch.no_grad():
+        whole = module(x)
+        for pieces in splits(5):
+            cache = module.new_cache(5)
+
+            def call(start, end, cache=cache):
+                return module(x[:, start:end], cache=cache)
+
+            assert_close(in_pieces(call, pieces), whole, rtol=0, atol=1e-11)
+            assert cache.nbytes == 8 * B * (4 * 3 * 5 + 2 * (6 + 6 + 20))
+        cache = module.new_cache(6)
+        module(x[:, :4], cache=cache)
+        other = cache.copy(9)
+        cache.reorder(torch.tensor([1, 1, 0]))
+        new = draw(3, 1, D)
+        ours = module(new, cache=cache)
+        assert_close(ours, module(torch.cat((x[[1, 1, 0], :4], new), dim=1))[:, -1:])
+        assert_close(module(x[:, 4:], cache=other), whole[:, 4:])
+
+
+def test_what_the_layer_refuses(raises):
+    with raises(ValueError, "num_heads (4) must be divisible by num_key_heads (3)"):
+        GatedDeltaRule(8, 4, num_key_heads=3)
+    with raises(ValueError, "kernel (0) must be at least 1"):
+        GatedDeltaRule(8, 4, kernel=0)
+    with raises(ValueError, "value_dim (0) must be at least 1"):
+        GatedDeltaRule(8, 4, value_dim=0)
+    assert isinstance(GatedDeltaRule(8, 4, kernel=2).convolution, ShortConvolution)

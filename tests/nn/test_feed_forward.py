@@ -1,11 +1,14 @@
 """The feed-forward network, plain and gated: formula, every activation, errors."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
 from tformer import FeedForward, GatedFeedForward
+from tformer.nn import ClampedFeedForward, clamped_swiglu
 from tformer.nn.feed_forward import ACTIVATIONS, GATES
 
 D, D_FF = 5, 7
@@ -75,3 +78,31 @@ def test_dropout_is_of_inner_numbers_and_for_training(kind):
     assert_close(output[kept], 2 * wanted[kept])
     network.eval()
     assert torch.equal(network(x), wanted)
+
+
+@pytest.mark.usefixtures("float64")
+def test_the_clamped_formula(randomised):
+    network = randomised(ClampedFeedForward(D, D_FF, limit=0.5, alpha=1.3))
+    w1, w3, w2 = network.gate_proj, network.up_proj, network.down_proj
+    x = torch.randn(2, 3, D)
+    gate, up = F.linear(x, w1.weight, w1.bias), F.linear(x, w3.weight, w3.bias)
+    assert gate.max() > 0.5 > -0.5 > gate.min()
+    gate = torch.where(gate > 0.5, 0.5, gate)
+    up = torch.where(up.abs() > 0.5, 0.5 * up.sign(), up)
+    hidden = (up + 1) * gate / (1 + torch.exp(-1.3 * gate))
+    assert_close(network(x), F.linear(hidden, w2.weight, w2.bias))
+
+
+def test_clamped_by_hand():
+    """Up is bounded on both sides, the gate above only: below, SiLU does it."""
+    gate = torch.tensor([9.0, -9.0, 2.0]).double()
+    up = torch.tensor([-9.0, 9.0, 0.0]).double()
+    wanted = [(1 - 7) * 7 / (1 + math.exp(-1.702 * 7))]
+    wanted += [8 * -9 / (1 + math.exp(1.702 * 9)), 2 / (1 + math.exp(-1.702 * 2))]
+    assert_close(clamped_swiglu(gate, up), torch.tensor(wanted).double())
+
+
+def test_what_the_clamped_one_refuses(raises):
+    for name in ("limit", "alpha"):
+        with raises(ValueError, f"{name} (0) must be above 0 and finite"):
+            ClampedFeedForward(D, D_FF, **{name: 0})

@@ -79,6 +79,15 @@ OPTIONS = {  # beside what is in `every_module`
     },
     "Experts, softmax": lambda: mixture(shared=parts.FeedForward(D, F)),
     "Experts, sigmoid": lambda: mixture(scores="sigmoid", renormalise=False),
+    "Experts, in groups": lambda: mixture(groups=3, top_groups=2, scores="sigmoid"),
+    "Experts, gpt-oss": lambda: parts.Experts(
+        D, 6, lambda: parts.ClampedFeedForward(D, F, limit=0.5), bias=True
+    ),
+    "Experts, a gate of the shared": lambda: mixture(
+        shared=parts.FeedForward(D, F),
+        shared_gate=nn.Linear(D, 1, bias=False),
+        selection_bias=False,
+    ),
     "encoder": lambda: tformer.transformer_encoder(
         D, H, F, 2, norm_first=True, activation="gelu", num_kv_heads=G, bias=False
     ),
@@ -92,6 +101,16 @@ OPTIONS = {  # beside what is in `every_module`
     "latent, options": lambda: latent("halves", scale=0.9, eps=0.3),
     "linear attention": lambda: parts.LinearAttention(D, H, bias=True, chunk=3),
     "delta rule": lambda: parts.GatedDeltaRule(D, H, chunk=3),
+    "delta rule, convolution and gate": lambda: parts.GatedDeltaRule(
+        D,
+        4,
+        num_key_heads=2,
+        key_dim=3,
+        value_dim=5,
+        kernel=3,
+        gate=parts.Linear(D, 20, bias=False),
+        eps=0.1,
+    ),
 }
 
 

@@ -10,6 +10,8 @@ from tformer.nn.cache import KeyValueCache as KVCache
 from tformer.nn.cache import BlockCache as BlockCache
 from tformer.nn.cache import ModelCache as ModelCache
 from tformer.nn.cache import cache_of as cache_of
+from tformer.nn.convolution import ShortConvolution as ShortConvolution
+from tformer.nn.convolution import short_convolution as short_convolution
 from tformer.nn.decoder import Decoder as Decoder
 from tformer.nn.decoder import transformer_decoder as transformer_decoder
 from tformer.nn.delta_rule import delta_rule_recurrent as delta_rule_recurrent
@@ -29,6 +31,8 @@ from tformer.nn.experts import active_parameters as active_parameters
 from tformer.nn.feed_forward import FeedForward as FeedForward
 from tformer.nn.feed_forward import GatedFeedForward as GatedFeedForward
 from tformer.nn.feed_forward import GatedFeedForward as SwiGLU
+from tformer.nn.feed_forward import ClampedFeedForward as ClampedFeedForward
+from tformer.nn.feed_forward import clamped_swiglu as clamped_swiglu
 from tformer.nn.heads import split_heads as split_heads
 from tformer.nn.heads import merge_heads as merge_heads
 from tformer.nn.heads import MultiHeadAttention as MultiHeadAttention
@@ -104,6 +108,7 @@ from tformer.nn.rotary_scaling import scale_yarn as scale_yarn
 from tformer.nn.rotary_scaling import yarn_factor as yarn_factor
 from tformer.nn.router import Routing as Routing
 from tformer.nn.router import route as route
+from tformer.nn.router import hide_groups as hide_groups
 from tformer.nn.router import expert_counts as expert_counts
 from tformer.nn.router import load_balance_loss as load_balance_loss
 from tformer.nn.router import Router as Router

@@ -1,7 +1,7 @@
 """The gated delta rule: a state that is corrected, where linear attention only adds.
 
-B batch · H heads · T new tokens · C tokens of a chunk · D d_model · Dk width of a key ·
-Dv width of a value
+B batch · H heads · G heads of keys · T new tokens · C tokens of a chunk · D d_model ·
+Dk width of a key · Dv width of a value
 """
 
 import math
@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.checks import check_divisible, check_positive, check_sequences
+from tformer.nn.convolution import ShortConvolution
 from tformer.nn.heads import merge_heads, split_heads
 from tformer.nn.linear import Linear
 from tformer.nn.linear_attention import (
@@ -109,32 +110,67 @@ def unit_length(x: Tensor, eps: float = 1e-6) -> Tensor:
 class GatedDeltaRule(nn.Module):
     """Causal attention with a state that forgets and corrects: the gated delta rule.
 
-    Yang et al. 2024 (arXiv:2412.06464), section 3.4, as in Qwen3-Next, without the
-    short convolution and the gate of the output. α and β are computed of each token:
-    β = σ(x W_β), and α = exp(−A · softplus(x W_α + b)).
+    Yang et al. 2024 (arXiv:2412.06464), section 3.4, as in Qwen3-Next: with `kernel`
+    its short convolution, with `gate` that of its output. α and β are computed of each
+    token: β = σ(x W_β), and α = exp(−A · softplus(x W_α + b)).
 
     Args:
         d_model: width D of input and output.
-        num_heads: heads H; divides D.
+        num_heads: heads H, each with a state.
+        num_key_heads: heads G of queries and keys, each of which H / G heads share; H
+            if not given.
+        key_dim: width Dk of a query and a key; D / H if not given.
+        value_dim: width Dv of a value; D / H if not given.
+        kernel: mix queries, keys and values with those of the last tokens by a
+            `ShortConvolution` of this size; as they are if None.
+        gate: maps x (B, T, D) to (B, T, H · Dv), whose SiLU multiplies the output.
+        eps: in the norm of the output.
+        cast_first: of this norm, as in `rms_norm`.
         chunk: how many tokens are computed at once.
     """
 
-    def __init__(self, d_model: int, num_heads: int, *, chunk: int = 64) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        *,
+        num_key_heads: int | None = None,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        kernel: int | None = None,
+        gate: nn.Module | None = None,
+        eps: float = 1e-6,
+        cast_first: bool = False,
+        chunk: int = 64,
+    ) -> None:
         super().__init__()
         check_positive(d_model=d_model, num_heads=num_heads, chunk=chunk)
-        check_divisible(d_model=d_model, num_heads=num_heads)
+        if key_dim is None or value_dim is None:
+            check_divisible(d_model=d_model, num_heads=num_heads)
+        key_dim = d_model // num_heads if key_dim is None else key_dim
+        value_dim = d_model // num_heads if value_dim is None else value_dim
+        num_key_heads = num_heads if num_key_heads is None else num_key_heads
+        check_positive(num_key_heads=num_key_heads)
+        check_positive(key_dim=key_dim, value_dim=value_dim)
+        check_divisible(num_heads=num_heads, num_key_heads=num_key_heads)
         self.d_model, self.num_heads, self.chunk = d_model, num_heads, chunk
-        self.q_proj = Linear(d_model, d_model, bias=False)
-        self.k_proj = Linear(d_model, d_model, bias=False)
-        self.v_proj = Linear(d_model, d_model, bias=False)
-        self.out_proj = Linear(d_model, d_model, bias=False)
+        self.num_key_heads = num_key_heads
+        keys, values = num_key_heads * key_dim, num_heads * value_dim
+        self.q_proj = Linear(d_model, keys, bias=False)
+        self.k_proj = Linear(d_model, keys, bias=False)
+        self.v_proj = Linear(d_model, values, bias=False)
+        self.out_proj = Linear(values, d_model, bias=False)
         self.beta_proj = Linear(d_model, num_heads, bias=False)
         self.decay_proj = Linear(d_model, num_heads, bias=False)
         # As in Mamba-2 (arXiv:2405.21060): A from 1 to 16, a step from 0.001 to 0.1.
         self.log_rate = nn.Parameter(torch.empty(num_heads).uniform_(1, 16).log())
         step = torch.empty(num_heads).uniform_(math.log(0.001), math.log(0.1)).exp()
         self.step_bias = nn.Parameter(step.expm1().log())  # softplus gives the step
-        self.norm = RMSNorm(d_model // num_heads)
+        self.convolution = None
+        if kernel is not None:
+            self.convolution = ShortConvolution(2 * keys + values, kernel)
+        self.norm = RMSNorm(value_dim, eps, cast_first=cast_first)
+        self.gate = gate
 
     def forward(
         self, x: Tensor, *, is_causal: bool = True, cache: StateCache | None = None
@@ -142,19 +178,29 @@ class GatedDeltaRule(nn.Module):
         """Map x (B, T, D) to (B, T, D); with a cache, x is what is new."""
         del is_causal  # it sees the past only, whatever is asked
         check_sequences(self.d_model, x=x)
-        q = unit_length(split_heads(self.q_proj(x), self.num_heads))  # (B, H, T, Dh)
-        k = unit_length(split_heads(self.k_proj(x), self.num_heads))
-        v = split_heads(self.v_proj(x), self.num_heads)
+        cache = StateCache() if cache is None else cache
+        each = self.q_proj(x), self.k_proj(x), self.v_proj(x)  # (B, T, …)
+        if self.convolution is not None:
+            mixed, cache.past = self.convolution(torch.cat(each, dim=-1), cache.past)
+            each = mixed.split([y.shape[-1] for y in each], dim=-1)
+        q = unit_length(split_heads(each[0], self.num_key_heads))  # (B, G, T, Dk)
+        k = unit_length(split_heads(each[1], self.num_key_heads))
+        v = split_heads(each[2], self.num_heads)  # (B, H, T, Dv)
+        shared_by = self.num_heads // self.num_key_heads
+        q = q.repeat_interleave(shared_by, dim=1)  # (B, H, T, Dk)
+        k = k.repeat_interleave(shared_by, dim=1)
         q = q / math.sqrt(q.shape[-1])
         beta = torch.sigmoid(self.beta_proj(x)).transpose(1, 2)  # (B, H, T)
         step = F.softplus(self.decay_proj(x) + self.step_bias)  # (B, T, H)
         log_decay = -(self.log_rate.exp() * step).transpose(1, 2)  # (B, H, T)
-        cache = StateCache() if cache is None else cache
         output, cache.state = delta_rule(
             q, k, v, beta, log_decay=log_decay, state=cache.state, chunk=self.chunk
         )
         cache.length += x.shape[1]
-        return self.out_proj(merge_heads(self.norm(output)))  # (B, T, D)
+        merged = merge_heads(self.norm(output))  # (B, T, H · Dv)
+        if self.gate is not None:
+            merged = merged * F.silu(self.gate(x))
+        return self.out_proj(merged)  # (B, T, D)
 
     def new_cache(self, max_len: int) -> StateCache:
         """Make an empty cache; its size does not depend on `max_len`."""

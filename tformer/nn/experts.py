@@ -25,7 +25,9 @@ class Experts(nn.Module):
         expert: makes an expert, a module that maps (M, D) to (M, D) for any M, 0 too;
             it is called E times. Such as `GatedFeedForward`, with a smaller width.
         shared: a further network, which every token uses with weight 1.
-        **routing: top_k, scores, renormalise, scale, balance_rate: see `Router`.
+        shared_gate: maps (..., D) to (..., 1), whose sigmoid weighs the shared network
+            (Qwen2-MoE, arXiv:2407.10671, and Qwen3-Next).
+        **routing: top_k, scores, renormalise, scale and others: see `Router`.
     """
 
     def __init__(
@@ -35,13 +37,16 @@ class Experts(nn.Module):
         expert: Callable[[], nn.Module],
         *,
         shared: nn.Module | None = None,
+        shared_gate: nn.Module | None = None,
         **routing: object,
     ) -> None:
         super().__init__()
         make: Callable[..., Router] = Router
         self.router = make(d_model, num_experts, **routing)
         self.experts = nn.ModuleList(expert() for _ in range(num_experts))
-        self.shared = shared
+        if shared is None and shared_gate is not None:
+            raise ValueError("shared_gate needs shared")
+        self.shared, self.shared_gate = shared, shared_gate
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Map x (B, T, D) to (B, T, D), every position by its own experts.
@@ -49,7 +54,11 @@ class Experts(nn.Module):
         `mask` (B, T), False where a token is padding, is for `Router`'s balance alone.
         """
         y = mix_experts(x, self.experts, self.router(x, mask))
-        return y if self.shared is None else y + self.shared(x)
+        if self.shared is None:
+            return y
+        if self.shared_gate is None:
+            return y + self.shared(x)
+        return y + torch.sigmoid(self.shared_gate(x)) * self.shared(x)
 
 
 def mix_experts(x: Tensor, experts: Iterable[nn.Module], routing: Routing) -> Tensor:

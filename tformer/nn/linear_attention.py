@@ -186,16 +186,19 @@ class StateCache:
     def __init__(self) -> None:
         self.length = 0
         self.state: Tensor | None = None  # (B, H, Dk, Dv)
+        self.past: Tensor | None = None  # (B, K - 1, C), of a short convolution
 
     @property
     def nbytes(self) -> int:
         """The memory in bytes."""
-        return 0 if self.state is None else self.state.nbytes
+        return sum(x.nbytes for x in (self.state, self.past) if x is not None)
 
     def reorder(self, rows: Tensor) -> None:
         """Let row i go on from what was row rows[i], as a beam search needs."""
         if self.state is not None:
             self.state = self.state.index_select(0, rows)
+        if self.past is not None:
+            self.past = self.past.index_select(0, rows)
 
     def truncate(self, length: int) -> None:
         """Raise, but where nothing has to be forgotten."""
@@ -210,7 +213,8 @@ class StateCache:
         """Make a cache of its own with the same state; its size is always the same."""
         check_positive(max_len=max_len)
         other = StateCache()
-        other.length, other.state = self.length, self.state  # which is never changed
+        # Which are never changed in place.
+        other.length, other.state, other.past = self.length, self.state, self.past
         return other
 
 

@@ -1,6 +1,6 @@
 """The router of a mixture of experts: which experts each token uses, and their load.
 
-B batch · T length · D d_model · E experts · k experts of a token
+B batch · T length · D d_model · E experts · k experts of a token · G groups of experts
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from tformer.checks import check_one_of, check_positive
+from tformer.checks import check_divisible, check_one_of, check_positive
 
 SCORES: dict[str, Callable[[Tensor], Tensor]] = {
     "softmax": partial(torch.softmax, dim=-1),  # Mixtral, Qwen
@@ -35,11 +35,14 @@ def route(
     bias: Tensor | None = None,
     renormalise: bool = True,
     scale: float = 1.0,
+    groups: int = 1,
+    top_groups: int | None = None,
 ) -> Routing:
     """Choose the k experts with the largest scores; their scores are the weights.
 
-    Shazeer et al. 2017 (arXiv:1701.06538); with `bias` DeepSeek-V3 (arXiv:2412.19437),
-    equations 13 to 16. Half-precision logits are scored in float32.
+    Shazeer et al. 2017 (arXiv:1701.06538); with `bias` and `groups` DeepSeek-V3
+    (arXiv:2412.19437), equations 13 to 16 and section 2.1.2. Half-precision logits are
+    scored in float32.
 
     Args:
         logits: (..., E), the router's number for each expert.
@@ -48,16 +51,34 @@ def route(
         bias: (E,), added to the scores for the choice, and not in the weights.
         renormalise: divide the weights of a token by their sum.
         scale: factor of the weights.
+        groups: cut the experts into so many groups of neighbours.
+        top_groups: a token may use experts of so many groups; of all if not given.
     """
-    check_routing(logits.shape[-1], top_k, scores)
+    check_routing(logits.shape[-1], top_k, scores, groups, top_groups)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     s = SCORES[scores](logits)  # (..., E)
-    chosen = (s if bias is None else s + bias).topk(top_k).indices  # (..., k)
+    wanted = s if bias is None else s + bias  # (..., E)
+    if top_groups is not None and top_groups < groups:
+        wanted = hide_groups(wanted, groups, top_groups)
+    chosen = wanted.topk(top_k).indices  # (..., k)
     weights = s.gather(-1, chosen)  # (..., k)
     if renormalise:
         total = weights.sum(-1, keepdim=True)
         weights = weights / total.clamp(min=1e-20)  # sigmoids may all be 0
     return Routing(s, chosen, scale * weights)
+
+
+def hide_groups(scores: Tensor, groups: int, top_groups: int) -> Tensor:
+    """Put −∞ for all experts outside of a token's best groups: (..., E) to (..., E).
+
+    The score of a group is the sum of its two best (DeepSeek-V3, section 2.1.2). Not 0
+    but −∞: with a bias below 0 an allowed expert may have a score below 0.
+    """
+    grouped = scores.view(*scores.shape[:-1], groups, -1)  # (..., G, E / G)
+    best = grouped.topk(2).values.sum(-1).topk(top_groups).indices  # (..., top_groups)
+    allowed = torch.zeros_like(grouped[..., 0], dtype=torch.bool)  # (..., G)
+    allowed = allowed.scatter(-1, best, True)[..., None]  # (..., G, 1)
+    return grouped.masked_fill(~allowed, -torch.inf).flatten(-2)
 
 
 def expert_counts(chosen: Tensor, num_experts: int) -> Tensor:
@@ -87,6 +108,8 @@ class Router(nn.Module):
     """Score all E experts for each token of width D, and choose k, as `route` does.
 
     Args:
+        bias: give the logits a bias, which the weights see too, as gpt-oss does.
+        selection_bias: have a bias for the choice alone; Mixtral has none.
         balance_rate: by how much each backward pass in training moves `selection_bias`,
             up for experts with less than the mean load and down for the others (Wang et
             al. 2024, arXiv:2408.15664, algorithm 1); 0 leaves it as it is.
@@ -104,19 +127,27 @@ class Router(nn.Module):
         scores: str = "softmax",
         renormalise: bool = True,
         scale: float = 1.0,
+        groups: int = 1,
+        top_groups: int | None = None,
+        bias: bool = False,
+        selection_bias: bool = True,
         balance_rate: float = 0.0,
     ) -> None:
         super().__init__()
         check_positive(d_model=d_model, num_experts=num_experts, top_k=top_k)
-        check_routing(num_experts, top_k, scores)
+        check_routing(num_experts, top_k, scores, groups, top_groups)
         if not balance_rate >= 0:
             raise ValueError(f"balance_rate ({balance_rate}) must be at least 0")
+        if balance_rate and not selection_bias:
+            raise ValueError(f"balance_rate ({balance_rate}) needs a selection_bias")
         self.num_experts, self.top_k, self.scores = num_experts, top_k, scores
         self.renormalise, self.scale = renormalise, scale
+        self.groups, self.top_groups = groups, top_groups
         self.balance_rate = balance_rate
-        self.proj = nn.Linear(d_model, num_experts, bias=False)
+        self.proj = nn.Linear(d_model, num_experts, bias=bias)
         # Without a gradient, as a choice has none; but saved with the model.
-        self.selection_bias = nn.Parameter(torch.zeros(num_experts), False)
+        begin = torch.zeros(num_experts) if selection_bias else None
+        self.selection_bias = None if begin is None else nn.Parameter(begin, False)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Routing:
         """Route each token of x (..., D); `mask` (...) is False where it is padding.
@@ -129,7 +160,8 @@ class Router(nn.Module):
                 f"x must have width {shape[1]}, as weight is {shape}, "
                 f"not {tuple(x.shape)}"
             )
-        logits = self.proj(x)  # (..., E)
+        # Files in 16 bits may hold a router in float32: then it scores in float32.
+        logits = self.proj(x.to(self.proj.weight.dtype))  # (..., E)
         routing = route(
             logits,
             self.top_k,
@@ -137,6 +169,8 @@ class Router(nn.Module):
             bias=self.selection_bias,
             renormalise=self.renormalise,
             scale=self.scale,
+            groups=self.groups,
+            top_groups=self.top_groups,
         )
         if self.training and self.balance_rate and logits.requires_grad:
             # Not before the backward pass: checkpointing computes this once more in it,
@@ -151,6 +185,8 @@ class Router(nn.Module):
 
         chosen (..., k); where `mask` (...) is False a token is padding: no load.
         """
+        if self.selection_bias is None:
+            raise ValueError("balance needs a selection_bias, and this router has none")
         if mask is not None:
             chosen = chosen[mask]  # (N, k)
         counts = self.count(chosen, self.num_experts)  # (E,)
@@ -158,8 +194,26 @@ class Router(nn.Module):
         self.selection_bias.add_(missing, alpha=self.balance_rate)
 
 
-def check_routing(num_experts: int, top_k: int, scores: str) -> None:
+def check_routing(
+    num_experts: int,
+    top_k: int,
+    scores: str,
+    groups: int = 1,
+    top_groups: int | None = None,
+) -> None:
     """Raise a ValueError unless a token can use k of E experts, scored like this."""
     check_one_of("scores", scores, SCORES)
     if not 1 <= top_k <= num_experts:
         raise ValueError(f"top_k ({top_k}) must be in [1, num_experts = {num_experts}]")
+    check_positive(groups=groups)
+    check_divisible(num_experts=num_experts, groups=groups)
+    if top_groups is None:
+        return
+    if not 1 <= top_groups <= groups:
+        raise ValueError(f"top_groups ({top_groups}) must be in [1, groups = {groups}]")
+    each = num_experts // groups
+    if top_groups < groups and each < 2:
+        raise ValueError(f"groups ({groups}) must have two experts each, not {each}")
+    if top_k > top_groups * each:
+        held = f"top_groups ({top_groups}) hold {top_groups * each} experts"
+        raise ValueError(f"{held}, but top_k is {top_k}")

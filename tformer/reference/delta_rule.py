@@ -1,19 +1,24 @@
 """The gated delta rule in NumPy: a state that is corrected, token by token.
 
-B batch · H heads · T new tokens · D d_model · Dk width of a key · Dv width of a value
+B batch · H heads · T new tokens · G heads of keys · D d_model · Dk width of a key ·
+Dv width of a value
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from tformer.reference.feed_forward import sigmoid
+from tformer.reference.convolution import ShortConvolution
+from tformer.reference.feed_forward import sigmoid, silu
 from tformer.reference.heads import merge_heads, split_heads
 from tformer.reference.linear import Linear
 from tformer.reference.linear_attention import decay_and_state
 from tformer.reference.masks import check_causal
 from tformer.reference.norm import RMSNorm
+
+Map = Callable[[np.ndarray], np.ndarray]
 
 
 def delta_rule_recurrent(
@@ -50,16 +55,19 @@ def unit_length(x: np.ndarray, eps: float = 1e-6) -> np.ndarray:
 class GatedDeltaRule:
     """Causal attention with a state that decays and is corrected by the delta rule."""
 
-    q_proj: Linear  # from D to D, and so are the next three
-    k_proj: Linear
-    v_proj: Linear
-    out_proj: Linear
+    q_proj: Linear  # from D to G · Dk
+    k_proj: Linear  # the same
+    v_proj: Linear  # from D to H · Dv
+    out_proj: Linear  # back to D
     beta_proj: Linear  # from D to H
     decay_proj: Linear  # from D to H
     log_rate: np.ndarray  # (H,)
     step_bias: np.ndarray  # (H,)
-    norm: RMSNorm  # of each head (Dh,)
-    num_heads: int  # H, which divides D
+    norm: RMSNorm  # of each head (Dv,)
+    num_heads: int  # H
+    num_key_heads: int  # G, which divides H
+    convolution: ShortConvolution | None = None  # of queries, keys and values
+    gate: Map | None = None  # from D to H · Dv
 
     def __call__(
         self,
@@ -70,12 +78,22 @@ class GatedDeltaRule:
     ) -> np.ndarray:
         """Map x (B, T, D) to (B, T, D)."""
         check_causal(attn_mask, is_causal)
-        q = unit_length(split_heads(self.q_proj(x), self.num_heads))  # (B, H, T, Dh)
-        k = unit_length(split_heads(self.k_proj(x), self.num_heads))
-        v = split_heads(self.v_proj(x), self.num_heads)
+        each = [self.q_proj(x), self.k_proj(x), self.v_proj(x)]  # (B, T, …)
+        if self.convolution is not None:
+            mixed, _ = self.convolution(np.concatenate(each, axis=-1))
+            ends = np.cumsum([y.shape[-1] for y in each])
+            each = np.split(mixed, ends[:-1], axis=-1)
+        q = unit_length(split_heads(each[0], self.num_key_heads))  # (B, G, T, Dk)
+        k = unit_length(split_heads(each[1], self.num_key_heads))
+        v = split_heads(each[2], self.num_heads)  # (B, H, T, Dv)
+        shared_by = self.num_heads // self.num_key_heads
+        q, k = (y.repeat(shared_by, axis=1) for y in (q, k))  # (B, H, T, Dk)
         q = q / math.sqrt(q.shape[-1])
         beta = sigmoid(self.beta_proj(x)).swapaxes(1, 2)  # (B, H, T)
         step = np.logaddexp(0, self.decay_proj(x) + self.step_bias)  # (B, T, H)
         log_decay = -(np.exp(self.log_rate) * step).swapaxes(1, 2)  # (B, H, T)
         output, _ = delta_rule_recurrent(q, k, v, beta, log_decay=log_decay)
-        return self.out_proj(merge_heads(self.norm(output)))  # (B, T, D)
+        merged = merge_heads(self.norm(output))  # (B, T, H · Dv)
+        if self.gate is not None:
+            merged = merged * silu(self.gate(x))
+        return self.out_proj(merged)  # (B, T, D)

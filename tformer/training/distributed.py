@@ -157,7 +157,8 @@ def _shard(model: nn.Module) -> nn.Module:
         sending.wait()
     mesh = init_device_mesh(next(model.parameters()).device.type, (num_processes(),))
     # A forward changes these: what FSDP gathers it throws away afterwards.
-    whole: set[nn.Parameter] = {router.selection_bias for router in _routers(model)}
+    biases = (router.selection_bias for router in _routers(model))
+    whole: set[nn.Parameter] = {bias for bias in biases if bias is not None}
     for layer in list(model.modules()):
         if isinstance(layer, Block):  # one after the other is gathered
             fully_shard(layer, mesh=mesh, ignored_params=whole)

@@ -229,7 +229,7 @@ def make_feed_forward(c: Config) -> nn.Module:
     if c["experts"] is None:
         return network()
     shared = network(c["shared_experts"] * F) if c["shared_experts"] else None
-    options = {"top_k": c["top_k"] or 2, "balance_rate": 0.001}
+    options: Any = {"top_k": c["top_k"] or 2, "balance_rate": 0.001}
     return Experts(D, c["experts"], network, shared=shared, **options)
 
 
