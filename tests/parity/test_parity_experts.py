@@ -53,7 +53,7 @@ def the_block_of(name, **options):
         **SIZES,
         **options,
     )
-    return deepseek.DeepseekV3MoE(config)
+    return deepseek.DeepseekV3MoE(config).double()  # its router is made in float32
 
 
 def copy_of(block, **options):

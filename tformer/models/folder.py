@@ -160,6 +160,7 @@ class NothingDrawn(TorchFunctionMode):
     ) -> object:
         """Call the function, unless it draws numbers."""
         kwargs = kwargs or {}
-        if func.__name__ in ("normal_", "uniform_"):  # of tensors, and of nn.init
+        drawing = ("normal_", "uniform_", "kaiming_uniform_", "xavier_uniform_")
+        if func.__name__ in drawing:  # of tensors, and of nn.init
             return args[0] if args else kwargs["tensor"]
         return func(*args, **kwargs)

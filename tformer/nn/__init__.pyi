@@ -10,6 +10,8 @@ from tformer.nn.cache import KeyValueCache as KVCache
 from tformer.nn.cache import BlockCache as BlockCache
 from tformer.nn.cache import ModelCache as ModelCache
 from tformer.nn.cache import cache_of as cache_of
+from tformer.nn.clamped import ClampedFeedForward as ClampedFeedForward
+from tformer.nn.clamped import clamped_swiglu as clamped_swiglu
 from tformer.nn.convolution import ShortConvolution as ShortConvolution
 from tformer.nn.convolution import short_convolution as short_convolution
 from tformer.nn.decoder import Decoder as Decoder
@@ -31,8 +33,6 @@ from tformer.nn.experts import active_parameters as active_parameters
 from tformer.nn.feed_forward import FeedForward as FeedForward
 from tformer.nn.feed_forward import GatedFeedForward as GatedFeedForward
 from tformer.nn.feed_forward import GatedFeedForward as SwiGLU
-from tformer.nn.feed_forward import ClampedFeedForward as ClampedFeedForward
-from tformer.nn.feed_forward import clamped_swiglu as clamped_swiglu
 from tformer.nn.heads import split_heads as split_heads
 from tformer.nn.heads import merge_heads as merge_heads
 from tformer.nn.heads import MultiHeadAttention as MultiHeadAttention

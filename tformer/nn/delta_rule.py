@@ -191,8 +191,10 @@ class GatedDeltaRule(nn.Module):
         k = k.repeat_interleave(shared_by, dim=1)
         q = q / math.sqrt(q.shape[-1])
         beta = torch.sigmoid(self.beta_proj(x)).transpose(1, 2)  # (B, H, T)
-        step = F.softplus(self.decay_proj(x) + self.step_bias)  # (B, T, H)
-        log_decay = -(self.log_rate.exp() * step).transpose(1, 2)  # (B, H, T)
+        # In 16 bits a decay near 1 would be rounded to 1, or to the number before it.
+        wide = torch.promote_types(x.dtype, torch.float32)
+        step = F.softplus(self.decay_proj(x).to(wide) + self.step_bias)  # (B, T, H)
+        log_decay = -(self.log_rate.to(wide).exp() * step).mT  # (B, H, T)
         output, cache.state = delta_rule(
             q, k, v, beta, log_decay=log_decay, state=cache.state, chunk=self.chunk
         )

@@ -38,6 +38,7 @@ class LatentAttention(nn.Module):
         value_dim: width Dv of a value; Dh if not given.
         q_rank: make queries, too, of a latent of this width; of x itself if None.
         eps: in the norms of the latents.
+        cast_first: of these norms, as in `rms_norm`.
         dropout: probability in [0, 1) of dropping an attention weight in training.
         scale: factor of the scores; 1 / √(Dh + Dr) if not given, in both forms. A model
             with YaRN has this times yarn_factor(s, mscale_all_dim)².
@@ -57,6 +58,7 @@ class LatentAttention(nn.Module):
         value_dim: int | None = None,
         q_rank: int | None = None,
         eps: float = 1e-6,
+        cast_first: bool = False,
         dropout: float = 0.0,
         scale: float | None = None,
         absorbed: bool | None = None,
@@ -79,10 +81,10 @@ class LatentAttention(nn.Module):
         if q_rank is not None:
             check_positive(q_rank=q_rank)
             self.q_down = Linear(d_model, q_rank, bias=False)
-            self.q_norm = RMSNorm(q_rank, eps)
+            self.q_norm = RMSNorm(q_rank, eps, cast_first=cast_first)
         self.q_proj = Linear(q_rank or d_model, num_heads * width, bias=False)
         self.kv_down = Linear(d_model, kv_rank + self.rotary_dim, bias=False)
-        self.kv_norm = RMSNorm(kv_rank, eps)
+        self.kv_norm = RMSNorm(kv_rank, eps, cast_first=cast_first)
         self.kv_up = Linear(kv_rank, num_heads * (head_dim + value_dim), bias=False)
         self.out_proj = Linear(num_heads * value_dim, d_model, bias=False)
 

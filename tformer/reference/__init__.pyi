@@ -8,6 +8,8 @@ from tformer.reference.block import Block as Block
 from tformer.reference.block import Decoder as Decoder
 from tformer.reference.block import Encoder as Encoder
 from tformer.reference.causal_lm import CausalLM as CausalLM
+from tformer.reference.clamped import ClampedFeedForward as ClampedFeedForward
+from tformer.reference.clamped import clamped_swiglu as clamped_swiglu
 from tformer.reference.convolution import ShortConvolution as ShortConvolution
 from tformer.reference.convolution import short_convolution as short_convolution
 from tformer.reference.delta_rule import GatedDeltaRule as GatedDeltaRule
@@ -21,8 +23,6 @@ from tformer.reference.experts import load_balance_loss as load_balance_loss
 from tformer.reference.experts import route as route
 from tformer.reference.feed_forward import FeedForward as FeedForward
 from tformer.reference.feed_forward import GatedFeedForward as GatedFeedForward
-from tformer.reference.feed_forward import ClampedFeedForward as ClampedFeedForward
-from tformer.reference.feed_forward import clamped_swiglu as clamped_swiglu
 from tformer.reference.feed_forward import gelu as gelu
 from tformer.reference.feed_forward import gelu_tanh as gelu_tanh
 from tformer.reference.feed_forward import relu as relu

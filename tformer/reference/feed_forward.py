@@ -100,31 +100,3 @@ class GatedFeedForward:
         """Map x (B, T, D) to (B, T, D), every position alike."""
         hidden = GATES[self.gate](self.gate_proj(x)) * self.up_proj(x)  # (B, T, F)
         return self.down_proj(hidden)  # (B, T, D)
-
-
-def clamped_swiglu(
-    gate: np.ndarray, up: np.ndarray, *, limit: float = 7.0, alpha: float = 1.702
-) -> np.ndarray:
-    """Compute (u + 1) ⊙ g σ(α g), with g = min(gate, c) and u = up within [−c, c].
-
-    As gpt-oss's code has it; c is `limit`.
-    """
-    gate, up = np.minimum(gate, limit), np.clip(up, -limit, limit)
-    return (up + 1) * gate * sigmoid(alpha * gate)
-
-
-@dataclass(eq=False)
-class ClampedFeedForward(GatedFeedForward):
-    """Transform each position by itself: W₂ clamped_swiglu(W₁ x + b₁, W₃ x + b₃) + b₂.
-
-    An expert of gpt-oss.
-    """
-
-    limit: float = 7.0
-    alpha: float = 1.702
-
-    def __call__(self, x: np.ndarray) -> np.ndarray:
-        """Map x (B, T, D) to (B, T, D), every position alike."""
-        gate, up = self.gate_proj(x), self.up_proj(x)  # (B, T, F)
-        hidden = clamped_swiglu(gate, up, limit=self.limit, alpha=self.alpha)
-        return self.down_proj(hidden)  # (B, T, D)

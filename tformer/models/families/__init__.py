@@ -9,15 +9,18 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, TypeVar
 
+from torch import Tensor
+
 T = TypeVar("T")
 Config = Mapping[str, Any]  # as in a config.json
+Weights = Mapping[str, Tensor]  # of a file, by name
 # The model_types whose file has their name; then those whose file has another.
 NAMES = """
 gpt2 llama mistral qwen2 qwen3 olmo2 olmo3 smollm3 granite cohere2 gemma2 gpt_neox phi3
-ministral3 nanochat
+ministral3 nanochat mixtral qwen3_moe gpt_oss deepseek_v3 glm4_moe minimax_m2 qwen3_next
 """
 FAMILIES = {name: name for name in NAMES.split()}
-FAMILIES |= {"gemma3_text": "gemma3", "tformer": "custom"}
+FAMILIES |= {"gemma3_text": "gemma3", "qwen3_5_text": "qwen3_5", "tformer": "custom"}
 # Words of a config.json that change no number that a model computes.
 NOTES = """
 _name_or_path architectures auto_map bos_token_id chunk_size_feed_forward
@@ -26,13 +29,13 @@ is_encoder_decoder label2id output_attentions output_hidden_states problem_type
 return_dict torch_dtype transformers_version unk_index use_cache pretraining_tp
 cross_attention_hidden_size add_cross_attention summary_activation
 summary_first_dropout summary_proj_to_labels summary_type summary_use_proj
-task_specific_params tformer_version
+task_specific_params tformer_version output_router_logits router_aux_loss_coef
 """
 
 # Words whose default in a family is a number, and which may be null all the same.
 MAY_BE_NONE = """
 head_dim num_key_value_heads sliding_window pad_token_id attn_logit_softcapping
-final_logit_softcapping
+final_logit_softcapping q_lora_rank
 """
 
 

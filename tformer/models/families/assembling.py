@@ -79,11 +79,17 @@ def sizes(D: int, F: int, layers: int, H: int, G: int | None = None) -> Options:
     }
 
 
+def multi_head(c: Config, _: int, options: Options) -> nn.Module:
+    """Make the attention of a layer of its options."""
+    return MultiHeadAttention(c["hidden_size"], c["num_attention_heads"], **options)
+
+
 class Parts(NamedTuple):
     """What a family makes of its complete config c, and of the number of a layer.
 
     `tformer.nn` says what the options are: `attention` returns those of
-    `MultiHeadAttention`, `block` of `Block`, `model` of `CausalLM`.
+    `MultiHeadAttention`, `block` of `Block`, `model` of `CausalLM`. Where a layer has
+    something else in its place, `mixer` makes it of the same options.
     """
 
     norm: Callable[[Config, int], nn.Module]  # of a width
@@ -93,13 +99,14 @@ class Parts(NamedTuple):
     rotaries: Callable[[Config, Sequence[str]], Sequence[nn.Module | None]] = (
         same_rotary  # of layers of these types
     )
+    mixer: Callable[[Config, int, Options], nn.Module] = multi_head
     block: Callable[[Config], Options] = nothing
     model: Callable[[Config], Options] = nothing
 
 
 def assemble(c: Config, parts: Parts) -> CausalLM:
     """Build a decoder with random weights of a complete config and a family's parts."""
-    D, V, H = c["hidden_size"], c["vocab_size"], c["num_attention_heads"]
+    D, V = c["hidden_size"], c["vocab_size"]
     norm, window = partial(parts.norm, c, D), c.get("sliding_window")
     kinds = parts.layer_types(c)
     rotaries = parts.rotaries(c, kinds)
@@ -108,7 +115,7 @@ def assemble(c: Config, parts: Parts) -> CausalLM:
         options: Options = {"head_dim": head_dim_of(c), "rotary": rotary}
         options["window"] = window if kind == "sliding_attention" else None
         options |= parts.attention(c, i)
-        attention = MultiHeadAttention(D, H, **options)
+        attention = parts.mixer(c, i, options)
         blocks.append(Block(attention, parts.network(c, i), norm, **parts.block(c)))
     tied = c["tie_word_embeddings"]
     whole: Options = {

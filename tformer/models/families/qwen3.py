@@ -5,7 +5,7 @@ Yang et al. 2025 (arXiv:2505.09388).
 
 from tformer.models.causal_lm import CausalLM
 from tformer.models.families import Config, llama, only, qwen2, with_defaults
-from tformer.models.families.assembling import Options, assemble, sizes
+from tformer.models.families.assembling import Options, assemble, head_dim_of, sizes
 
 DEFAULTS: Config = {
     **qwen2.DEFAULTS,
@@ -30,7 +30,8 @@ rename = llama.rename
 def attention(c: Config, layer: int) -> Options:
     """Normalise each head of a query and of a key."""
     only(c, qk_norm=True)
-    norms = {name: llama.norm(c, c["head_dim"]) for name in ("q_norm", "k_norm")}
+    width = head_dim_of(c)
+    norms = {name: llama.norm(c, width) for name in ("q_norm", "k_norm")}
     return {**llama.attention(c, layer), **norms}
 
 
