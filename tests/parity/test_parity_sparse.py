@@ -150,6 +150,26 @@ def test_the_same_logits_and_the_same_text(name, tmp_path):
     hold(from_huggingface(theirs)(ids), wanted)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_padded_batch(name):
+    """Padding comes last, and no mask is needed; prompts may have any lengths.
+
+    Theirs are told where it is, and for writing it comes first.
+    """
+    theirs = make(name)
+    ours = from_huggingface(theirs)
+    ids, lengths = torch.randint(1, V, (3, T)), torch.tensor([T, T - 4, T - 9])
+    real = torch.arange(T) < lengths[:, None]
+    wanted = theirs(ids, attention_mask=real.long()).logits
+    hold(ours(ids)[real], wanted[real])
+    prompts = [row[:n] for row, n in zip(ids, lengths, strict=True)]
+    mask = real.flip(1)
+    first = torch.zeros_like(ids).masked_scatter(mask, torch.cat(prompts))
+    options = {"max_new_tokens": NEW, "do_sample": False, "pad_token_id": 0}
+    text = theirs.generate(first, attention_mask=mask.long(), **options)
+    assert torch.equal(greedy(ours, prompts, max_len=NEW), text[:, T:])
+
+
 @pytest.mark.parametrize("name", ["Mixtral", "DeepSeek-V3", "GLM-4.5", "MiniMax-M2"])
 def test_from_shards_and_in_half_precision(name, tmp_path):
     """Routers and their biases stay in float32 where Hugging Face keeps them so."""
