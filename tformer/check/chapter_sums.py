@@ -75,6 +75,7 @@ _SCORES = np.abs(draw(6, 12))
     Case("one of two groups", (np.array([[0.9, 0.1, 0.0, 0.6, 0.5, 0.2]]), 2, 2, 1)),
     Case("two of four groups", (_SCORES, 3, 4, 2)),
     Case("all groups", (_SCORES, 4, 3, 3)),
+    Case("scores below 0", (-_SCORES, 3, 4, 2)),
     properties=FEW,
     normal=lambda x: np.sort(x, -1),
     wrong="""
@@ -87,6 +88,14 @@ _SCORES = np.abs(draw(6, 12))
         if e // size in kept → if kept
     worst: You took the groups that count least.
         reverse=True)[:allowed] → reverse=False)[:allowed]
+    every_nth: A group is of neighbours; you took experts that are G apart.
+        row[g * size : (g + 1) * size] → row[g::groups]
+        if e // size in kept → if e % groups in kept
+    # experts#a-group-is-hidden-by-0
+    zeros: You hid the other groups by a score of 0, which wins below 0: take -inf.
+        left = [e for e in range(len(row)) if e // size in kept] →
+            left = [*range(len(row))]
+        key=lambda e: row[e], → key=lambda e: row[e] if e // size in kept else 0.0,
     """,
 )
 def choose(scores: Array, k: int, groups: int, allowed: int) -> Array:
