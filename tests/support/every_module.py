@@ -18,6 +18,8 @@ from tformer.nn import (
     FeedForward,
     GatedDeltaRule,
     GatedFeedForward,
+    IndexedAttention,
+    Indexer,
     LatentAttention,
     LayerNorm,
     LearnedPositionalEmbedding,
@@ -115,6 +117,8 @@ MODULES = {
         ),
         vectors,
     ),
+    Indexer: (lambda: Indexer(D, 2, 4, top_k=3), vectors),
+    IndexedAttention: (lambda: indexed(), vectors),
     LinearAttention: (lambda: LinearAttention(D, H), vectors),
     GatedDeltaRule: (lambda: GatedDeltaRule(D, H), vectors),
     ShortConvolution: (lambda: ShortConvolution(D), vectors),
@@ -140,6 +144,11 @@ MODULES = {
         two_ids,
     ),
 }
+
+
+def indexed():
+    attention = MultiHeadAttention(D, H, num_kv_heads=2, rotary=rotary())
+    return IndexedAttention(attention, Indexer(D, 2, 4, top_k=3, rotary=rotary(4)))
 
 
 class BesideATrunk(nn.Module):

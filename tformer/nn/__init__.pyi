@@ -36,6 +36,11 @@ from tformer.nn.feed_forward import GatedFeedForward as SwiGLU
 from tformer.nn.heads import split_heads as split_heads
 from tformer.nn.heads import merge_heads as merge_heads
 from tformer.nn.heads import MultiHeadAttention as MultiHeadAttention
+from tformer.nn.indexer import Indexer as Indexer
+from tformer.nn.indexer import IndexedAttention as IndexedAttention
+from tformer.nn.indexer import index_scores as index_scores
+from tformer.nn.indexer import choose_keys as choose_keys
+from tformer.nn.indexer import index_loss as index_loss
 from tformer.nn.latent import LatentAttention as LatentAttention
 from tformer.nn.latent import LatentAttention as MLA
 from tformer.nn.linear import Linear as Linear

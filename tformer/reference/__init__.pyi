@@ -33,6 +33,10 @@ from tformer.reference.heads import MultiHeadAttention as MultiHeadAttention
 from tformer.reference.heads import merge_heads as merge_heads
 from tformer.reference.heads import split_heads as split_heads
 from tformer.reference.interop import from_torch as from_torch
+from tformer.reference.indexer import Indexer as Indexer
+from tformer.reference.indexer import IndexedAttention as IndexedAttention
+from tformer.reference.indexer import index_scores as index_scores
+from tformer.reference.indexer import choose_keys as choose_keys
 from tformer.reference.latent import LatentAttention as LatentAttention
 from tformer.reference.linear import Linear as Linear
 from tformer.reference.linear_attention import LinearAttention as LinearAttention
