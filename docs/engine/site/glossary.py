@@ -4,11 +4,11 @@ import re
 from html import unescape
 from typing import Any
 
-from markdown.extensions.toc import slugify
 from mkdocs.structure.pages import Page
 
 PAGE = "glossary.md"
 _TERM = re.compile(r"<dt>(?P<term>.*?)</dt>\s*<dd>(?P<text>.*?)</dd>", re.DOTALL)
+_WORD = re.compile(r"\w+")
 _TAG = re.compile(r"<[^>]*>")
 
 
@@ -29,7 +29,7 @@ def with_anchors(html: str) -> tuple[str, dict[str, dict[str, str]]]:
 
     def named(match: re.Match[str]) -> str:
         title, text = (_TAG.sub("", part) for part in match.groups())
-        place = "term-" + slugify(unescape(title), "-")
+        place = "term-" + "-".join(_WORD.findall(unescape(title).lower()))
         terms[place] = {"title": title, "text": f"<p>{' '.join(text.split())}</p>"}
         return match[0].replace("<dt>", f'<dt id="{place}">', 1)
 

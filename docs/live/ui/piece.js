@@ -78,7 +78,7 @@ export class LivePiece extends HTMLElement {
     throw new Error(`${this.localName} has no build()`);
   }
 
-  /** Write all that is shown from the state. @returns {void | Promise<void>} */
+  /** Write all that is shown from the state; a promise is waited for. @returns {any} */
   update() {}
 
   /**
