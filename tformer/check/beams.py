@@ -84,6 +84,7 @@ def _one_each(
         Case(f"{K} beams, α = {alpha}, seed {seed}", (_four(seed), 1, 2, K, n, alpha))
         for K, n, alpha, seed in (
             *((2, 3, 2.0, 29), (2, 3, 2.0, 6), (2, 3, 2.0, 4), (3, 4, 1.0, 5)),
+            (2, 3, 2.0, 10),
         )
     ),
     wrong="""
@@ -120,6 +121,8 @@ def _one_each(
         length == max_len → length == max(max_len - 1, 1)
     length_with_bos: The length counts the start token; it does not.
         ((5 + length) / 6) → ((6 + length) / 6)
+    length_less_one: You divided by ((4 + length) / 6)^α; it is 5 + length.
+        ((5 + length) / 6) → ((4 + length) / 6)
     length_without_end: The length leaves the end token out; it counts.
         divisor, ids → (((5 + length - (ids[-1] == eos)) / 6) ** length_penalty), ids
     times_alpha: You multiplied by α; it is an exponent.

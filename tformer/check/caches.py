@@ -98,8 +98,8 @@ def _with_empty(q: Array, keys: Array, values: Array) -> Array:
         (old[1], v) → (0 * old[1], v)
     """,
     parts={
-        "attention": """unscaled divided_by_d multiplied cosine number_of_keys
-        scaled_after no_softmax width_of_model sigmoid
+        "attention": """unscaled divided_by_d multiplied cosine cosine_scaled
+        number_of_keys scaled_after no_softmax width_of_model sigmoid
         not_normalised not_divided softmax_twice overflow mean_of_values hardest"""
     },
     properties=_ALL,
