@@ -3,6 +3,23 @@
 `judge(SPECS["attention"], function)` says whether a function is right, or in which case
 it differs, in what, and which known mistake gives these numbers. Oracles share no code
 with `nn` or `reference`. `model(make_model())` asks a whole model from outside.
+
+Where what stands:
+
+- the form of a spec: `spec`; the specs, a file a concept: `masks`, `attention`,
+  `heads`, `norms`, `feed_forward`, `mixture`, `positions`, `rotation`, `relative`,
+  `caches`, `decoding`, `beams`, `drafts`, `loss`, `training`; mistakes in other code
+  than the oracle's loops: `attending`, `normalising`
+- a function is asked: `calling`, `outcomes`; what was seen: `evidence`; the verdict:
+  `judging`; why: `diagnosis`, of any function `general` and `ratios`, of properties
+  `proofs`, of a part of the numbers `in_part`
+- a reader's file: `grading` reads it, `running` starts `child`, which holds no oracle:
+  `guard` and `landlock` hold it, `loading` finds the function, `wire` carries what is
+  asked and said; `telling` says it in plain words
+- exercises that are one of these functions: `exercises/`; those of the chapters:
+  `asked` reads them, `answers` and `chapter_files` judge, by `chapter_sums`,
+  `chapter_words`, `chapter_functions` and `chapter_calls`
+- a whole model: `black_box/`
 """
 
 from collections.abc import Callable

@@ -89,14 +89,14 @@ def answer(target: str, out: str, seconds: str) -> None:
     """Ask a model, in its own process, and write what was found."""
     _limit_memory()
     sys.argv[1:] = []  # which the file may read
-    import tformer.check
+    from tformer.check import model as ask_model  # before a file can change its name
     from tformer.interop.compare.sources import open_model
 
     report: dict[str, object]
     try:
         model = open_model(target)
         long = min(60.0, float(seconds) / 3)
-        report = tformer.check.model(model, seconds=long).as_json()
+        report = ask_model(model, seconds=long).as_json()
     except BaseException as error:  # noqa: BLE001 - of a file of anyone's
         said = str(error).partition("\n")[0] or type(error).__name__
         report = {"verdict": "not run", "findings": [], "reason": said}
