@@ -92,6 +92,13 @@ def test_a_cache_that_is_not_emptied():
     assert [(each.id, each.cause) for each in findings] == [("cache", "again")]
 
 
+def test_probabilities_are_no_logits():
+    net = Small()
+    report = tformer.check.model(lambda ids: net(ids).softmax(-1), seconds=5.0)
+    (finding,) = [each for each in report.findings if each.id == "start"]
+    assert finding.cause == "probabilities"
+
+
 class Dull(nn.Module):
     """Its logits know nothing of the ids but their own token, and cannot learn more."""
 
