@@ -17,6 +17,7 @@ from typing import IO, Any, TypeAlias
 
 Json: TypeAlias = dict[str, Any]  # an object, as it is read from a file
 SEAL = "sha256_of_the_rest"
+MOST_JSON = 2**27  # bytes; the largest indexes and vocabularies have a few millions
 
 
 def beside(path: Path) -> Path:
@@ -64,6 +65,20 @@ def check_has_end(path: Path) -> None:
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # of a folder open() tells
         raise OSError(errno.EINVAL, "is not a regular file", str(path))
+
+
+def read_whole(path: Path, most: int) -> bytes:
+    """Read a file that may come from a stranger.
+
+    Raises:
+        OSError: it is missing, has no end, or is larger than `most` bytes.
+    """
+    check_has_end(path)
+    with path.open("rb") as file:
+        data = file.read(min(most, path.stat().st_size) + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"is larger than {most:,} bytes", str(path))
+    return data
 
 
 def unchanged(path: Path, seen: os.stat_result) -> bool:
@@ -114,9 +129,9 @@ def read_json(
     Raises:
         ValueError: it is truncated, or is something else. The message names it.
     """
-    check_has_end(path)
+    data = read_whole(path, MOST_JSON)
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(data.decode())
     except (ValueError, RecursionError) as error:  # of JSON, of UTF-8, of 10,000 [
         raise ValueError(f"{path} is not JSON, or truncated: {error}") from error
     if not isinstance(values, dict):

@@ -86,7 +86,7 @@ def test_many_texts_are_written_in_batches(tformer, runs, monkeypatch):
     words = ["generate", runs["gpt"], *asked]
     few = tformer(*words, 3).out
     assert tformer(*words, 3).out == few
-    monkeypatch.setattr("tformer.cli.asking.SIDE_BY_SIDE", 3)
+    monkeypatch.setattr("tformer.cli.generate.SIDE_BY_SIDE", 3)
     assert tformer(*words, 3).out == few
     several = tformer(*words, 7).out
     assert several.startswith(few)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from downloaded_folders import their_state
 from tformer import Transformer, TransformerConfig, save_checkpoint
 from tformer.interop import from_huggingface
 from tformer.models import read_model
@@ -21,26 +22,6 @@ CONFIGS = {
     "gpt2": {"model_type": "gpt2", "vocab_size": 11, "n_embd": 8, "n_layer": 2}
     | {"n_head": 2, "n_positions": 9},
 }
-LLAMA = {
-    "attention_norm.": "input_layernorm.",
-    "feed_forward_norm.": "post_attention_layernorm.",
-    "attention.out_proj": "self_attn.o_proj",
-    "attention.": "self_attn.",
-    "feed_forward.": "mlp.",
-    "blocks.": "model.layers.",
-    "embedding.": "model.embed_tokens.",
-    "output.": "lm_head.",
-}
-GPT2 = {
-    "attention_norm.": "ln_1.",
-    "feed_forward_norm.": "ln_2.",
-    "attention.out_proj": "attn.c_proj",
-    "feed_forward.linear1": "mlp.c_fc",
-    "feed_forward.linear2": "mlp.c_proj",
-    "blocks.": "transformer.h.",
-    "embedding.": "transformer.wte.",
-    "positions.": "transformer.wpe.",
-}
 Q = "blocks.1.attention.q_proj.weight"
 THEIR_Q = "model.layers.1.self_attn.q_proj.weight"
 
@@ -51,27 +32,6 @@ def drawn(kind):
     for p in model.parameters():
         torch.nn.init.normal_(p, std=0.5)
     return model
-
-
-def their_state(model, kind):
-    """Name a model's weights as Hugging Face does; in GPT-2 they are turned, too."""
-    own, state = model.state_dict(), {}
-    gpt2 = kind == "gpt2"
-    for name, x in own.items():
-        if gpt2 and "q_proj" in name:
-            x = torch.cat(
-                [own[name.replace("q_proj", f"{part}_proj")] for part in "qkv"]
-            )
-            name = name.replace("attention.q_proj", "attn.c_attn")
-        elif gpt2 and ("k_proj" in name or "v_proj" in name):
-            continue
-        x = x.t() if gpt2 and name.startswith("blocks.") and x.ndim == 2 else x
-        last = "transformer.ln_f." if gpt2 else "model.norm."
-        name = name.replace("norm.", last) if name.startswith("norm.") else name
-        for ours, theirs in (GPT2 if gpt2 else LLAMA).items():
-            name = name.replace(ours, theirs)
-        state[name] = x
-    return state
 
 
 def write(folder, kind, state):

@@ -2,10 +2,11 @@
 
 import typer
 
-from tformer.cli.asking import attend, generate, translate
+from tformer.cli.asking import attend, translate
 from tformer.cli.check import check
 from tformer.cli.compare import compare
 from tformer.cli.evaluate import evaluate
+from tformer.cli.generate import generate
 from tformer.cli.info import info
 from tformer.cli.train import train
 
@@ -16,6 +17,8 @@ A first run, of two minutes:  tformer train copy --out runs/copy
 Then ask it:  tformer translate runs/copy abcd  ·  tformer attend runs/copy abcd
 
 A model that comes with the package:  tformer translate dates "jeudi 3 mai 1979"
+
+A model that you downloaded:  tformer info FOLDER  ·  tformer generate FOLDER "text"
 
 Your own code, checked:  tformer check
 

@@ -1,4 +1,4 @@
-"""What is asked of a trained model: `tformer translate`, `generate` and `attend`."""
+"""What is asked of a trained model: `tformer translate` and `attend`."""
 
 import re
 import sys
@@ -13,12 +13,10 @@ from torch import Tensor, nn
 
 from tformer.cli.options import Beams, Device, LengthPenalty, Model, counted
 from tformer.data.text_files import clean_text, decode_text, read_text
-from tformer.data.vocabulary import Vocabulary
 from tformer.generate.beam import beam_search
 from tformer.generate.given import Options
-from tformer.generate.sampling import greedy, sample
+from tformer.generate.sampling import greedy
 from tformer.generate.translate import translate as translate_texts
-from tformer.models.causal_lm import CausalLM
 from tformer.models.transformer import Transformer
 from tformer.nn.memory_layout import turn_weights
 from tformer.runs.attention import KINDS, draw_attention
@@ -27,8 +25,6 @@ from tformer.runs.model import Trained, load_trained
 from tformer.tasks import TASKS
 from tformer.training.distributed import choose_device
 from tformer.training.processes import not_finite
-
-SIDE_BY_SIDE = 256  # texts; more are generated one batch after the other
 
 
 def translate(
@@ -54,7 +50,7 @@ def translate(
 
     tformer translate runs/de-en --file new.de --beams 4 > new.en
     """
-    trained, _ = _ready(model, Transformer, "translate", device)
+    trained, _ = ready(model, Transformer, "translate", device)
     if texts and file:
         raise typer.BadParameter("give texts or --file, not both")
     lines = [clean_text(line).strip() for line in texts or _lines(file)]
@@ -78,75 +74,6 @@ def _lines(file: Path | None) -> list[str]:
     else:
         text = decode_text(sys.stdin.buffer.read(), "the standard input")
     return text.removesuffix("\n").split("\n") if text else []
-
-
-def generate(
-    model: Model,
-    prompt: Annotated[str, typer.Option(help="The text to go on from.")] = "\n",
-    max_new_tokens: Annotated[int, counted("Write at most so many.")] = 500,
-    temperature: Annotated[
-        float, typer.Option(help="Above 0; below 1 the likely become likelier.")
-    ] = 0.8,
-    top_k: Annotated[int | None, counted("Of the k likeliest.")] = None,
-    top_p: Annotated[
-        float | None, typer.Option(help="Of the fewest whose probabilities sum to p.")
-    ] = None,
-    min_p: Annotated[
-        float | None,
-        typer.Option(help="Of those at least p times as probable as the likeliest."),
-    ] = None,
-    stop: Annotated[
-        list[str] | None, typer.Option(help="End after this character, or other token.")
-    ] = None,
-    count: Annotated[int, counted("How many texts.")] = 1,
-    seed: Annotated[
-        int,
-        typer.Option(min=0, max=2**63 - 1, help="The same seed gives the same texts."),
-    ] = 0,
-    device: Device = "auto",
-) -> None:
-    """Let a model write on from a prompt, token by token, drawn at random.
-
-    tformer generate runs/book --prompt "Once upon" --temperature 0.7 --top-p 0.9
-    """
-    trained, chosen = _ready(model, CausalLM, "generate", device)
-    vocabulary = trained.vocabulary
-    ids = _encoded(vocabulary, "--prompt", clean_text(prompt))
-    ends = [vocabulary.eos_id]
-    for text in stop or []:
-        tokens = _encoded(vocabulary, "--stop", text)
-        if len(tokens) != 1:
-            raise RunError(f"--stop {text!r} must be one token, and is {len(tokens)}")
-        ends += tokens
-    if not ids:
-        raise RunError("--prompt must hold at least one character")
-    context = trained.model.max_len
-    generator = torch.Generator(chosen).manual_seed(seed)
-    for first in range(0, count, SIDE_BY_SIDE):
-        rows = min(SIDE_BY_SIDE, count - first)
-        written = sample(
-            trained.model,
-            torch.tensor([ids[-context:]] * rows, device=chosen),
-            max_len=max_new_tokens,
-            eos_id=ends,
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            min_p=min_p,
-            generator=generator,
-            window=max(1, context // 2),
-        )
-        for number, row in enumerate(written.tolist(), first + 1):
-            if count > 1:
-                typer.echo(f"--- {number}")
-            typer.echo(prompt + vocabulary.decode(row))
-
-
-def _encoded(vocabulary: Vocabulary, option: str, text: str) -> list[int]:
-    try:
-        return vocabulary.encode(text)
-    except ValueError as error:
-        raise RunError(f"{option}: {error}") from error
 
 
 def attend(
@@ -182,7 +109,7 @@ def attend(
     typer.echo(out)
 
 
-def _ready(
+def ready(
     name: str, kind: type[nn.Module], command: str, device: str
 ) -> tuple[Trained, torch.device]:
     """Load a model of this kind, and put it where, and as, it writes fastest."""

@@ -10,6 +10,7 @@ import typer
 from torch import Tensor
 
 from tformer.cli.asking import check_lines, decoder, longest_target
+from tformer.cli.downloaded import text_scores
 from tformer.cli.options import Beams, Device, LengthPenalty, Model, counted
 from tformer.data.batch import Batch
 from tformer.data.pairs import Pair, read_pairs
@@ -33,7 +34,7 @@ Scores = dict[str, object]
 
 
 def evaluate(
-    context: typer.Context,
+    command: typer.Context,
     model: Model,
     files: Annotated[
         list[Path] | None,
@@ -52,6 +53,12 @@ def evaluate(
         ),
     ] = "test",
     count: Annotated[int, counted("Pairs to draw of a task.")] = 2000,
+    context: Annotated[
+        int | None,
+        counted(
+            "Of a downloaded model: windows of so many tokens; 1,024 if not given."
+        ),
+    ] = None,
     beams: Beams = 1,
     length_penalty: LengthPenalty = 0.6,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -74,9 +81,11 @@ def evaluate(
     tformer evaluate runs/de-en test.de test.en --beams 4
 
     tformer evaluate runs/book another-book.txt
+
+    tformer evaluate Qwen3-0.6B another-book.txt
     """
     trained, files = load_trained(model), files or []
-    _check_used(context, trained, files)
+    _check_used(command, trained, files)
     if save is not None:
         check_name(save)  # before anything is computed
         if trained.folder is None:
@@ -94,7 +103,7 @@ def evaluate(
         asked |= {} if files else {"split": split, "count": count}
         asked |= {"beams": beams, "length_penalty": length_penalty}
     else:
-        result = _of_text(trained, files)
+        result = _of_text(trained, files, context)
     finite = finite_or_null(result)
     if lost := [name for name, value in finite.items() if value is None]:
         parameter = not_finite(trained.model.named_parameters())
@@ -116,15 +125,17 @@ def evaluate(
         typer.echo(f"{name} {f'{value:.6g}' if isinstance(value, float) else value}")
 
 
-def _check_used(context: typer.Context, trained: Trained, files: list[Path]) -> None:
+def _check_used(command: typer.Context, trained: Trained, files: list[Path]) -> None:
     """Raise if an option was given that does nothing for this model or these files."""
     unused: dict[str, str] = {}
     if files or trained.task not in TASKS:
         unused |= dict.fromkeys(("split", "count"), "the test of a task")
     if not isinstance(trained.model, Transformer):
         unused |= dict.fromkeys(("beams", "length_penalty"), "a model that translates")
+    if trained.words is None:
+        unused["context"] = "a downloaded model"
     for name, what in unused.items():
-        source = context.get_parameter_source(name)
+        source = command.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             raise typer.BadParameter(f"--{name.replace('_', '-')} is for {what}")
 
@@ -176,10 +187,12 @@ def _of_pairs(
     return result, mistakes
 
 
-def _of_text(trained: Trained, files: list[Path]) -> Scores:
+def _of_text(trained: Trained, files: list[Path], context: int | None) -> Scores:
     """Of a BERT: the loss of tokens that are hidden by chance, always the same ones."""
     if len(files) != 1:
         raise typer.BadParameter("name one file: the text to evaluate on")
+    if trained.words is not None:
+        return text_scores(trained, files[0], context)
     vocabulary, context = trained.vocabulary, trained.model.max_len
     text = read_text(files[0])
     try:

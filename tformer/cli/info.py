@@ -9,9 +9,11 @@ import torch
 import typer
 
 import tformer
+from tformer.cli.downloaded import downloaded_facts
 from tformer.models.building import config_of
 from tformer.pretrained import pretrained_names
 from tformer.runs.checkpoints import saved_states
+from tformer.runs.downloaded import is_downloaded
 from tformer.runs.folder import RunError, RunFolder, read_kept_json
 from tformer.runs.metrics import parameter_counts, read_metrics
 from tformer.runs.model import check_unchanged, is_model, load_trained
@@ -33,11 +35,13 @@ def info(
     """Say what there is: tasks and their presets, models, devices; or what a run is.
 
     tformer info  ·  tformer info dates  ·  tformer info runs/dates
+
+    Of a downloaded folder no weight is read: tformer info Qwen3-0.6B
     """
     if what is None:
         _everything()
     elif Path(what).is_dir():
-        _model(what) if is_model(Path(what)) else _run(RunFolder.open(what))
+        _folder(Path(what))
     elif what in PRESETS:
         files = [""] * min(OWN_FILES.get(what, (0,)))
         typer.echo(f"task {what}: {_described(what)}")
@@ -51,6 +55,16 @@ def info(
             f"{what} is neither a folder, a .safetensors file, a model of the package "
             f"({', '.join(pretrained_names())}), nor a task ({', '.join(PRESETS)})"
         )
+
+
+def _folder(path: Path) -> None:
+    if is_model(path):
+        _model(str(path))
+    elif is_downloaded(path):
+        for name, value in downloaded_facts(path).items():
+            _show(name, value) if name else typer.echo(value)
+    else:
+        _run(RunFolder.open(path))
 
 
 def _everything() -> None:

@@ -7,6 +7,7 @@ file can run code when it is opened, which a pickle can.
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +25,43 @@ DTYPES = {  # of weights, as safetensors calls them
     "F32": torch.float32,
     "F64": torch.float64,
 }
+MOST_HEADER = 2**24  # bytes; one of 300 tensors has 30,000
 WIDEST = 2**24  # of a model's sizes: a larger one is a mistake, or an attack
+
+
+class Described(NamedTuple):
+    """What a folder says that it holds, and its files bear out; no weight was read."""
+
+    model: Model  # on the meta device
+    files: list[Path]  # of the weights
+    saved: dict[str, Tensor]  # what they hold, on the meta device
+    rename: Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # to the model's names
+
+
+def describe(
+    folder: Path,
+    config: Config | None = None,
+    files: list[Path] | None = None,
+) -> Described:
+    """Build the model of a folder on the meta device, and hold its files to it.
+
+    Arguments and errors are those of `read_model`.
+    """
+    values = dict(read_json(folder / "config.json") if config is None else config)
+    ours = values.pop(OURS, None) is not None
+    values.pop(SEAL, None)
+    files = weight_files(folder) if files is None else files
+    saved = read_headers(files)
+    model = on_meta(values, len(saved))
+    own = saved_of(model)
+    of_today = partial(names_of_today, own=set(own))
+    rename = of_today if ours else partial(family_of(values).rename, config=values)
+    try:
+        named = rename(saved)
+    except (IndexError, RuntimeError) as error:  # of shapes that cannot be cut
+        raise ValueError(f"{folder}: weights of wrong shapes: {error}") from error
+    check_names(folder, own, named, tied=not ours)
+    return Described(model, files, saved, rename)
 
 
 def read_model(
@@ -44,20 +81,8 @@ def read_model(
         ValueError: a file is damaged, an option or the `model_type` is unknown, or a
             weight is missing, superfluous or wrongly shaped. The message names it.
     """
-    values = dict(read_json(folder / "config.json") if config is None else config)
-    ours = values.pop(OURS, None) is not None
-    values.pop(SEAL, None)
-    files = weight_files(folder) if files is None else files
-    saved = read_headers(files)
-    model = on_meta(values, len(saved))
+    model, files, _, rename = describe(folder, config, files)
     own = saved_of(model)
-    of_today = partial(names_of_today, own=set(own))
-    rename = of_today if ours else partial(family_of(values).rename, config=values)
-    try:
-        named = rename(saved)
-    except (IndexError, RuntimeError) as error:  # of shapes that cannot be cut
-        raise ValueError(f"{folder}: weights of wrong shapes: {error}") from error
-    check_names(folder, own, named, tied=not ours)
     state: dict[str, Tensor] = {}
     load = require("safetensors.torch").load_file
     for file in files:
@@ -89,7 +114,8 @@ def weight_files(folder: Path) -> list[Path]:
         return [whole]
     names = read_json(index, types={"weight_map": dict})["weight_map"].values()
     for name in names:
-        if not isinstance(name, str) or Path(name).name != name:
+        inside = isinstance(name, str) and Path(name).name == name
+        if not inside or name in ("", ".", ".."):
             raise ValueError(f"{index} names {name!r}, which is no file of the folder")
     return [folder / name for name in dict.fromkeys(names)]
 
@@ -100,6 +126,11 @@ def read_headers(files: list[Path]) -> dict[str, Tensor]:
     saved: dict[str, Tensor] = {}
     for path in files:
         check_has_end(path)
+        with path.open("rb") as begun:  # the length of the header, then the header
+            length = int.from_bytes(begun.read(8), "little")
+        if length > MOST_HEADER:
+            wrong = f"its header would have {length:,} bytes"
+            raise ValueError(f"{path} is not safetensors: {wrong}")
         try:
             with safetensors.safe_open(path, "pt") as file:
                 for name in file.keys():  # noqa: SIM118 - it is no mapping
@@ -109,7 +140,8 @@ def read_headers(files: list[Path]) -> dict[str, Tensor]:
                     if (kind := x.get_dtype()) not in DTYPES:
                         wrong = f"{name} is of {kind}, not one of {', '.join(DTYPES)}"
                         raise ValueError(f"{path}: {wrong}")
-                    saved[name] = torch.empty(x.get_shape(), device="meta")
+                    shape, dtype = x.get_shape(), DTYPES[kind]
+                    saved[name] = torch.empty(shape, dtype=dtype, device="meta")
         except safetensors.SafetensorError as error:
             raise ValueError(f"{path} is not safetensors: {error}") from error
     return saved
@@ -120,6 +152,7 @@ def on_meta(config: Config, tensors: int) -> Model:
     for name, value in config.items():
         if isinstance(value, int) and not isinstance(value, bool):
             many = name.endswith(("layers", "layer", "experts"))
+            many = many and not name.startswith("max_")  # a bound: nothing is made
             if value > (tensors if many else WIDEST):  # which would take its time
                 held = f"there are {tensors} tensors" if many else f"at most {WIDEST}"
                 raise ValueError(f"{name} ({value}) cannot be: {held}")

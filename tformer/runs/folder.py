@@ -11,6 +11,7 @@ from tformer.files import (
     SEAL,
     Json,
     beside,
+    check_has_end,
     check_sealed,
     make_folders,
     read_json,
@@ -104,8 +105,9 @@ class RunFolder:
     def open(cls, path: str | Path) -> "RunFolder":
         """Find the run that is in a folder."""
         folder = cls(path)
-        if not folder.config.is_file():
+        if not folder.config.exists():
             raise RunError(f"{path} has no run in it: config.json is missing")
+        check_has_end(folder.config)
         return folder
 
     def settings(self) -> RunSettings:

@@ -16,12 +16,13 @@ from tformer.models.bert import BERT, BERTConfig
 from tformer.models.building import Model
 from tformer.models.config import TransformerConfig
 from tformer.models.families import custom
-from tformer.models.folder import OURS
+from tformer.models.folder import OURS, read_model
 from tformer.models.transformer import Transformer
 from tformer.nn.heads import MultiHeadAttention
 from tformer.pretrained import load_pretrained, pretrained_names
 from tformer.runs.checkpoints import load_state, read_facts, saved_states
 from tformer.runs.data import run_vocabulary
+from tformer.runs.downloaded import Words, is_downloaded, read_words, vocabulary_size
 from tformer.runs.folder import RunError, RunFolder
 from tformer.runs.rules import ABLATIONS
 from tformer.runs.settings import RunSettings
@@ -121,6 +122,7 @@ class Trained(NamedTuple):
     manifest: Json  # empty while its run is not finished
     settings: RunSettings | None = None  # of the run that made it
     folder: RunFolder | None = None  # of that run
+    words: Words | None = None  # of a downloaded model
 
     @property
     def task(self) -> str | None:
@@ -131,9 +133,9 @@ class Trained(NamedTuple):
 def load_trained(name: str | Path) -> Trained:
     """Load a trained model, without the parts that it was trained without.
 
-    The name is the folder of a run or of a model, a file that ends in ".safetensors",
-    of an older version, or the name of a model of the package. Of an unfinished run the
-    newest checkpoint is loaded, and a warning says so.
+    The name is the folder of a run or of a model, ours or downloaded, a file that ends
+    in ".safetensors", of an older version, or the name of a model of the package. Of an
+    unfinished run the newest checkpoint is loaded, and a warning says so.
 
     Raises:
         OSError: a file is missing.
@@ -141,6 +143,10 @@ def load_trained(name: str | Path) -> Trained:
             damaged.
     """
     path, folder = Path(name), None
+    if is_downloaded(path):
+        model = read_model(path)
+        words = read_words(path, vocabulary_size(model))
+        return Trained(str(name), model, words.tokenizer, {}, words=words)
     if path.is_dir() and not is_model(path):
         folder = RunFolder.open(path)
         saved = folder.saved_model()
