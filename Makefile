@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := docs
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test parity nightly build downloads outputs chapter lists lint format model results lighthouse bench speed address clean
+.PHONY: help serve test parity nightly build downloads outputs chapter lists lint format model results lighthouse bench speed families address clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -132,6 +132,11 @@ bench: $(BENCH)/.packages  ## time tformer beside its peers, in half an hour; AR
 
 speed: ready  ## write the page Speed from what `make bench` kept
 	$(PY) -m engine speed
+
+families: ready $(PARITY)/.packages  ## count the presets of all families, ask transformers who uses what, write the page
+	$(PARITY)/bin/python docs/engine/families/scan.py docs/families/today.json
+	$(PY) -m engine families
+	$(PY) -m engine outputs docs/families.md
 
 address: .venv/.packages  ## change addresses: make address REPO=https://… SITE=https://…
 	$(PY) tests/site/address.py "$(REPO)" "$(SITE)"

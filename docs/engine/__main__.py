@@ -21,6 +21,7 @@ COMMANDS = {
     "outputs": "write what the blocks print into the pages",
     "results": "keep the results in folders of runs, and write the page of results",
     "speed": "write the page of speed from what `make bench` kept",
+    "families": "count all presets, and write the page of families",
     "lists": "write README's table of chapters",
 }
 
@@ -58,6 +59,10 @@ def _run(project: Project, given: argparse.Namespace) -> list[str]:
         from engine.speed import write as write_speed
 
         write_speed(project.docs)
+    elif given.command == "families":
+        from engine.families import write as write_families
+
+        write_families(project.docs)
     else:
         pages = [path.resolve() for path in given.paths]
         for path in pages:
