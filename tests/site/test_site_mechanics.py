@@ -224,3 +224,23 @@ def test_paper_is_white_and_whole(tab: Page) -> None:
     }
     tab.evaluate("dispatchEvent(new Event('afterprint'))")
     assert tab.locator("article details[open]").count() == 0
+
+
+def test_a_table_is_sorted_by_its_heads(tab: Page, home: str) -> None:
+    """Numbers by their value, up and then down; names of models stay folded."""
+    tab.goto(home + url("families.md"))
+    table = tab.locator(".sortable table").first
+    head = table.locator("th", has_text="parameters")
+
+    def numbers() -> list[int]:
+        cells = table.locator("tbody td:nth-child(3)").all_inner_texts()
+        return [int(cell.replace(",", "")) for cell in cells]
+
+    before = numbers()
+    head.get_by_role("button").focus()
+    for order, wanted in (("ascending", sorted(before)), ("descending", None)):
+        tab.keyboard.press("Enter")
+        assert head.get_attribute("aria-sort") == order
+        assert numbers() == (wanted or sorted(before, reverse=True))
+    assert table.locator("th[aria-sort]").count() == 1
+    assert tab.locator(".sortable th:has-text('which') button").count() == 0

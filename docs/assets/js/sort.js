@@ -4,6 +4,7 @@ document$.subscribe(() => {
   for (const table of document.querySelectorAll(".sortable table")) {
     const body = table.tBodies[0]
     for (const head of table.tHead.rows[0].cells) {
+      if (body.rows[0].cells[head.cellIndex].querySelector("details")) continue
       const button = document.createElement("button")
       button.type = "button"
       button.append(...head.childNodes)

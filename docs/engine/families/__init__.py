@@ -36,7 +36,7 @@ class Family:
         self.title = told.get("title", name)
         first, *rest = inspect.getdoc(self.module).split("\n\n")  # type: ignore[union-attr]
         self.summary = first.partition(": ")[2] or first
-        self.source = " ".join(" ".join(rest).split())
+        self.source = link_numbers(" ".join(" ".join(rest).split()))
         self.after = predecessor(self.module.__file__ or "") or told.get("after")
 
     @property

@@ -90,22 +90,21 @@ def feed_forward_word(block: Block) -> str:
 
 def parts(model: nn.Module, block: Block) -> dict[str, str]:
     """Name what a model has around its blocks, and in the last of them."""
-    around = {
-        name: type(module).__name__
-        for name, module in model.named_children()
-        if not isinstance(module, nn.ModuleList | nn.Dropout)
-    }
-    inside = {
-        name: type(module).__name__
-        for name, module in block.named_modules()
-        if name and name.count(".") < 2 and not isinstance(module, nn.Dropout)
-    }
-    biased = {n.rpartition(".bias")[0] for n, _ in block.named_parameters()}
-    told = {
-        f"block.{name}": f"{kind}, with a bias" if name in biased else kind
-        for name, kind in inside.items()
-    }
-    return {**around, "block": block.placement, **told}
+    around = [*model.named_children()]
+    inside = [(n, part) for n, part in block.named_modules() if n.count(".") < 2 and n]
+    named = [*around, *((f"block.{name}", part) for name, part in inside)]
+    return {
+        name: f"{type(part).__name__}, with a bias"
+        if biased(part)
+        else type(part).__name__
+        for name, part in named
+        if not isinstance(part, nn.ModuleList | nn.Dropout)
+    } | {"block": f"norms: {block.placement}"}
+
+
+def biased(part: nn.Module) -> bool:
+    """Tell whether a part has a bias of its own."""
+    return any(name == "bias" for name, _ in part.named_parameters(recurse=False))
 
 
 def widths(block: Block) -> dict[str, int]:
