@@ -114,7 +114,7 @@ def scaled_dot_product_attention(
         is_causal = False  # a single query is the newest: it sees every key
     given = [x for x in masks.values() if x is not None]
     formula = sinks is not None or softcap is not None  # torch's kernel has neither
-    by_flag = is_causal and window is None and T == S and not (formula or given)
+    by_flag = bool(is_causal and window is None and T == S and not (formula or given))
     options: dict[str, Any] = {"is_causal": is_causal, "sinks": sinks, **numbers}
     own = formula or is_causal or any(x.shape[-2] > 1 for x in given)
     # A compiler fuses the masks, and a program for any T must not ask how large it is.
