@@ -57,7 +57,7 @@ PARITY ?= .venv/parity
 $(PARITY)/.packages:
 	$(PYTHON) -m venv $(PARITY)
 	$(PARITY)/bin/python -m pip install --quiet $(TORCH)
-	$(PARITY)/bin/python -m pip install --quiet "transformers>=5" pytest hypothesis
+	$(PARITY)/bin/python -m pip install --quiet "transformers>=5" pytest hypothesis onnx onnxscript onnxruntime
 	@touch $@
 
 parity: export OMP_NUM_THREADS := 1

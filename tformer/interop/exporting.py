@@ -8,9 +8,8 @@ B batch · T new tokens · L tokens so far · S length of a source · G key/valu
 Dh head_dim · D d_model · V vocabulary
 """
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -69,7 +68,8 @@ class CachedStep(nn.Module):
         Args:
             ids: (B, T), the tokens after those that are in the cache.
             past: keys (B, G, L, Dh) and values of the first block, of the second, and
-                so on; L = 0 at the beginning. A latent's are (B, 1, L, R), (B, 1, L, R').
+                so on; L = 0 at the beginning. Of latent attention they are the latents
+                (B, 1, L, R) and the rotated keys.
 
         Returns:
             logits (B, T, V), and the same list with L + T tokens.
@@ -82,15 +82,15 @@ class CachedStep(nn.Module):
 
     def empty(self, batch: int, length: int = 0) -> list[Tensor]:
         """Make the cache of so many sequences, without a token, or with zeros."""
-        found = []
         x = self.model.embedding.weight.new_zeros(1, 1, self.model.d_model)
+        shapes = []
         with torch.no_grad():
             for block in self.model.blocks:
-                cache = block.new_cache(1).sequence
-                block.attention(x, is_causal=True, cache=cache)
-                for one in (cache.keys, cache.values):  # (1, G, 1, Dh)
-                    found.append(one.new_zeros(batch, one.shape[1], length, one.shape[3]))
-        return found
+                attention: Any = block.attention
+                cache = cast(KeyValueCache, cache_of(attention, 1))
+                attention(x, is_causal=True, cache=cache)
+                shapes += [cache.keys.shape, cache.values.shape]  # (1, G, 1, Dh)
+        return [x.new_zeros(batch, G, length, Dh) for _, G, _, Dh in shapes]
 
 
 class SourceEncoder(nn.Module):
@@ -145,7 +145,7 @@ def graphs_of(model: CausalLM | Transformer) -> dict[str, Graph]:
         past = step.empty(B, L)
         names = [f"{i}_{kind}" for i in range(len(past) // 2) for kind in KINDS]
         axes: tuple[object, ...] = (IDS, [PAST] * len(past))
-        into, out = ([f"{when}_{name}" for name in names] for when in ("past", "present"))
+        into, out = ([f"{when}_{name}" for name in names] for when in WHEN)
         return {
             "model": Graph(model, (ids,), (IDS,), ["ids"], ["logits"]),
             "step": Graph(step, (ids, past), axes, ["ids", *into], ["logits", *out]),
@@ -169,7 +169,7 @@ def graphs_of(model: CausalLM | Transformer) -> dict[str, Graph]:
     }
 
 
-KINDS = ("keys", "values")
+KINDS, WHEN = ("keys", "values"), ("past", "present")
 IDS = {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}
 SRC = {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}
 PAST = {0: Dim.DYNAMIC, 2: Dim.DYNAMIC}
@@ -202,9 +202,10 @@ def _exported(graph: Graph) -> ExportedProgram:
 
 
 def export_onnx(model: CausalLM | Transformer, folder: str | Path) -> list[Path]:
-    """Write the graphs of a model as ONNX files: of a CausalLM model.onnx and step.onnx.
+    """Write the graphs of a model as ONNX files.
 
-    Of a Transformer they are encoder.onnx and decoder.onnx. The inputs and outputs have
+    Of a CausalLM they are model.onnx, the whole forward, and step.onnx, the step with a
+    cache; of a Transformer encoder.onnx and decoder.onnx. The inputs and outputs have
     the names of the arguments; past_0_keys is what step.onnx is given of block 0, and
     present_0_keys what it gives back. onnxruntime and others run the files.
 

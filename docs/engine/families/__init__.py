@@ -4,7 +4,6 @@
 the blocks of the page print is then written by `python -m engine outputs`.
 """
 
-import ast
 import inspect
 import re
 import textwrap
@@ -76,16 +75,10 @@ class Family:
 
 
 def predecessor(file: str) -> str | None:
-    """Return the family that a file stands on, by what it imports."""
-    for node in ast.parse(Path(file).read_text("utf-8")).body:
-        if (
-            isinstance(node, ast.ImportFrom)
-            and node.module == "tformer.models.families"
-        ):
-            for alias in node.names:
-                if alias.name in families():
-                    return alias.name
-    return None
+    """Return the family that a file stands on: whose defaults, or parts, it changes."""
+    source = Path(file).read_text("utf-8")
+    named = re.findall(r"\*\*(\w+)\.DEFAULTS|\b(\w+)\.PARTS", source)
+    return next((x for each in named for x in each if x in families()), None)
 
 
 def link_numbers(text: str) -> str:
