@@ -8,6 +8,8 @@ B batch · T new tokens · L tokens so far · S length of a source · G key/valu
 Dh head_dim · D d_model · V vocabulary
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -19,6 +21,7 @@ from tformer.checks import require
 from tformer.models.causal_lm import CausalLM
 from tformer.models.transformer import Transformer
 from tformer.nn.cache import BlockCache, KeysValues, KeyValueCache, ModelCache, cache_of
+from tformer.nn.latent import LatentAttention
 
 B, T, L, S = 2, 3, 5, 7  # of the examples that an export sees; all differ
 
@@ -187,9 +190,31 @@ def export_programs(model: CausalLM | Transformer) -> dict[str, ExportedProgram]
     try:
         model.eval()
         with torch.no_grad():
-            return {name: _exported(each) for name, each in graphs_of(model).items()}
+            found = {}
+            for name, graph in graphs_of(model).items():
+                with one_form(model, absorbed=name == "step"):
+                    found[name] = _exported(graph)
+            return found
     finally:
         model.train(was)
+
+
+@contextmanager
+def one_form(model: nn.Module, *, absorbed: bool) -> Iterator[None]:
+    """Fix the form of latent attention, which else is chosen by the lengths.
+
+    Both forms compute the same. A graph can hold one; a step has few queries, for which
+    the absorbed form is the cheaper.
+    """
+    free = [m for m in model.modules() if isinstance(m, LatentAttention)]
+    free = [m for m in free if m.absorbed is None]
+    for attention in free:
+        attention.absorbed = absorbed and attention.is_matrix(attention.kv_up)
+    try:
+        yield
+    finally:
+        for attention in free:
+            attention.absorbed = None
 
 
 def _exported(graph: Graph) -> ExportedProgram:

@@ -32,9 +32,10 @@ class Family:
     ) -> None:
         _, self.module = families()[name]
         self.name, self.told, self.presets = name, told, presets
-        self.title = told.get("title", name)
         first, *rest = inspect.getdoc(self.module).split("\n\n")  # type: ignore[union-attr]
-        self.summary = first.partition(": ")[2] or first
+        called, _, summary = first.partition(": ")
+        self.title = told.get("title", called if summary else name)
+        self.summary = summary or first
         self.source = link_numbers(" ".join(" ".join(rest).split()))
         self.after = predecessor(self.module.__file__ or "") or told.get("after")
 
