@@ -50,6 +50,8 @@ def test_the_best_of_those_that_it_may_see():
     chosen = choose_keys(scores, 2, mask)
     assert chosen.int()[0, 0].tolist() == [[1, 0, 1, 0], [0, 1, 1, 0], [1, 0, 0, 0]]
     assert torch.equal(choose_keys(scores, 9, mask)[0, 0], mask)
+    equal = choose_keys(torch.zeros(1, 1, 1, 50), 3, torch.ones(1, 50).bool())
+    assert equal.flatten().nonzero().flatten().tolist() == [0, 1, 2]
 
 
 @pytest.mark.usefixtures("float64")

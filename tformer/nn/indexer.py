@@ -38,6 +38,8 @@ def index_scores(query: Tensor, key: Tensor, weights: Tensor) -> Tensor:
 def choose_keys(scores: Tensor, top_k: int, attn_mask: Tensor) -> Tensor:
     """Say which keys a query sees: of those that it may see, the k with most I.
 
+    Of equal scores the earlier key wins: where no head wants a key, ReLU makes it 0.
+
     Args:
         scores: (B, 1, T, S).
         top_k: k; all that it may see, if these are fewer.
@@ -47,7 +49,8 @@ def choose_keys(scores: Tensor, top_k: int, attn_mask: Tensor) -> Tensor:
         bool (B, 1, T, S), True = attends.
     """
     hidden = scores.masked_fill(~attn_mask, -torch.inf)
-    best = hidden.topk(min(top_k, scores.shape[-1])).indices  # (B, 1, T, k)
+    best = hidden.argsort(dim=-1, descending=True, stable=True)  # (B, 1, T, S)
+    best = best[..., :top_k]  # (B, 1, T, k)
     chosen = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, best, True)
     return chosen & attn_mask
 
