@@ -111,7 +111,8 @@ def test_no_circle_of_imports():
 def test_a_family_stands_on_the_one_that_it_came_from():
     """On families and what they share, in no circle; none on files of weights."""
     families = "tformer.models.families"
-    allowed = {"tformer.models.causal_lm", "tformer.models.config", families}
+    allowed = {"bert", "causal_lm", "config", "families", "seq2seq_lm"}
+    allowed = {f"tformer.models.{name}" for name in allowed}
     graph = {}
     for path in (PACKAGE / "models" / "families").glob("*.py"):
         found = {module_of(x) for x in imports(path) if x.startswith("tformer.models")}
@@ -123,7 +124,7 @@ def test_a_family_stands_on_the_one_that_it_came_from():
     assert [name for name in order if name in shared] == shared
     for name in shared[:2]:  # what they share stands on no family
         assert graph[name] <= {*shared[:2]}, name
-    for alone in ("gpt2", "custom"):
+    for alone in ("gpt2", "custom", "bert", "t5", "bart"):
         assert not graph[f"{families}.{alone}"], alone
 
 
@@ -136,7 +137,7 @@ print(*(m.__file__ for name, m in sys.modules.items() if name.startswith("tforme
     files = [Path(each) for each in fresh(code).split()]
     lines = sum(len(each.read_text("utf-8").splitlines()) for each in files)
     assert len(files) <= 17  # the aim: 10
-    assert lines <= 1917  # the aim: 1,000
+    assert lines <= 1936  # the aim: 1,000
 
 
 @pytest.mark.parametrize("name", sorted(GROUND))

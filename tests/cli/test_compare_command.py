@@ -125,7 +125,7 @@ def test_files_that_are_none_exit_with_2(tformer, mine, runs, tmp_path):
         (tmp_path / "none", "no such folder, nor FILE.py:FUNCTION"),
         (empty, "config.json"),
         (cut, "is not safetensors"),
-        (runs["reverse"], "is a Transformer of two sequences"),
+        (runs["reverse"], "is a model of two sequences"),
     ):
         said = tformer("compare", mine("model"), place)
         assert (said.code, said.out) == (2, ""), place

@@ -77,8 +77,15 @@ def test_bad_configs(raises):
         build_model({name: bert[name] for name in bert.keys() - {"d_model"}})
     with pytest.raises(ValueError, match=r"model_type .None. must be one of gpt2, "):
         build_model({"vocab_size": 3})
-    with pytest.raises(ValueError, match=r"model_type .'bert'. must be"):  # theirs
-        build_model({"model_type": "bert", "hidden_size": 8})
+
+
+def test_a_bert_in_the_words_of_either():
+    older = {n: x for n, x in CONFIGS["BERT"].items() if n not in ("head", "pooler")}
+    assert build_model(older).config == BERT
+    theirs = {"model_type": "bert", "hidden_size": 24, "num_hidden_layers": 1}
+    theirs |= {"vocab_size": 13, "num_attention_heads": 3, "intermediate_size": 17}
+    model = build_model(theirs)
+    assert (model.config.d_model, model.config.d_ff, model.pooler) == (24, 17, None)
 
 
 def of_a_layer(stack, *, crosses=False, norms=True):

@@ -39,7 +39,7 @@ REFUSED = [
     ({"d_model": 30}, "d_model (30) must be divisible by num_heads (4)"),
     ({"num_kv_heads": 3}, "num_heads (4) must be divisible by num_kv_heads (3)"),
     ({"dropout": 1.0}, "dropout (1.0) must be in [0, 1)"),
-    ({"activation": "silu"}, "activation ('silu') must be one of relu, gelu, gelu_ta"),
+    ({"activation": "tanh"}, "activation ('tanh') must be one of relu, gelu, gelu_ta"),
     ({"positions": "rotary"}, "positions ('rotary') must be 'sinusoidal' or 'learned'"),
     ({"d_model": 33, "num_heads": 3}, "d_model (33) must be even for sinusoids"),
     ({"eps": math.nan}, "eps (nan) must be above 0 and finite"),

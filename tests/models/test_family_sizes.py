@@ -36,6 +36,17 @@ EXACT = {
     "phi-3-mini-4k": (3_821_079_552, None),
     "nanochat-d20": (560_988_160, None),
     "nanochat-d32": (1_879_048_192, None),
+    "bert-base-uncased": (109_514_298, None),
+    "bert-large-uncased": (335_174_458, None),
+    "t5-small": (60_506_624, None),
+    "t5-base": (222_903_552, None),
+    "t5-large": (737_668_096, None),
+    "t5-v1.1-small": (76_961_152, None),
+    "t5-v1.1-base": (247_577_856, None),
+    "t5-v1.1-large": (783_150_080, None),
+    "bart-base": (139_420_416, None),
+    "bart-large": (406_291_456, None),
+    "opus-mt-en-de": (73_886_208, None),  # but 2 · 512 · 512 sinusoids
 }
 ROUNDED = {  # in millions
     "llama-3-70b": (70_600, None),

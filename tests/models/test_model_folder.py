@@ -69,7 +69,10 @@ def test_what_old_files_hold_beside_the_weights(tmp_path):
     ):
         model = drawn(kind)
         state = their_state(model, kind)
-        write(tmp_path, kind, state | {name: torch.ones(3, 3) for name in more})
+        extra = {name: torch.ones(3, 3).bool() for name in more}
+        if kind == "qwen3":
+            extra = {more[0]: state["model.embed_tokens.weight"].clone()}
+        write(tmp_path, kind, state | extra)
         ids = torch.randint(11, (2, 7))
         assert torch.equal(read_model(tmp_path)(ids), model(ids))
 
@@ -145,7 +148,10 @@ def test_queries_keys_and_values_that_cannot_be_cut(tmp_path, shape, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"model_type": "bloom"}, "model_type ('bloom') must be one of gpt2, llama"),
+        (
+            {"model_type": "bloom"},
+            "model_type ('bloom') must be one of gpt2, llama",
+        ),
         ({"model_type": ["llama"]}, "model_type (['llama']) must be one of gpt2,"),
         ({"clip_qkv": 8}, "config has clip_qkv (8), which is unknown here"),
         ({"hidden_act": "relu"}, "hidden_act ('relu') must be one of ['silu']"),

@@ -24,6 +24,7 @@ BENDS = {
     "gelu": lambda x: x * torch.distributions.Normal(0.0, 1.0).cdf(x),
     "gelu_tanh": gelu_tanh,
     "relu2": lambda x: x.clamp(min=0) ** 2,
+    "silu": lambda x: x / (1 + torch.exp(-x)),
 }
 OF_GATES = {
     "glu": lambda x: 1 / (1 + torch.exp(-x)),

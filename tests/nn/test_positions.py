@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from tformer import LearnedPositionalEmbedding, SinusoidalPositionalEncoding
-from tformer.nn import RotaryEmbedding, rotary_frequencies
+from tformer.nn import RotaryEmbedding, rotary_frequencies, sinusoidal_positions
 
 B, T, D = 2, 5, 14
 
@@ -95,3 +95,30 @@ def test_learned_vectors_begin_small_and_learn_where_they_are_used():
     assert abs(positions.weight.mean().item()) < 1e-3
     positions(torch.randn(B, T, 64), start=2).sum().backward()
     assert positions.weight.grad[:, 0].tolist() == 2 * [0] + T * [B] + 94 * [0]
+
+
+def test_all_sines_then_all_cosines():
+    """The same columns in another order, in the table and in the module."""
+    pairs, x = sinusoidal_positions(T, D), draw(3 * T)[:, 0]
+    order = [*range(0, D, 2), *range(1, D, 2)]
+    halves = sinusoidal_positions(T, D, layout="halves")
+    assert torch.equal(halves, pairs[:, order])
+    module = sinusoids(layout="halves")
+    wanted = sinusoids()(torch.zeros_like(x), start=2)[..., order]
+    assert_close(module(x, start=2) - x, wanted)
+
+
+def test_rows_before_the_first_position():
+    weight = torch.nn.init.normal_(torch.empty(T + 3, D))
+    moved, plain = LearnedPositionalEmbedding(T, D, offset=3), torch.zeros(1, 2, D)
+    moved.load_state_dict({"weight": weight})
+    assert torch.equal(moved(plain, start=1)[0], weight[4:6])
+    with pytest.raises(ValueError, match="positions up to 6 but max_len is 5"):
+        moved(plain, start=4)
+
+
+def test_bad_options(raises):
+    with raises(ValueError, "layout ('both') must be one of pairs, halves"):
+        sinusoids(layout="both")
+    with raises(ValueError, "offset (-1) must be at least 0"):
+        LearnedPositionalEmbedding(T, D, offset=-1)

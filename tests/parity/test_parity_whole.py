@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from double_everywhere import DoubleEverywhere
 from published_sizes import COUNTS
 from tformer import greedy
-from tformer.interop import from_huggingface
+from tformer.interop import from_huggingface, to_huggingface
 from tformer.models.families import FAMILIES, family_of
 from theirs import MODELS, V, make
 
@@ -51,6 +51,17 @@ def test_the_same_logits_and_the_same_text(name, tmp_path):
         assert torch.equal(greedy(ours, prompt, max_len=NEW), text)
     assert len(text.unique()) > 1
     equal(from_huggingface(theirs)(ids), wanted)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_we_write_is_theirs_again(name, tmp_path):
+    theirs, ids = make(name), torch.randint(V, (B, T))
+    to_huggingface(from_huggingface(theirs), tmp_path)
+    again, told = transformers.AutoModelForCausalLM.from_pretrained(
+        tmp_path, output_loading_info=True, attn_implementation="eager"
+    )
+    assert not any(told.values()), told
+    equal(again.eval()(ids).logits, theirs(ids).logits)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -131,6 +142,11 @@ def filled(ours):
     if "num_key_value_heads" in words:
         words["num_key_value_heads"] = words["num_key_value_heads"] or heads
         words["head_dim"] = words["head_dim"] or words["hidden_size"] // heads
+    if words["model_type"] == "t5":
+        words |= {"num_decoder_layers": 6, "scale_decoder_outputs": True}
+        words |= {"is_gated_act": False, "dense_act_fn": "relu"}
+    if words["model_type"] == "marian":
+        words["decoder_vocab_size"] = words["vocab_size"]
     if not words.get("use_sliding_window", True):
         words["sliding_window"] = None
     if words.get("layer_types", True) is None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tformer.nn import SinusoidalPositionalEncoding, sinusoidal_positions
+from tformer.nn import SinusoidalPositionalEncoding
 from tformer.reference import from_torch
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5}
@@ -44,7 +44,7 @@ class Parity:
         module = module.to(self.dtype).eval()
         for part in module.modules():  # which rounds its table to float32
             if isinstance(part, SinusoidalPositionalEncoding):
-                part._table = sinusoidal_positions(20, part.d_model)
+                part._table = part.make_table(20)
         return module
 
     def twin_of(self, module):

@@ -77,6 +77,8 @@ OPTIONS = {  # beside what is in `every_module`
         )
         for gate in GATES
     },
+    "sinusoids, halves": lambda: parts.SinusoidalPositionalEncoding(D, layout="halves"),
+    "learned, offset": lambda: parts.LearnedPositionalEmbedding(T, D, offset=3),
     "Experts, softmax": lambda: mixture(shared=parts.FeedForward(D, F)),
     "Experts, sigmoid": lambda: mixture(scores="sigmoid", renormalise=False),
     "Experts, in groups": lambda: mixture(groups=3, top_groups=2, scores="sigmoid"),
@@ -112,6 +114,16 @@ OPTIONS = {  # beside what is in `every_module`
         eps=0.1,
     ),
 }
+
+
+@pytest.mark.parametrize(
+    "make", every_module.SEQ2SEQ.values(), ids=every_module.SEQ2SEQ
+)
+def test_models_from_sequence_to_sequence(parity, make):
+    twin, module = parity.twin_of(make())
+    src, tgt = (parity.ids(every_module.V, B, n) for n in (S, T))
+    loose = 1e-4 if parity.dtype == torch.float32 else None
+    parity.same(twin, module, src, tgt, tolerance=loose)
 
 
 @pytest.mark.parametrize("make", OPTIONS.values(), ids=OPTIONS)

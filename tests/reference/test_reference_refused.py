@@ -204,8 +204,8 @@ def linear(rows):
             lambda x: Block(*[np.tanh] * 4, placement="both")(x(1, 2, 3)),
         ),
         (
-            "activation ('silu') must be one of relu, gelu, gelu_tanh, relu2",
-            lambda _: FeedForward(None, None, activation="silu"),
+            "activation ('swish') must be one of relu, gelu, gelu_tanh, relu2, silu",
+            lambda _: FeedForward(None, None, activation="swish"),
         ),
         (
             "gate ('silu') must be one of glu, reglu, geglu, geglu_tanh, swiglu",

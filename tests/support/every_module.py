@@ -6,8 +6,9 @@ from torch import nn
 from tformer.models import BERT, BERTConfig, Transformer, TransformerConfig
 from tformer.models.causal_lm import CausalLM
 from tformer.models.encoder_decoder import EncoderDecoder
-from tformer.models.families import custom
+from tformer.models.families import bart, custom, t5
 from tformer.models.multi_token import MultiTokenHead, MultiTokenHeads
+from tformer.models.seq2seq_lm import Seq2SeqLM
 from tformer.nn import (
     ALiBi,
     Block,
@@ -134,6 +135,7 @@ MODULES = {
         ),
         with_memory,
     ),
+    Seq2SeqLM: (lambda: SEQ2SEQ["T5"](), two_ids),
     Block: (lambda: transformer_block(D, H, F, dropout=0.1), vectors),
     BERT: (lambda: BERT(BERTConfig.tiny(**SMALL, dropout=0.1)), ids),
     CausalLM: (lambda: custom.build({**SMALL, "dropout": 0.1}), ids),
@@ -206,6 +208,23 @@ LANGUAGE_MODELS = {
         top_k=3,
         shared_experts=1,
         feed_forward="swiglu",
+    ),
+}
+
+
+SIDES = ("encoder", "decoder")
+BART = {f"{side}_layers": 1 for side in SIDES} | {
+    f"{side}_ffn_dim": F for side in SIDES
+}
+BART |= {f"{side}_attention_heads": H for side in SIDES}
+BART |= {"vocab_size": V, "d_model": D, "max_position_embeddings": 20}
+T5 = {"vocab_size": V, "d_model": D, "d_kv": 5, "d_ff": F, "num_layers": 2}
+T5 |= {"num_heads": H, "relative_attention_num_buckets": 6}
+SEQ2SEQ = {
+    "BART": lambda: bart.build(BART),
+    "T5": lambda: t5.build(T5),
+    "T5 1.1": lambda: t5.build(
+        {**T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
     ),
 }
 

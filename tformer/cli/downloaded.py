@@ -27,7 +27,8 @@ def downloaded_facts(folder: Path) -> dict[str, str]:
     Raises:
         OSError, ValueError: as `read_model`, and as `read_words`.
     """
-    model, files, saved, _ = describe(folder)
+    model, saved, places, _ = describe(folder)
+    files = {*places.values()}
     counts = parameter_counts(model)
     active = counts.get("active_parameters")
     used = "" if active is None else f", of which a token uses {active:,}"

@@ -15,7 +15,7 @@ from tformer.generate.decode import check_finite, through_first
 from tformer.generate.evaluating import evaluating
 from tformer.generate.given import Options, check_given
 from tformer.models.causal_lm import CausalLM
-from tformer.models.transformer import Transformer
+from tformer.models.seq2seq_lm import Seq2SeqLM
 
 # A divisor beyond 2^±100 would take scores out of float32, which has 2^±126.
 LARGEST_EXPONENT = 100
@@ -40,7 +40,7 @@ class Beams(NamedTuple):
 
 
 def beam_search(
-    model: Transformer | CausalLM,
+    model: Seq2SeqLM | CausalLM,
     given: Tensor,
     *,
     num_beams: int,
@@ -56,7 +56,7 @@ def beam_search(
     enough beams it is an exhaustive search. Vaswani et al. took K = 4 and α = 0.6.
 
     Args:
-        model: a trained Transformer or CausalLM.
+        model: a trained Seq2SeqLM, such as Transformer, or CausalLM.
         given: the sources, ids (B, S); of the others the prompts, of one length.
         num_beams: K.
         length_penalty: α of `length_divisor`; 0 for none.

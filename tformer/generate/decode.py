@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.transformer import Transformer
+from tformer.models.seq2seq_lm import Seq2SeqLM
 from tformer.nn.cache import ModelCache
 
 Score = Callable[[Tensor], Tensor]  # reads the newest ids (B, T): the next's (B, V)
@@ -53,7 +53,7 @@ def rereading(model: CausalLM, cache: ModelCache, room: int, window: int) -> Sco
 
 
 def translating(
-    model: Transformer, src: Tensor, cache: ModelCache, key_mask: Tensor | None = None
+    model: Seq2SeqLM, src: Tensor, cache: ModelCache, key_mask: Tensor | None = None
 ) -> Score:
     """Encode a source, ids (B, S), once; score what follows the target so far.
 

@@ -21,7 +21,7 @@ from tformer.generate.decode import (
 )
 from tformer.generate.evaluating import evaluating
 from tformer.models.causal_lm import CausalLM
-from tformer.models.transformer import Transformer
+from tformer.models.seq2seq_lm import Seq2SeqLM
 from tformer.nn.cache import ModelCache
 from tformer.nn.positions import LearnedPositionalEmbedding
 from tformer.nn.rotary import LongRotaryEmbedding as Long
@@ -106,7 +106,7 @@ class Given(NamedTuple):
 
 
 def check_given(
-    model: Transformer | CausalLM,
+    model: Seq2SeqLM | CausalLM,
     given: Tensor | Sequence[Sequence[int]],
     *,
     max_len: int,
@@ -121,7 +121,7 @@ def check_given(
     # torch.compile puts another module around a model; its parts are asked here.
     model = getattr(model, "_orig_mod", model)
     cache: ModelCache
-    if isinstance(model, Transformer):
+    if isinstance(model, Seq2SeqLM):
         V = model.tgt_embedding.vocab_size
         check_id("bos_id", bos_id, V)
         for name, other in {"window": window, "prefix": prefix}.items():

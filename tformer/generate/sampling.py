@@ -16,7 +16,7 @@ from tformer.generate.decode import likeliest
 from tformer.generate.evaluating import evaluating
 from tformer.generate.given import Options, check_given
 from tformer.models.causal_lm import CausalLM
-from tformer.models.transformer import Transformer
+from tformer.models.seq2seq_lm import Seq2SeqLM
 
 
 def best_k(logits: Tensor, top_k: int) -> tuple[Tensor, Tensor]:
@@ -108,7 +108,7 @@ def draw(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
 
 
 def greedy(
-    model: Transformer | CausalLM,
+    model: Seq2SeqLM | CausalLM,
     given: Tensor | Sequence[Sequence[int]],
     **options: Unpack[Options],
 ) -> Tensor:
@@ -119,7 +119,7 @@ def greedy(
     that has ended is filled up with padding, and the loop ends with the last of them.
 
     Args:
-        model: a trained Transformer or CausalLM.
+        model: a trained Seq2SeqLM, such as Transformer, or CausalLM.
         given: of a Transformer the sources, ids (B, S). Of the others the prompts, ids
             (B, P), or a list of them where they differ in length.
         options: `max_len`, and the other `Options`.
@@ -138,7 +138,7 @@ def greedy(
 
 
 def sample(
-    model: Transformer | CausalLM,
+    model: Seq2SeqLM | CausalLM,
     given: Tensor | Sequence[Sequence[int]],
     *,
     temperature: float = 1.0,

@@ -11,11 +11,11 @@ from torch import Tensor
 from tformer.checks import check_positive
 from tformer.data.vocabulary import Vocabulary
 from tformer.generate.sampling import greedy
-from tformer.models.transformer import Transformer
+from tformer.models.seq2seq_lm import Seq2SeqLM
 
 
 def translate(
-    model: Transformer, vocabulary: Vocabulary, texts: Sequence[str], **options: Any
+    model: Seq2SeqLM, vocabulary: Vocabulary, texts: Sequence[str], **options: Any
 ) -> list[str]:
     """Decode texts as `translate_to_ids`, from text to text."""
     rows = translate_to_ids(model, vocabulary, texts, **options)
@@ -23,7 +23,7 @@ def translate(
 
 
 def translate_to_ids(
-    model: Transformer,
+    model: Seq2SeqLM,
     vocabulary: Vocabulary,
     texts: Sequence[str],
     *,

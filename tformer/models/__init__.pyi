@@ -8,11 +8,12 @@ from tformer.models.config import TransformerConfig as TransformerConfig
 from tformer.models.encoder_decoder import EncoderDecoder as EncoderDecoder
 from tformer.models.folder import read_model as read_model
 from tformer.models.folder import saved_of as saved_of
-from tformer.models.folder import weight_files as weight_files
-from tformer.models.folder import read_headers as read_headers
+from tformer.models.weight_files import weight_files as weight_files
+from tformer.models.weight_files import read_headers as read_headers
 from tformer.models.folder import on_meta as on_meta
 from tformer.models.folder import NothingDrawn as NothingDrawn
 from tformer.models.multi_token import MultiTokenHead as MultiTokenHead
 from tformer.models.multi_token import MultiTokenHeads as MultiTokenHeads
 from tformer.models.multi_token import multi_token_losses as multi_token_losses
+from tformer.models.seq2seq_lm import Seq2SeqLM as Seq2SeqLM
 from tformer.models.transformer import Transformer as Transformer

@@ -36,6 +36,8 @@ class BERTConfig:
             and of each sub-layer's output.
         pad_id: the token that fills up short texts. As a target it means that nothing
             is asked.
+        head: score the tokens of hidden places; without it the model has vectors only.
+        pooler: have a layer that reads the first token, for the text as a whole.
     """
 
     vocab_size: int = 30_522
@@ -52,6 +54,8 @@ class BERTConfig:
     bias: bool = True
     tie_embeddings: bool = True
     pad_id: int = 0
+    head: bool = True
+    pooler: bool = False
 
     def __post_init__(self) -> None:
         check_model(vars(self))
@@ -104,12 +108,13 @@ class BERT(nn.Module):
             eps=c.eps,
             bias=c.bias,
         )
-        self.head = Linear(c.d_model, c.d_model, bias=c.bias)
-        self.head_norm = LayerNorm(c.d_model, c.eps, bias=c.bias)
-        self.output = None
-        if not c.tie_embeddings:
-            self.output = Linear(c.d_model, c.vocab_size, bias=False)
-        self.output_bias = nn.Parameter(torch.empty(c.vocab_size)) if c.bias else None
+        D, V, head = c.d_model, c.vocab_size, c.head
+        self.head = Linear(D, D, bias=c.bias) if head else None
+        self.head_norm = LayerNorm(D, c.eps, bias=c.bias) if head else None
+        own = head and not c.tie_embeddings
+        self.output = Linear(D, V, bias=False) if own else None
+        self.output_bias = nn.Parameter(torch.empty(V)) if head and c.bias else None
+        self.pooler = Linear(D, D, bias=c.bias) if c.pooler else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -137,11 +142,20 @@ class BERT(nn.Module):
         Returns:
             logits (B, S, V).
         """
+        return self.logits(self.states(ids, key_mask=key_mask, segments=segments))
+
+    def states(
+        self,
+        ids: Tensor,
+        *,
+        key_mask: Tensor | None = None,
+        segments: Tensor | None = None,
+    ) -> Tensor:
+        """Compute that from which `logits` are made: (B, S) to (B, S, D)."""
         key_mask = ids != self.pad_id if key_mask is None else key_mask
         x = self.embed(ids, segments)  # (B, S, D)
         mask = check_key_mask(key_mask, *ids.shape[:2], name="key_mask")
-        x = self.encoder(x, mask)  # (B, S, D)
-        return self.logits(x)
+        return self.encoder(x, mask)  # (B, S, D)
 
     def embed(self, ids: Tensor, segments: Tensor | None = None) -> Tensor:
         """Turn ids (B, S), and each one's segment, into vectors (B, S, D)."""
@@ -157,6 +171,23 @@ class BERT(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token for vectors of the encoder: (..., D) to (..., V)."""
+        if self.head is None or self.head_norm is None:
+            raise ValueError("head is False: this model has no scores, only `states`")
         x = self.head_norm(ACTIVATIONS[self.config.activation](self.head(x)))
         matrix = (self.embedding if self.output is None else self.output).weight
         return linear(x, matrix, self.output_bias)
+
+    def pooled(self, x: Tensor) -> Tensor:
+        """Make one vector of a text from that of its first token: tanh(W x₁ + b).
+
+        Devlin et al. 2019, section 3.1, and their code.
+
+        Args:
+            x: (B, S, D), of `states`.
+
+        Returns:
+            (B, D).
+        """
+        if self.pooler is None:
+            raise ValueError("pooler is False: this model has none")
+        return torch.tanh(self.pooler(x[:, 0]))

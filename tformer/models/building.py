@@ -9,11 +9,13 @@ from tformer.models.bert import BERT, BERTConfig
 from tformer.models.causal_lm import CausalLM
 from tformer.models.config import TransformerConfig
 from tformer.models.families import Config, family_of
+from tformer.models.seq2seq_lm import Seq2SeqLM
 from tformer.models.transformer import Transformer
 
-Model: TypeAlias = Transformer | BERT | CausalLM
+Model: TypeAlias = Seq2SeqLM | BERT | CausalLM
 T = TypeVar("T")
 
+ADDED = {"head": True, "pooler": False}  # which older versions saved no word of
 # What older versions called a weight, and what it is called today.
 OLD_NAMES = (
     (r"^stacks\.", ""),
@@ -40,6 +42,8 @@ def build_model(config: Config) -> Model:
         return family_of(config).build(config)
     of_config = BERTConfig if kind == "bert" else TransformerConfig
     names = {field.name for field in dataclasses.fields(of_config)}
+    if kind == "bert":
+        config = {**ADDED, **config}
     for name in sorted((config.keys() ^ names) - {"model_type", "tformer_version"}):
         verb = "lacks" if name in names else "has an unknown"
         raise ValueError(f"config {verb} {name!r}")
@@ -52,11 +56,11 @@ def config_of(model: Model) -> dict[str, object]:
     Raises:
         ValueError: it was put together by hand, without a config.
     """
-    if isinstance(model, CausalLM) and model.config:
-        return dict(model.config)
     if isinstance(model, Transformer | BERT):
         kind = type(model).__name__.lower()
         return {"model_type": kind, **dataclasses.asdict(model.config)}
+    if isinstance(model, CausalLM | Seq2SeqLM) and model.config:
+        return dict(model.config)
     raise ValueError(f"model ({type(model).__name__}) was built without a config")
 
 

@@ -18,7 +18,7 @@ from tformer.nn.feed_forward import ACTIVATIONS
 _LAYERS = ("num_layers", "num_encoder_layers", "num_decoder_layers")
 _SIZES = ("vocab_size", "d_model", "num_heads", *_LAYERS, "max_len", "num_segments")
 _OPTIONAL_SIZES = ("num_kv_heads", "head_dim", "d_ff", "tgt_vocab_size")
-_FLAGS = ("norm_first", "bias", "tie_embeddings")
+_FLAGS = ("norm_first", "bias", "tie_embeddings", "head", "pooler")
 
 
 def check_model(c: Mapping[str, Any]) -> None:
@@ -59,7 +59,7 @@ class TransformerConfig:
         num_decoder_layers: layers of the decoder.
         d_ff: inner width of the feed-forward networks.
         dropout: probability in [0, 1), everywhere.
-        activation: "relu", "gelu", "gelu_tanh" or "relu2".
+        activation: "relu", "gelu", "gelu_tanh", "relu2" or "silu".
         norm_first: pre-norm instead of post-norm.
         eps: added to the variance in the norms.
         bias: give linear layers and norms a bias.

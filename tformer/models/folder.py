@@ -4,7 +4,7 @@ Names, shapes and dtypes are held to the config before memory is taken for them.
 file can run code when it is opened, which a pickle can.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -13,19 +13,17 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from tformer.checks import require
-from tformer.files import SEAL, check_has_end, read_json
+from tformer.files import SEAL, read_json
 from tformer.models.building import Model, build_model, names_of_today
 from tformer.models.families import Config, family_of
+from tformer.models.weight_files import (
+    Rename,
+    map_weights,
+    read_headers,
+    weight_files,
+)
 
 OURS = "tformer"  # the word of a config whose weights have our names
-DTYPES = {  # of weights, as safetensors calls them
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-    "F32": torch.float32,
-    "F64": torch.float64,
-}
-MOST_HEADER = 2**24  # bytes; one of 300 tensors has 30,000
 WIDEST = 2**24  # of a model's sizes: a larger one is a mistake, or an attack
 
 
@@ -33,9 +31,9 @@ class Described(NamedTuple):
     """What a folder says that it holds, and its files bear out; no weight was read."""
 
     model: Model  # on the meta device
-    files: list[Path]  # of the weights
-    saved: dict[str, Tensor]  # what they hold, on the meta device
-    rename: Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # to the model's names
+    saved: dict[str, Tensor]  # the weights of the files, on the meta device
+    places: dict[str, Path]  # in which file each of them is
+    rename: Rename  # to the model's names
 
 
 def describe(
@@ -51,50 +49,91 @@ def describe(
     ours = values.pop(OURS, None) is not None
     values.pop(SEAL, None)
     files = weight_files(folder) if files is None else files
-    saved = read_headers(files)
-    model = on_meta(values, len(saved))
+    theirs = None if ours else partial(family_of(values).rename, config=values)
+    saved, places = read_headers(files, theirs)
+    model = on_meta(values if ours else fitted(values, saved), len(saved))
     own = saved_of(model)
-    of_today = partial(names_of_today, own=set(own))
-    rename = of_today if ours else partial(family_of(values).rename, config=values)
+    rename = theirs or partial(names_of_today, own=set(own))
     try:
         named = rename(saved)
     except (IndexError, RuntimeError) as error:  # of shapes that cannot be cut
         raise ValueError(f"{folder}: weights of wrong shapes: {error}") from error
     check_names(folder, own, named, tied=not ours)
-    return Described(model, files, saved, rename)
+    return Described(model, saved, places, rename)
 
 
 def read_model(
     folder: Path,
     config: Config | None = None,
     files: list[Path] | None = None,
+    dtype: torch.dtype | None = None,
 ) -> Model:
     """Build the model of a folder, with its weights, in their dtype, in `eval()`.
+
+    The files are mapped into memory: weights that keep dtype and layout are read when
+    they are used. Of others there is one at a time beside the model.
 
     Args:
         folder: with config.json, and model.safetensors or its shards.
         config: in place of config.json.
         files: the files of the weights, in place of those of the folder.
+        dtype: of the model; that of the files if None.
 
     Raises:
         OSError: a file is missing.
         ValueError: a file is damaged, an option or the `model_type` is unknown, or a
             weight is missing, superfluous or wrongly shaped. The message names it.
     """
-    model, files, _, rename = describe(folder, config, files)
-    own = saved_of(model)
-    state: dict[str, Tensor] = {}
-    load = require("safetensors.torch").load_file
-    for file in files:
-        state |= load(file)
-    state = {name: x.contiguous() for name, x in rename(state).items() if name in own}
-    model.load_state_dict(state, strict=False, assign=True)
-    dtype = next(iter(state.values())).dtype
-    for module in model.modules():  # buffers that only tell device and dtype
-        for name, x in module.named_buffers(recurse=False):
-            if x.is_meta and not x.numel():
-                setattr(module, name, torch.empty(0, dtype=dtype))
+    model, _, places, rename = describe(folder, config, files)
+    fill(model, rename(map_weights(places)), dtype, folder)
     return model.eval()
+
+
+def fitted(config: Config, names: Iterable[str]) -> Config:
+    """Complete a config by what only the names of the weights say, if the family can.
+
+    BERT's files hold a head, or a pooler, and no word of the config tells.
+    """
+    fit = vars(family_of(config)).get("fit")
+    return config if fit is None else fit(config, names)
+
+
+def fill(
+    model: Model,
+    state: dict[str, Tensor],
+    dtype: torch.dtype | None,
+    path: Path,
+    *,
+    copy: bool = False,
+) -> None:
+    """Give a model on the meta device its weights, or copies, and empty the state.
+
+    Raises:
+        ValueError: what the model has as one matrix are two in the state.
+    """
+    own, weights = saved_of(model), {}
+    for name, x in state.items():
+        if name not in own and not torch.equal(x, state[tied_to(name, own)]):
+            one = tied_to(name, own)
+            raise ValueError(f"{path}: {name} is not {one}, and its config ties them")
+    for name in [*state]:
+        x = state.pop(name)  # a weight that is converted is let go of
+        if name in own:
+            weights[name] = x.to(dtype or x.dtype, copy=copy).contiguous()
+    model.load_state_dict(weights, strict=False, assign=True)
+    like = next(iter(weights.values()))
+    for module in model.modules():  # buffers that only tell device and dtype
+        for name, buffer in module.named_buffers(recurse=False):
+            if buffer.is_meta and not buffer.numel():
+                setattr(module, name, like.new_empty(0))
+
+
+def tied_to(name: str, own: Collection[str]) -> str:
+    """Name the weight that a model has in place of one that it ties: "" if none."""
+    chain = ("output.weight", "tgt_embedding.weight", "src_embedding.weight")
+    known = (*chain, "embedding.weight")
+    rest = known[known.index(name) + 1 :] if name in known else ()
+    return next((n for n in rest if n in own), "")
 
 
 def saved_of(model: nn.Module) -> dict[str, Tensor]:
@@ -102,49 +141,6 @@ def saved_of(model: nn.Module) -> dict[str, Tensor]:
     persistent = model.state_dict().keys()
     buffers = {n: x for n, x in model.named_buffers() if n in persistent}
     return dict(model.named_parameters()) | buffers
-
-
-def weight_files(folder: Path) -> list[Path]:
-    """List the files that hold the weights: one, or those of the index."""
-    index = folder / "model.safetensors.index.json"
-    if not index.exists():
-        whole = folder / "model.safetensors"
-        if not whole.exists():
-            raise FileNotFoundError(f"{whole}: no such file")
-        return [whole]
-    names = read_json(index, types={"weight_map": dict})["weight_map"].values()
-    for name in names:
-        inside = isinstance(name, str) and Path(name).name == name
-        if not inside or name in ("", ".", ".."):
-            raise ValueError(f"{index} names {name!r}, which is no file of the folder")
-    return [folder / name for name in dict.fromkeys(names)]
-
-
-def read_headers(files: list[Path]) -> dict[str, Tensor]:
-    """Read name, shape and dtype of every tensor, without its numbers."""
-    safetensors = require("safetensors")
-    saved: dict[str, Tensor] = {}
-    for path in files:
-        check_has_end(path)
-        with path.open("rb") as begun:  # the length of the header, then the header
-            length = int.from_bytes(begun.read(8), "little")
-        if length > MOST_HEADER:
-            wrong = f"its header would have {length:,} bytes"
-            raise ValueError(f"{path} is not safetensors: {wrong}")
-        try:
-            with safetensors.safe_open(path, "pt") as file:
-                for name in file.keys():  # noqa: SIM118 - it is no mapping
-                    if name in saved:
-                        raise ValueError(f"{path} and another file hold {name}")
-                    x = file.get_slice(name)
-                    if (kind := x.get_dtype()) not in DTYPES:
-                        wrong = f"{name} is of {kind}, not one of {', '.join(DTYPES)}"
-                        raise ValueError(f"{path}: {wrong}")
-                    shape, dtype = x.get_shape(), DTYPES[kind]
-                    saved[name] = torch.empty(shape, dtype=dtype, device="meta")
-        except safetensors.SafetensorError as error:
-            raise ValueError(f"{path} is not safetensors: {error}") from error
-    return saved
 
 
 def on_meta(config: Config, tensors: int) -> Model:
@@ -169,8 +165,8 @@ def check_names(
 ) -> None:
     """Raise unless these are all weights of the model, of its shapes, and no others."""
     extra = named.keys() - own.keys()
-    if tied and "output.weight" not in own:  # the embedding's, once more
-        extra -= {"output.weight"}
+    if tied:  # the embedding's, once more
+        extra = {name for name in extra if not tied_to(name, own)}
     for name in sorted(own.keys() - named.keys()):
         raise ValueError(f"{path} lacks {name}")
     for name in sorted(extra):

@@ -92,7 +92,7 @@ def transformer_block(
             attention weights and inside the feed-forward network (torch's too).
         ff_dropout: inside the feed-forward network; `dropout` if not given.
         num_kv_heads: key/value heads; divides H. H if not given.
-        activation: "relu", "gelu", "gelu_tanh" or "relu2".
+        activation: "relu", "gelu", "gelu_tanh", "relu2" or "silu".
         norm_first: pre-norm instead of the paper's post-norm.
         eps: added to the variance in the norms.
         bias: give linear layers and norms a bias.

@@ -18,6 +18,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": functional.gelu,
     "gelu_tanh": partial(functional.gelu, approximate="tanh"),  # GPT-2's
     "relu2": lambda x: functional.relu(x).square(),  # So et al. 2021, arXiv:2109.08668
+    "silu": functional.silu,  # x · sigmoid(x), also called Swish: Marian's
 }
 GATES: dict[str, Callable[[Tensor], Tensor]] = {
     "glu": torch.sigmoid,
@@ -37,7 +38,8 @@ class FeedForward(nn.Module):
     Args:
         d_model: width D of input and output.
         d_ff: inner width F.
-        activation: "relu", as in the paper, "gelu", "gelu_tanh" or "relu2".
+        activation: "relu", as in the paper, "gelu", "gelu_tanh", "relu2" or
+            "silu".
         dropout: probability in [0, 1) of dropping an inner number.
         bias: give both layers a bias.
     """

@@ -85,4 +85,4 @@ from tformer.nn.rotary_scaling import scale_yarn as scale_yarn
 from tformer.nn.rotary_scaling import yarn_factor as yarn_factor
 from tformer.reference.speculative import acceptance as acceptance
 from tformer.reference.speculative import after_rejection as after_rejection
-from tformer.reference.transformer import Transformer as Transformer
+from tformer.reference.seq2seq_lm import Seq2SeqLM as Seq2SeqLM

@@ -50,7 +50,7 @@ def silu(x: np.ndarray) -> np.ndarray:
 
 
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    f.__name__: f for f in (relu, gelu, gelu_tanh, relu2)
+    f.__name__: f for f in (relu, gelu, gelu_tanh, relu2, silu)
 }
 GATES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "glu": sigmoid,

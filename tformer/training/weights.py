@@ -7,8 +7,9 @@ import torch
 
 from tformer.generate.evaluating import evaluating
 from tformer.models.building import Model, build_model
-from tformer.models.folder import DTYPES, saved_of
-from tformer.models.transformer import Transformer
+from tformer.models.folder import saved_of
+from tformer.models.seq2seq_lm import Seq2SeqLM
+from tformer.models.weight_files import DTYPES
 from tformer.nn.embedding import TokenEmbedding
 
 
@@ -59,7 +60,7 @@ def check_loads_the_same(model: Model, config: Mapping[str, object]) -> None:
     embeddings = [m for m in model.modules() if isinstance(m, TokenEmbedding)]
     ids = torch.arange(min(64, model.max_len), device=first.device)[None]
     ids = ids % min(embedding.vocab_size for embedding in embeddings)
-    inputs = (ids, ids) if isinstance(model, Transformer) else (ids,)
+    inputs = (ids, ids) if isinstance(model, Seq2SeqLM) else (ids,)
     with evaluating(model), evaluating(again), torch.no_grad():
         wanted, got = model(*inputs), again(*inputs)
     if not torch.equal(wanted, got) and not wanted.isnan().any():

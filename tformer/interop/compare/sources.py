@@ -14,7 +14,7 @@ from tformer.interop.compare.recorded import Model, Recorded, first_tensor, reco
 from tformer.interop.huggingface import from_huggingface
 from tformer.models.causal_lm import CausalLM
 from tformer.models.folder import read_model
-from tformer.models.transformer import Transformer
+from tformer.models.seq2seq_lm import Seq2SeqLM
 
 Source = str | Path | Model
 
@@ -46,9 +46,9 @@ def open_model(source: Source) -> Model:
 
 def checked(model: object, name: object) -> Model:
     """Return it if it can be called with ids."""
-    if isinstance(model, Transformer):
+    if isinstance(model, Seq2SeqLM):
         raise TypeError(
-            f"{name} is a Transformer of two sequences: only models of one are compared"
+            f"{name} is a model of two sequences: only models of one are compared"
         )
     if not callable(model):
         raise TypeError(f"{name} must be a module or function of ids, not {model!r}")
@@ -142,7 +142,8 @@ class Side(NamedTuple):
             return self.model
         if isinstance(self.model, nn.Module) and hasattr(self.model, "config"):
             try:
-                return from_huggingface(self.model)
+                model = from_huggingface(self.model)
+                return model if isinstance(model, CausalLM) else None
             except (AttributeError, KeyError, TypeError, ValueError):
                 return None
         return None

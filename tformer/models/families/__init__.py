@@ -18,6 +18,7 @@ Weights = Mapping[str, Tensor]  # of a file, by name
 NAMES = """
 gpt2 llama mistral qwen2 qwen3 olmo2 olmo3 smollm3 granite cohere2 gemma2 gpt_neox phi3
 ministral3 nanochat mixtral qwen3_moe gpt_oss deepseek_v3 glm4_moe minimax_m2 qwen3_next
+bert t5 bart marian
 """
 FAMILIES = {name: name for name in NAMES.split()}
 FAMILIES |= {"gemma3_text": "gemma3", "qwen3_5_text": "qwen3_5", "tformer": "custom"}
@@ -30,6 +31,10 @@ return_dict torch_dtype transformers_version unk_index use_cache pretraining_tp
 cross_attention_hidden_size add_cross_attention summary_activation
 summary_first_dropout summary_proj_to_labels summary_type summary_use_proj
 task_specific_params tformer_version output_router_logits router_aux_loss_coef
+_num_labels add_bias_logits bad_words_ids classif_dropout classifier_dropout
+early_stopping extra_pos_embeddings force_bos_token_to_be_generated
+forced_bos_token_id forced_eos_token_id gradient_checkpointing init_std length_penalty
+max_length min_length no_repeat_ngram_size num_beams output_past
 """
 
 # Words whose default in a family is a number, and which may be null all the same.

@@ -130,15 +130,22 @@ def assemble(c: Config, parts: Parts) -> CausalLM:
     return model
 
 
-def renaming(names: Sequence[tuple[str, str]]) -> Callable[..., dict[str, Tensor]]:
-    """Make the `rename` of a family from its table of names, theirs and ours."""
+def renaming(names: Sequence[tuple[str, str]]) -> "partial[dict[str, Tensor]]":
+    """Make the `rename` of a family from its table of names, theirs and ours.
 
-    def rename(state: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:  # noqa: ARG001
-        """Name Hugging Face's weights as ours."""
-        return {
-            replace_parts(name, names): x
-            for name, x in state.items()
-            if not name.endswith("rotary_emb.inv_freq")
-        }
+    The table is its first argument: the way back reads it.
+    """
+    return partial(rename_by, tuple(names))
 
-    return rename
+
+def rename_by(
+    names: Sequence[tuple[str, str]],
+    state: Mapping[str, Tensor],
+    config: Config,  # noqa: ARG001 - which other families need
+) -> dict[str, Tensor]:
+    """Name Hugging Face's weights as ours, by a table."""
+    return {
+        replace_parts(name, names): x
+        for name, x in state.items()
+        if not name.endswith("rotary_emb.inv_freq")
+    }

@@ -73,6 +73,8 @@ NAMES = (
     ("mlp.c_proj.", "feed_forward.linear2."),
     ("lm_head.", "output."),
 )
+JOINED = {"qkv.": ("q_proj.", "k_proj.", "v_proj.")}  # rows of one matrix of theirs
+OWN_WORDS = ("bias",)
 
 
 def build(config: Config) -> CausalLM:
@@ -127,10 +129,8 @@ def rename(state: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:  #
         name = replace_parts(name, NAMES)
         x = x.t() if x.ndim == 2 and name.startswith("blocks.") else x
         if ".qkv." in name:
-            for part, third in zip(
-                ("q_proj", "k_proj", "v_proj"), x.tensor_split(3), strict=True
-            ):
-                ours[name.replace("qkv", part)] = third
+            for part, third in zip(JOINED["qkv."], x.tensor_split(3), strict=True):
+                ours[name.replace("qkv.", part)] = third
         else:
             ours[name] = x
     return ours

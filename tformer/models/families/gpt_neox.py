@@ -57,8 +57,8 @@ QKV = "q_proj", "k_proj", "v_proj"
 NAMES = (
     ("gpt_neox.", ""),
     ("embed_in.", "embedding."),
-    ("embed_out.", "output."),
     ("lm_head.", "output."),
+    ("embed_out.", "output."),  # what transformers 4 called it
     ("final_layer_norm.", "norm."),
     ("layers.", "blocks."),
     ("input_layernorm.", "attention_norm."),
@@ -67,6 +67,7 @@ NAMES = (
     ("mlp.dense_h_to_4h.", "feed_forward.linear1."),
     ("mlp.dense_4h_to_h.", "feed_forward.linear2."),
 )
+JOINED = {"query_key_value.": ("q_proj.", "k_proj.", "v_proj.")}
 
 
 def norm(c: Config, width: int) -> nn.Module:

@@ -65,6 +65,13 @@ def build(config: Config) -> CausalLM:
     return assemble(with_defaults(config, DEFAULTS), PARTS)
 
 
+NAMES = llama.NAMES
+JOINED = {  # rows of one matrix of theirs
+    "qkv_proj.": ("q_proj.", "k_proj.", "v_proj."),
+    "gate_up_proj.": ("gate_proj.", "up_proj."),
+}
+
+
 def rename(state: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:
     """Name Hugging Face's weights as ours, and cut what is one there."""
     c, ours = with_defaults(config, DEFAULTS), {}

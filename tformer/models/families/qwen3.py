@@ -25,6 +25,7 @@ SIZES: dict[str, Config] = {
     "qwen3-32b": SHARED | sizes(5120, 25_600, 64, 64, 8),
 }
 rename = llama.rename
+OWN_WORDS = ("qk_norm",)
 
 
 def attention(c: Config, layer: int) -> Options:

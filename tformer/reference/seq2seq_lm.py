@@ -1,4 +1,4 @@
-"""The whole Transformer in NumPy: embeddings, encoder, decoder and logits.
+"""From sequence to sequence in NumPy: embeddings, encoder, decoder and logits.
 
 B batch · S length of the source · T length of the target · D d_model · V vocabulary
 """
@@ -15,19 +15,25 @@ from tformer.reference.linear import Linear
 
 
 @dataclass(eq=False)
-class Transformer:
+class Seq2SeqLM:
     """Predict each next token of a target from the source and the target so far.
 
-    Vaswani et al. 2017, figure 1.
+    Vaswani et al. 2017, figure 1. It is the twin of the paper's `Transformer` too.
     """
 
     encoder: Encoder
     decoder: Decoder
     src_embedding: TokenEmbedding
     tgt_embedding: TokenEmbedding  # makes logits too, without `output`
-    src_positions: Callable[[np.ndarray], np.ndarray]
-    tgt_positions: Callable[[np.ndarray], np.ndarray]
+    src_positions: Callable[[np.ndarray], np.ndarray] | None = None
+    tgt_positions: Callable[[np.ndarray], np.ndarray] | None = None
+    src_norm: Callable[[np.ndarray], np.ndarray] | None = (
+        None  # of what is embedded: BART's
+    )
+    tgt_norm: Callable[[np.ndarray], np.ndarray] | None = None
     output: Linear | None = None
+    logit_scale: float = 1.0
+    logit_bias: np.ndarray | None = None  # (V,), added to the logits
     pad_id: int | None = None  # the token of padding
 
     def __call__(
@@ -51,11 +57,15 @@ class Transformer:
 
     def embed_source(self, src: np.ndarray) -> np.ndarray:
         """Turn ids (B, S) into vectors with positions (B, S, D)."""
-        return self.src_positions(self.src_embedding(src))
+        x = self.src_embedding(src)  # (B, S, D)
+        x = x if self.src_positions is None else self.src_positions(x)
+        return x if self.src_norm is None else self.src_norm(x)
 
     def embed_target(self, tgt: np.ndarray) -> np.ndarray:
         """Turn ids (B, T) into vectors with positions (B, T, D)."""
-        return self.tgt_positions(self.tgt_embedding(tgt))
+        x = self.tgt_embedding(tgt)  # (B, T, D)
+        x = x if self.tgt_positions is None else self.tgt_positions(x)
+        return x if self.tgt_norm is None else self.tgt_norm(x)
 
     def source_mask(
         self, src: np.ndarray, key_mask: np.ndarray | None = None
@@ -94,4 +104,6 @@ class Transformer:
 
     def logits(self, x: np.ndarray) -> np.ndarray:
         """Score every token of the target's vocabulary: (B, T, D) to (B, T, V)."""
-        return self.tgt_embedding.logits(x) if self.output is None else self.output(x)
+        make = self.tgt_embedding.logits if self.output is None else self.output
+        logits = make(self.logit_scale * x)
+        return logits if self.logit_bias is None else logits + self.logit_bias
