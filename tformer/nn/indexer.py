@@ -49,10 +49,9 @@ def choose_keys(scores: Tensor, top_k: int, attn_mask: Tensor) -> Tensor:
         bool (B, 1, T, S), True = attends.
     """
     hidden = scores.masked_fill(~attn_mask, -torch.inf)
-    best = hidden.argsort(dim=-1, descending=True, stable=True)  # (B, 1, T, S)
-    best = best[..., :top_k]  # (B, 1, T, k)
-    chosen = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, best, True)
-    return chosen & attn_mask
+    order = hidden.argsort(dim=-1, descending=True, stable=True)  # (B, 1, T, S)
+    rank = order.argsort(dim=-1)  # of each key, 0 for the best
+    return (rank < top_k) & attn_mask
 
 
 def index_loss(scores: Tensor, weights: Tensor, attn_mask: Tensor) -> Tensor:
