@@ -1,6 +1,7 @@
 """The home answers on its first screen, and a link says what it leads to."""
 
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ def test_a_shared_link_says_what_people_look_for(site: Path) -> None:
         titles[page] = said["og:title"]
         assert said["og:title"] == said["twitter:title"]
         (tab,) = re.findall(r"<title>(.*?)</title>", html.partition("<body")[0])
-        assert tab.startswith(said["og:title"])
+        assert unescape(tab).startswith(said["og:title"])
         cards.add(said["og:image"])
     assert titles[""] == "The Transformer, executable"
     assert len(cards) == len(titles)
@@ -86,7 +87,9 @@ def test_a_checklist_is_ticked_by_its_words_and_shows_in_the_navigation(
         assert tab.locator(".chapters .ticked").all_text_contents() == [f"1/{count}"]
         tab.goto(f"{home}chapters/masks/")
         assert tab.locator(".task-list-item input").first.is_checked()
-        tab.locator(".task-list-item").first.locator("label").click()
+        again = tab.locator(".task-list-item").first
+        again.scroll_into_view_if_needed()
+        again.click(position={"x": 60, "y": box["height"] / 2})
         assert not tab.locator(".ticked").count()
         assert not wrong, "\n".join(wrong)
 

@@ -12,7 +12,8 @@ from mkdocs.structure.pages import Page
 
 PAGES = {"results.md", "speed.md"}
 _TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
-_HEADING = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
+# A heading without text is a <td>: see captions.py.
+_HEADING = re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>", re.DOTALL)
 _ROW = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
 _ROLES = {"table": "table", "thead": "rowgroup", "tbody": "rowgroup"}
 _ROLES["th"] = "columnheader"
@@ -29,7 +30,8 @@ def stacked(html: str) -> str:
     """Return a page whose tables can be stacked."""
 
     def table(match: re.Match[str]) -> str:
-        names = [" ".join(_TAG.sub(" ", x).split()) for x in _HEADING.findall(match[0])]
+        head, end, body = match[0].partition("</thead>")
+        names = [" ".join(_TAG.sub(" ", x).split()) for x in _HEADING.findall(head)]
 
         def row(found: re.Match[str]) -> str:
             each = iter(names)
@@ -40,7 +42,8 @@ def stacked(html: str) -> str:
 
             return f'<tr role="row">{_CELL.sub(cell, found[1])}</tr>'
 
-        whole = _ROW.sub(row, match[0])
+        head = head.replace("<tr>", '<tr role="row">')
+        whole = head + end + _ROW.sub(row, body)
         for tag, role in _ROLES.items():
             whole = re.sub(rf"<{tag}\b", f'<{tag} role="{role}"', whole)
         return whole.replace("<table", "<table data-stacked", 1)
