@@ -253,14 +253,15 @@ def export_onnx(model: CausalLM | Transformer, folder: str | Path) -> list[Path]
     folder.mkdir(parents=True, exist_ok=True)
     for name, program in programs.items():
         graph, file = graphs[name], folder / f"{name}.onnx"
-        torch.onnx.export(
-            program,
-            f=file,
-            input_names=graph.inputs,
-            output_names=graph.outputs,
-            dynamo=True,
-            external_data=False,
-            verbose=False,
-        )
+        with torch.no_grad():  # else kernels come apart in another way
+            torch.onnx.export(
+                program,
+                f=file,
+                input_names=graph.inputs,
+                output_names=graph.outputs,
+                dynamo=True,
+                external_data=False,
+                verbose=False,
+            )
         files.append(file)
     return files
