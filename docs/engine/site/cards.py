@@ -38,7 +38,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
     else:
         return markdown
     meta["card"] = f"{FOLDER}/{Path(file).stem}.png"
-    below = _LIVE[1] if file == _LIVE[0] else config.site_url.split("//")[1]
+    below = _LIVE[1] if file == _LIVE[0] else (config.site_url or "//").split("//")[1]
     _cards[meta["card"]] = (meta["telling"], meta.get("description", ""), below)
     return markdown
 
@@ -82,5 +82,5 @@ def card(title: str, text: str, below: str) -> Image.Image:
 
 @functools.cache
 def _font(weight: int, size: int) -> ImageFont.FreeTypeFont:
-    wanted = font_manager.FontProperties(family=families(), weight=weight)  # type: ignore[arg-type]
+    wanted = font_manager.FontProperties(family=families(), weight=weight)
     return ImageFont.truetype(str(font_manager.findfont(wanted)), size)
