@@ -24,7 +24,7 @@ LONGEST = {  # lines; in brackets where they are to go
     "attention": 263,  # (180)
     "heads": 520,  # (320)
     "encoder": 1065,  # (800)
-    "gpt": 1343,  # (800)
+    "gpt": 1355,  # (800)
     "transformer": 1695,  # (950)
 }
 

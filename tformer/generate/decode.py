@@ -21,23 +21,6 @@ def continuing(model: CausalLM, cache: ModelCache) -> Score:
     return lambda newest: model(newest, cache=cache, last_only=True)[:, -1]
 
 
-def crossing(model: CausalLM, cache: ModelCache, at: int, room: int) -> Score:
-    """As `continuing`; a text that grows beyond `at` tokens is read anew, once.
-
-    A `LongRotaryEmbedding` rotates a long text otherwise, from its first token on.
-    """
-    text: Tensor | None = None
-
-    def score(newest: Tensor) -> Tensor:
-        nonlocal cache, text
-        text = newest if text is None else torch.cat((text, newest), dim=1)
-        if 0 < cache.length <= at < cache.length + newest.shape[1]:
-            newest, cache = text, model.new_cache(room)
-        return model(newest, cache=cache, last_only=True)[:, -1]
-
-    return score
-
-
 def rereading(model: CausalLM, cache: ModelCache, room: int, window: int) -> Score:
     """As `continuing`; where the room ends, read the newest `window` tokens anew."""
     text: Tensor | None = None

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from tformer.checks import check_id, check_positive
+from tformer.generate.crossing import crossing
 from tformer.generate.decode import (
     Choose,
     Score,
     continuing,
-    crossing,
     rereading,
     translating,
     write,

@@ -21,9 +21,8 @@ class Block(nn.Module):
     norm(x + f(x)), as the paper; "pre" x + f(norm(x)) (Xiong et al. 2020,
     arXiv:2002.04745); "sandwich" x + norm₂(f(norm(x))) (Ding et al. 2021,
     arXiv:2105.13290, and Gemma 2); "output" x + norm(f(x)) (OLMo 2, arXiv:2501.00656).
-    "parallel" lets both read the same x: x + f(norm(x)) + g(norm₂(x)) (GPT-J, GPT-NeoX:
-    arXiv:2204.06745, section 2.1). With a `residual_scale` m each adds m · f in place
-    of f (Granite 3, after arXiv:2203.03466).
+    "parallel" x + f(norm(x)) + g(norm₂(x)), of both (GPT-NeoX, arXiv:2204.06745). What
+    is added is multiplied by `residual_scale`, m (Granite 3, after arXiv:2203.03466).
 
     Args:
         attention: maps (B, T, D) to (B, T, D), such as `MultiHeadAttention`.
@@ -89,10 +88,9 @@ class Block(nn.Module):
         if (memory is None) != (self.cross_attention is None):
             raise ValueError("memory must be given with cross-attention, and only then")
         branch, attend = self.branch, self.attention
-        old = None if cache is None else cache.sequence
-        options |= {"is_causal": is_causal, "cache": old}
-        if attn_mask is not None:
-            options["attn_mask"] = attn_mask
+        options["is_causal"] = is_causal
+        options["cache"] = None if cache is None else cache.sequence
+        options |= {} if attn_mask is None else {"attn_mask": attn_mask}
         if self.placement == "pre":
             x = x + branch(attend(self.attention_norm(x), **options))
             if memory is not None:
@@ -111,8 +109,8 @@ class Block(nn.Module):
             y = self.feed_forward(self.feed_forward_norm(x))
             return x + branch(self.feed_forward_norm2(y))
         if self.placement == "parallel":
-            y = branch(attend(self.attention_norm(x), **options))
-            return x + y + branch(self.feed_forward(self.feed_forward_norm(x)))
+            y = attend(self.attention_norm(x), **options)
+            return x + branch(y) + branch(self.feed_forward(self.feed_forward_norm(x)))
         x = x + branch(self.attention_norm(attend(x, **options)))
         return x + branch(self.feed_forward_norm(self.feed_forward(x)))
 

@@ -26,15 +26,11 @@ class TokenEmbedding(nn.Module):
             which is rounded to the dtype before, as Gemma's code does with its √D.
     """
 
-    def __init__(
-        self, vocab_size: int, d_model: int, *, scale: bool | float = True
-    ) -> None:
+    def __init__(self, vocab_size: int, d_model: int, *, scale: float = True) -> None:
         super().__init__()
         check_positive(vocab_size=vocab_size, d_model=d_model)
         check_above_0(scale=None if isinstance(scale, bool) else scale)
-        self.vocab_size = vocab_size
-        self.d_model = d_model
-        self.scale = scale
+        self.vocab_size, self.d_model, self.scale = vocab_size, d_model, scale
         # With standard deviation 1/√D a vector has about 1 once multiplied by √D, like
         # the positions added to it, and the first logits stay small.
         self.weight = nn.Parameter(torch.empty(vocab_size, d_model))

@@ -6,6 +6,7 @@ B batch · S source length · D d_model
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from functools import partial
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -97,24 +98,15 @@ def transformer_block(
         eps: added to the variance in the norms.
         bias: give linear layers and norms a bias.
     """
-    attention = partial(
-        MultiHeadAttention,
-        d_model,
-        num_heads,
-        num_kv_heads=num_kv_heads,
-        bias=bias,
-        dropout=dropout,
-    )
+    options: dict[str, Any] = {"bias": bias, "dropout": dropout}
+    options["num_kv_heads"] = num_kv_heads
+    attention = partial(MultiHeadAttention, d_model, num_heads, **options)
     own, of_memory = attention(), attention() if cross_attention else None
+    inner: dict[str, Any] = {"activation": activation, "bias": bias}
+    inner["dropout"] = dropout if ff_dropout is None else ff_dropout
     return Block(
         own,
-        FeedForward(
-            d_model,
-            d_ff,
-            activation=activation,
-            dropout=dropout if ff_dropout is None else ff_dropout,
-            bias=bias,
-        ),
+        FeedForward(d_model, d_ff, **inner),
         partial(LayerNorm, d_model, eps, bias=bias),
         cross_attention=of_memory,
         placement="pre" if norm_first else "post",

@@ -51,8 +51,7 @@ class MultiHeadAttention(nn.Module):
         out_bias: give the last one a bias; as `bias` if not given. Qwen2 has biases of
             queries, keys and values alone (arXiv:2407.10671, section 2.2.1).
         dropout: probability in [0, 1) of dropping an attention weight in training.
-        q_norm: maps queries (B, H, T, Dh) to the same, such as `RMSNorm(Dh)`, or
-            `NormOverHeads(RMSNorm(H · Dh))`.
+        q_norm: maps queries (B, H, T, Dh) to the same, such as `RMSNorm(Dh)`.
         k_norm: the same for keys (arXiv:2010.04245).
         rotary: rotates queries and keys from position `start` on.
         temperature: scales queries from position `start` on: `QueryTemperature`.
@@ -95,16 +94,13 @@ class MultiHeadAttention(nn.Module):
             head_dim = d_model // num_heads
         check_positive(head_dim=head_dim)
         check_probability(dropout=dropout)
-        self.d_model = d_model
-        self.num_heads = num_heads
-        self.num_kv_heads = num_kv_heads
-        self.head_dim = head_dim
+        self.d_model, self.num_heads = d_model, num_heads
+        self.num_kv_heads, self.head_dim = num_kv_heads, head_dim
         self.dropout = dropout
 
-        kv_width = num_kv_heads * head_dim  # G · Dh
         self.q_proj = Linear(d_model, num_heads * head_dim, bias=bias)
-        self.k_proj = Linear(d_model, kv_width, bias=bias)
-        self.v_proj = Linear(d_model, kv_width, bias=bias)
+        self.k_proj = Linear(d_model, num_kv_heads * head_dim, bias=bias)
+        self.v_proj = Linear(d_model, num_kv_heads * head_dim, bias=bias)
         out_bias = bias if out_bias is None else out_bias
         self.out_proj = Linear(num_heads * head_dim, d_model, bias=out_bias)
         self.q_norm, self.k_norm = q_norm, k_norm
@@ -163,15 +159,10 @@ class MultiHeadAttention(nn.Module):
         if cache is not None:
             keys_values = cache.append(*keys_values)  # S is now the whole past
         k, v = keys_values  # (B, G, S, Dh)
-        relative = self.relative
-        scoring: dict[str, object] = {
-            "bias": None if relative is None else relative(q.shape[2], k.shape[2]),
-            "is_causal": is_causal,
-            "sinks": self.sinks,
-            "window": self.window,
-            "scale": self.scale,
-            "softcap": self.softcap,
-        }
+        bias = None if self.relative is None else self.relative(q.shape[2], k.shape[2])
+        scoring: dict[str, object] = {"bias": bias, "is_causal": is_causal}
+        scoring |= {"sinks": self.sinks, "window": self.window}
+        scoring |= {"scale": self.scale, "softcap": self.softcap}
         weigh: Callable[..., Tensor] = attention_weights
         attend: Callable[..., Tensor] = scaled_dot_product_attention
         if self.recorders and around is not None:

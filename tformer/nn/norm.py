@@ -121,8 +121,7 @@ class RMSNorm(nn.Module):
         check_positive(d_model=d_model)
         check_above_0(eps=eps)
         self.d_model, self.eps = d_model, eps
-        self.plus_one = plus_one
-        self.cast_first = cast_first
+        self.plus_one, self.cast_first = plus_one, cast_first
         begin = torch.zeros if plus_one else torch.ones
         self.weight = nn.Parameter(begin(d_model)) if learned else None
 

@@ -38,10 +38,8 @@ max_length min_length no_repeat_ngram_size num_beams output_past
 """
 
 # Words whose default in a family is a number, and which may be null all the same.
-MAY_BE_NONE = """
-head_dim num_key_value_heads sliding_window pad_token_id attn_logit_softcapping
-final_logit_softcapping q_lora_rank
-"""
+MAY_BE_NONE = """head_dim num_key_value_heads sliding_window pad_token_id
+attn_logit_softcapping final_logit_softcapping q_lora_rank"""
 
 
 def family_of(config: Config) -> ModuleType:
@@ -83,12 +81,6 @@ def one_of(name: str, value: T, known: Iterable[T]) -> T:
     if value not in known:
         raise ValueError(f"{name} ({value!r}) must be one of {known}")
     return value
-
-
-def only(c: Config, **values: object) -> None:
-    """Raise ValueError unless these words have the values that a family implements."""
-    for name, value in values.items():
-        one_of(name, c[name], [value])
 
 
 def replace_parts(name: str, table: Iterable[tuple[str, str]]) -> str:

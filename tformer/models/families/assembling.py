@@ -21,6 +21,12 @@ from tformer.nn.linear import Linear
 Options = dict[str, Any]
 
 
+def only(c: Config, **values: object) -> None:
+    """Raise ValueError unless these words have the values that a family implements."""
+    for name, value in values.items():
+        one_of(name, c[name], [value])
+
+
 def nothing(_: Config) -> Options:
     """Change nothing."""
     return {}

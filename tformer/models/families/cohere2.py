@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from torch import nn
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import Config, llama, only, with_defaults
+from tformer.models.families import Config, llama, with_defaults
 from tformer.models.families.assembling import (
     Options,
     all_but_every,
     assemble,
     head_dim_of,
+    only,
     sizes,
 )
 from tformer.models.families.rope_words import rotary_of

@@ -14,11 +14,15 @@ from tformer.models.families import (
     llama,
     mixtures,
     one_of,
-    only,
     replace_parts,
     with_defaults,
 )
-from tformer.models.families.assembling import Options, assemble, sizes
+from tformer.models.families.assembling import (
+    Options,
+    assemble,
+    only,
+    sizes,
+)
 from tformer.models.families.rope_words import rope_words, rotary_of
 from tformer.nn.latent import LatentAttention
 from tformer.nn.rotary_scaling import yarn_factor

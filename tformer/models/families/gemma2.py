@@ -9,11 +9,12 @@ from functools import partial
 from torch import nn
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import Config, llama, only, with_defaults
+from tformer.models.families import Config, llama, with_defaults
 from tformer.models.families.assembling import (
     Options,
     all_but_every,
     assemble,
+    only,
     renaming,
     sizes,
 )

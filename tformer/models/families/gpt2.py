@@ -40,19 +40,14 @@ DEFAULTS: Config = {
     "bias": True,  # of linear layers and norms: nanoGPT's word
 }
 NO_DROPOUT = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+A_FIFTH = dict.fromkeys(NO_DROPOUT, 0.2)
 TINY = {"n_positions": 64, "n_embd": 64, "n_layer": 2, "n_head": 4, **NO_DROPOUT}
 # nanoGPT's of Shakespeare's characters.
 LETTERS = {"vocab_size": 65, "n_positions": 256, "bias": False}
 SIZES: dict[str, Config] = {
     "tiny": {"vocab_size": 256, **TINY},
     "shakespeare-cpu": {**LETTERS, **TINY, "n_embd": 128, "n_layer": 4},
-    "shakespeare": {
-        **LETTERS,
-        "n_embd": 384,
-        "n_layer": 6,
-        "n_head": 6,
-        **dict.fromkeys(NO_DROPOUT, 0.2),
-    },
+    "shakespeare": {**LETTERS, **A_FIFTH, "n_embd": 384, "n_layer": 6, "n_head": 6},
     "gpt2": {},
     "gpt2-medium": {"n_embd": 1024, "n_head": 16, "n_layer": 24},
     "gpt2-large": {"n_embd": 1280, "n_head": 20, "n_layer": 36},
@@ -89,16 +84,12 @@ def build(config: Config) -> CausalLM:
         one_of(name, c[name], [False])
     kind = one_of("activation_function", c["activation_function"], ACTIVATION_NAMES)
     D, bias = c["n_embd"], c["bias"]
+    F = 4 * D if c["n_inner"] is None else c["n_inner"]
     norm = partial(LayerNorm, D, c["layer_norm_epsilon"], bias=bias)
     blocks = [
         Block(
             MultiHeadAttention(D, c["n_head"], bias=bias, dropout=c["attn_pdrop"]),
-            FeedForward(
-                D,
-                4 * D if c["n_inner"] is None else c["n_inner"],
-                activation=ACTIVATION_NAMES[kind],
-                bias=bias,
-            ),
+            FeedForward(D, F, activation=ACTIVATION_NAMES[kind], bias=bias),
             norm,
             dropout=c["resid_pdrop"],
         )

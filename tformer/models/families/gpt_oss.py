@@ -14,7 +14,6 @@ from tformer.models.families import (
     Weights,
     llama,
     mixtures,
-    only,
     replace_parts,
     with_defaults,
 )
@@ -22,6 +21,7 @@ from tformer.models.families.assembling import (
     Options,
     all_but_every,
     assemble,
+    only,
     sizes,
 )
 from tformer.nn.clamped import ClampedFeedForward

@@ -12,11 +12,16 @@ from tformer.models.families import (
     Weights,
     llama,
     mixtures,
-    only,
     replace_parts,
     with_defaults,
 )
-from tformer.models.families.assembling import Options, assemble, head_dim_of, sizes
+from tformer.models.families.assembling import (
+    Options,
+    assemble,
+    head_dim_of,
+    only,
+    sizes,
+)
 from tformer.nn.qk_norm import NormOverHeads
 
 DEFAULTS: Config = {

@@ -6,8 +6,17 @@ Jiang et al. 2024 (arXiv:2401.04088).
 from torch import nn
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import Config, llama, mixtures, only, with_defaults
-from tformer.models.families.assembling import assemble, sizes
+from tformer.models.families import (
+    Config,
+    llama,
+    mixtures,
+    with_defaults,
+)
+from tformer.models.families.assembling import (
+    assemble,
+    only,
+    sizes,
+)
 
 DEFAULTS: Config = {
     **mixtures.OF_LLAMA,

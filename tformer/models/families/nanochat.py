@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from torch import nn
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import Config, llama, only, with_defaults
+from tformer.models.families import Config, llama, with_defaults
 from tformer.models.families.assembling import (
     Options,
     assemble,
     head_dim_of,
+    only,
     renaming,
     sizes,
 )

@@ -10,8 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import Config, llama, only, with_defaults
-from tformer.models.families.assembling import Options, assemble, head_dim_of, sizes
+from tformer.models.families import Config, llama, with_defaults
+from tformer.models.families.assembling import (
+    Options,
+    assemble,
+    head_dim_of,
+    only,
+    sizes,
+)
 from tformer.models.families.rope_words import long_rotary_of
 
 SAID: Options = {  # what some files say of every Phi-3

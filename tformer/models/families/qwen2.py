@@ -6,8 +6,14 @@ Yang et al. 2024 (arXiv:2407.10671), section 2.2.1; Qwen2.5: arXiv:2412.15115.
 from collections.abc import Sequence
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import Config, llama, only, with_defaults
-from tformer.models.families.assembling import Options, assemble, layer_types_of, sizes
+from tformer.models.families import Config, llama, with_defaults
+from tformer.models.families.assembling import (
+    Options,
+    assemble,
+    layer_types_of,
+    only,
+    sizes,
+)
 
 DEFAULTS: Config = {
     **llama.DEFAULTS,

@@ -4,8 +4,14 @@ Yang et al. 2025 (arXiv:2505.09388).
 """
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import Config, llama, only, qwen2, with_defaults
-from tformer.models.families.assembling import Options, assemble, head_dim_of, sizes
+from tformer.models.families import Config, llama, qwen2, with_defaults
+from tformer.models.families.assembling import (
+    Options,
+    assemble,
+    head_dim_of,
+    only,
+    sizes,
+)
 
 DEFAULTS: Config = {
     **qwen2.DEFAULTS,

@@ -7,8 +7,16 @@ other matrices. Of a text all three parts of its rotary positions are one.
 from torch import nn
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import Config, only, qwen3_next, with_defaults
-from tformer.models.families.assembling import assemble, sizes
+from tformer.models.families import (
+    Config,
+    qwen3_next,
+    with_defaults,
+)
+from tformer.models.families.assembling import (
+    assemble,
+    only,
+    sizes,
+)
 from tformer.nn.feed_forward import GatedFeedForward
 
 DEFAULTS: Config = {
