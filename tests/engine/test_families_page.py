@@ -18,17 +18,23 @@ PRESETS = [(name, preset) for name in KEPT for preset in KEPT[name]]
 FAST = 5 * 10**8  # parameters: a larger one takes seconds, with experts a minute
 
 
-def test_every_preset_of_every_family_is_there():
+def test_every_preset_of_what_was_counted_is_there():
     now = {name: [*facts.presets(name)] for name in facts.families()}
-    assert {name: [*found] for name, found in KEPT.items()} == now, HOW
+    assert {name: [*found] for name, found in KEPT.items()}.items() <= now.items(), HOW
 
 
 def test_the_page_is_what_would_be_written():
     page = (DOCS / pages.PAGE).read_text("utf-8")
     assert page == pages.with_outputs(pages.page(DOCS), page), HOW
-    for name in facts.families():
-        assert re.search(rf"^## .* {{ #{name} }}$", page, re.MULTILINE), HOW
-        assert f"(#{name})" in page
+    for name in facts.families():  # counted, or named as one that is not
+        heading = rf"^## .* {{ #{name} }}$"
+        place = heading if name in KEPT else rf"^- \*\*.*\*\*{{ #{name} }}: "
+        assert re.search(place, page, re.MULTILINE), HOW
+
+
+@pytest.mark.nightly
+def test_every_family_is_counted():
+    assert KEPT.keys() == facts.families().keys(), HOW
 
 
 def same(name, preset):

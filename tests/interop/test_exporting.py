@@ -28,6 +28,10 @@ MODELS = {
     "learned": lambda: gpt2.build(
         {"vocab_size": V, "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 40}
     ),
+    "latent": lambda: custom.build(
+        {"vocab_size": V, "d_model": 12, "num_heads": 3, "positions": "rotary"}
+        | {"kv_rank": 5, "num_layers": 1, "max_len": 40}
+    ),
     "window": lambda: custom.build(
         {"vocab_size": V, "d_model": 12, "num_heads": 3, "positions": "rotary"}
         | {"window": 4, "global_every": 2, "kv_heads": 1, "max_len": 40}

@@ -189,27 +189,23 @@ def export_programs(model: CausalLM | Transformer) -> dict[str, ExportedProgram]
     was = model.training
     try:
         model.eval()
-        with torch.no_grad():
-            found = {}
-            for name, graph in graphs_of(model).items():
-                with one_form(model, absorbed=name == "step"):
-                    found[name] = _exported(graph)
-            return found
+        with torch.no_grad(), naive(model):
+            return {name: _exported(each) for name, each in graphs_of(model).items()}
     finally:
         model.train(was)
 
 
 @contextmanager
-def one_form(model: nn.Module, *, absorbed: bool) -> Iterator[None]:
-    """Fix the form of latent attention, which else is chosen by the lengths.
+def naive(model: nn.Module) -> Iterator[None]:
+    """Let latent attention make keys and values of its latents, at any length.
 
-    Both forms compute the same. A graph can hold one; a step has few queries, for which
-    the absorbed form is the cheaper.
+    Else it chooses by the lengths, and a graph holds one of the two forms. The other,
+    cheaper for a step, reads the weight of a layer whose call a graph must see.
     """
     free = [m for m in model.modules() if isinstance(m, LatentAttention)]
     free = [m for m in free if m.absorbed is None]
     for attention in free:
-        attention.absorbed = absorbed and attention.is_matrix(attention.kv_up)
+        attention.absorbed = False
     try:
         yield
     finally:

@@ -201,9 +201,12 @@ def page(docs: Path) -> str:
         if name in facts
     ]
     named = {family.name: family for family in found}
+    waiting = [Family(name, told.get(name, {}), {}) for name in families()]
+    waiting = [family for family in waiting if family.name not in facts]
     return render(
         Path(__file__).parent / "page.md.jinja",
         families=found,
+        waiting=waiting,
         parts={
             family.name: parts_table(family, named[family.after])
             for family in found
@@ -216,10 +219,9 @@ def page(docs: Path) -> str:
     )
 
 
-def write(docs: Path, *, count: bool = True) -> None:
-    """Write the page; with `count` the presets are built anew, which takes minutes."""
-    if count:
-        write_facts(docs / FILES / "facts.json")
+def write(docs: Path, *, anew: bool = True) -> None:
+    """Write the page; with `anew` all presets are built once more, in minutes."""
+    write_facts(docs / FILES / "facts.json", anew=anew)
     file = docs / PAGE
     before = file.read_text("utf-8") if file.exists() else ""
     file.write_text(with_outputs(page(docs), before), "utf-8")

@@ -9,14 +9,14 @@ from typing import Any, cast
 import torch
 from torch import nn
 
+from engine.tables import read_kept
 from tformer.models.cache_size import cache_nbytes
 from tformer.models.causal_lm import CausalLM
 from tformer.models.families import FAMILIES, Config, family_of
-from tformer.models.folder import on_meta
+from tformer.models.folder import NothingDrawn
 from tformer.nn.block import Block
 from tformer.nn.experts import active_parameters
 
-MANY = 10**9  # tensors: no file bounds how many there may be
 OWN = "custom"  # the family of one's own parts: it has no published sizes
 LAST = ("linear2.weight", "down_proj.weight")  # of a feed-forward network
 WORDS = {  # of what attends otherwise than each query to all keys
@@ -41,14 +41,6 @@ def presets(name: str) -> dict[str, Config]:
     return {preset: {"model_type": kind, **size} for preset, size in sizes.items()}
 
 
-def all_facts() -> dict[str, dict[str, Any]]:
-    """Build every preset of every family, and say what it is made of."""
-    return {
-        name: {preset: facts(config) for preset, config in presets(name).items()}
-        for name in families()
-    }
-
-
 def facts(config: Config) -> dict[str, Any]:
     """Build a model without memory, and count.
 
@@ -56,7 +48,8 @@ def facts(config: Config) -> dict[str, Any]:
         parameters, those that one token uses, widths, the kinds of its layers one after
         the other, and of a causal model bytes of the cache in bfloat16.
     """
-    model = on_meta(config, MANY)
+    with torch.device("meta"), NothingDrawn():
+        model = family_of(config).build(config)
     blocks = [module for module in model.modules() if isinstance(module, Block)]
     layers = [(attention_word(block), feed_forward_word(block)) for block in blocks]
     found: dict[str, Any] = {
@@ -121,12 +114,21 @@ def widths(block: Block) -> dict[str, int]:
     return found
 
 
-def write(file: Path) -> None:
-    """Write the facts of all families; with experts it takes minutes."""
-    families = (
-        f' "{name}": {{\n'
-        + ",\n".join(f'  "{preset}": {json.dumps(x)}' for preset, x in found.items())
-        + "\n }"
-        for name, found in all_facts().items()
-    )
-    file.write_text("{\n" + ",\n".join(families) + "\n}\n", "utf-8")
+def write(file: Path, *, anew: bool = True) -> None:
+    """Write the facts of all families; with experts it takes minutes.
+
+    Args:
+        file: of the facts.
+        anew: count what is there already, too.
+    """
+    kept: dict[str, Any] = {} if anew or not file.exists() else read_kept(file)
+    families_said = []
+    for name in families():
+        known = kept.get(name, {})
+        found = {
+            preset: known.get(preset) or facts(config)
+            for preset, config in presets(name).items()
+        }
+        lines = (f'  "{preset}": {json.dumps(x)}' for preset, x in found.items())
+        families_said.append(f' "{name}": {{\n' + ",\n".join(lines) + "\n }")
+    file.write_text("{\n" + ",\n".join(families_said) + "\n}\n", "utf-8")
