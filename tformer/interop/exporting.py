@@ -116,13 +116,7 @@ class TargetDecoder(nn.Module):
         self.model = model
 
     def forward(self, tgt: Tensor, memory: Tensor, memory_key_mask: Tensor) -> Tensor:
-        """Score what follows tgt (B, T): (B, T, V).
-
-        Args:
-            tgt: ids (B, T).
-            memory: (B, S, D), of the encoder.
-            memory_key_mask: bool (B, S), True = a real token of the source.
-        """
+        """Score what follows tgt (B, T), given memory (B, S, D), mask (B, S)."""
         return self.model.decode(tgt, memory, memory_key_mask=memory_key_mask)
 
 
@@ -139,9 +133,7 @@ class Graph(NamedTuple):
 def graphs_of(model: CausalLM | Transformer) -> dict[str, Graph]:
     """Name the graphs of a model, and the inputs and outputs of each.
 
-    Raises:
-        TypeError: it is another kind of model.
-        ValueError: an attention keeps something else than keys and values.
+    Another kind of model is a TypeError, an attention with a state a ValueError.
     """
     if isinstance(model, CausalLM):
         ids, step = torch.zeros(B, T, dtype=torch.int64), CachedStep(model)
@@ -161,11 +153,11 @@ def graphs_of(model: CausalLM | Transformer) -> dict[str, Graph]:
     mask = torch.ones(B, S, dtype=torch.bool)
     decoded = ["tgt", "memory", "memory_key_mask"]
     return {
-        "encoder": Graph(SourceEncoder(model), (src,), (SRC,), ["src"], ["memory"]),
+        "encoder": Graph(SourceEncoder(model), (src,), (IDS,), ["src"], ["memory"]),
         "decoder": Graph(
             TargetDecoder(model),
             (tgt, memory, mask),
-            (IDS, SRC, SRC),
+            (IDS, IDS, IDS),
             decoded,
             ["logits"],
         ),
@@ -174,7 +166,6 @@ def graphs_of(model: CausalLM | Transformer) -> dict[str, Graph]:
 
 KINDS, WHEN = ("keys", "values"), ("past", "present")
 IDS = {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}
-SRC = {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}
 PAST = {0: Dim.DYNAMIC, 2: Dim.DYNAMIC}
 
 
@@ -182,9 +173,6 @@ def export_programs(model: CausalLM | Transformer) -> dict[str, ExportedProgram]
     """Export the graphs of a model: of a CausalLM "model" and "step".
 
     Of a Transformer they are "encoder" and "decoder". Each takes any batch and length.
-
-    Args:
-        model: exported as in `eval()`, and left in the mode in which it came.
     """
     was = model.training
     try:
