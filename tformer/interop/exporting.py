@@ -187,8 +187,7 @@ def export_programs(model: CausalLM | Transformer) -> dict[str, ExportedProgram]
 def naive(model: nn.Module) -> Iterator[None]:
     """Let latent attention make keys and values of its latents, at any length.
 
-    Else it chooses by the lengths, and a graph holds one of the two forms. The other,
-    cheaper for a step, reads the weight of a layer whose call a graph must see.
+    Else it chooses by the lengths; the other form reads a weight, which a graph cannot.
     """
     free = [m for m in model.modules() if isinstance(m, LatentAttention)]
     free = [m for m in free if m.absorbed is None]
