@@ -14,7 +14,7 @@ from torch.testing import assert_close
 
 import tformer
 from every_module import LANGUAGE_MODELS, MODULES, SMALL, ids, tensors
-from tformer.models import BERT, CausalLM, MultiTokenHeads, Transformer
+from tformer.models import BERT, CausalLM, MultiTokenHeads, Transformer, ViT
 from tformer.models.encoder_decoder import EncoderDecoder
 from tformer.nn import (
     ALiBi,
@@ -45,7 +45,7 @@ LENGTHS = {
 }
 WITH_DROPOUT = (
     *(FeedForward, GatedFeedForward, MultiHeadAttention, LatentAttention),
-    *(Block, Encoder, BERT, CausalLM, Transformer),
+    *(Block, Encoder, BERT, ViT, CausalLM, Transformer),
 )
 # Take two ints and no tensor: they are exported in the language models below.
 GIVEN_INTS = {ALiBi, RelativeBias}

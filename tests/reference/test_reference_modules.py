@@ -14,7 +14,7 @@ from tformer.nn.feed_forward import ACTIVATIONS, GATES
 
 B, T, S, D, H, G, Dh, F, V = 2, 5, 7, 12, 6, 2, 4, 11, 13
 WITHOUT_TWIN = {"BERT", "EncoderDecoder", "MultiTokenHead", "MultiTokenHeads"}
-WITHOUT_TWIN |= {"QuantizedLinear"}
+WITHOUT_TWIN |= {"QuantizedLinear", "ViT"}
 
 
 @pytest.mark.parametrize("kind", MODULES, ids=lambda kind: kind.__name__)

@@ -9,6 +9,7 @@ from tformer.models.encoder_decoder import EncoderDecoder
 from tformer.models.families import bart, custom, t5
 from tformer.models.multi_token import MultiTokenHead, MultiTokenHeads
 from tformer.models.seq2seq_lm import Seq2SeqLM
+from tformer.models.vit import ViT
 from tformer.nn import (
     ALiBi,
     Block,
@@ -82,6 +83,10 @@ def two_ids(B, T):
     return torch.randint(1, V, (B, T)), torch.randint(1, V, (B, T + 1))
 
 
+def images(B, T):
+    return (torch.randn(B, 1, 6, 6),)  # of one size
+
+
 def lengths(B, T):
     return (T, T)
 
@@ -137,6 +142,19 @@ MODULES = {
     ),
     Seq2SeqLM: (lambda: SEQ2SEQ["T5"](), two_ids),
     Block: (lambda: transformer_block(D, H, F, dropout=0.1), vectors),
+    ViT: (
+        lambda: ViT(
+            V,
+            image_size=6,
+            patch_size=3,
+            channels=1,
+            d_model=D,
+            num_heads=H,
+            num_layers=1,
+            dropout=0.1,
+        ),
+        images,
+    ),
     BERT: (lambda: BERT(BERTConfig.tiny(**SMALL, dropout=0.1)), ids),
     CausalLM: (lambda: custom.build({**SMALL, "dropout": 0.1}), ids),
     Transformer: (
