@@ -14,8 +14,9 @@ from torch.testing import assert_close
 
 import tformer
 from every_module import LANGUAGE_MODELS, MODULES, SMALL, ids, tensors
-from tformer.models import BERT, CausalLM, MultiTokenHeads, Transformer, ViT
+from tformer.models import BERT, CausalLM, MultiTokenHeads, Transformer
 from tformer.models.encoder_decoder import EncoderDecoder
+from tformer.models.vit import ViT
 from tformer.nn import (
     ALiBi,
     Block,
