@@ -17,3 +17,5 @@ from tformer.models.multi_token import MultiTokenHeads as MultiTokenHeads
 from tformer.models.multi_token import multi_token_losses as multi_token_losses
 from tformer.models.seq2seq_lm import Seq2SeqLM as Seq2SeqLM
 from tformer.models.transformer import Transformer as Transformer
+from tformer.models.vit import ViT as ViT
+from tformer.models.vit import patches_of as patches_of

@@ -1,0 +1,40 @@
+"""The experiments run the code of their chapters, and kept a number for each seed."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from chapters import functions_of, keep
+
+HERE = Path(__file__).parent
+CHAPTERS = {"vit": "vit.md"}
+
+
+@pytest.mark.parametrize("script", CHAPTERS)
+def test_a_chapter_defines_what_its_experiment_calls(script):
+    names = functions_of(CHAPTERS[script])
+    called = re.findall(r'\bc\["(\w+)"\]', (HERE / f"{script}.py").read_text("utf-8"))
+    assert len({*called}) >= 4
+    assert {*called} <= names.keys()
+    assert "model" not in names, "something was trained"
+
+
+@pytest.mark.parametrize("script", CHAPTERS)
+def test_every_row_has_a_number_for_each_of_five_seeds(script):
+    rows = import_module(f"{script}_kept").KEPT.strip().split("\n")
+    names = [tuple(row.split()[:3]) for row in rows]
+    assert len({*names}) == len(rows) >= 10
+    for row in rows:
+        numbers = [float(x) for x in row.split()[3:]]
+        assert len(numbers) == 5, row
+
+
+def test_rows_are_kept_seed_after_seed(tmp_path, capsys):
+    rows = [("DPO", 0.1, "right", 0.25), ("DPO", 0.1, "right", 0.12345)]
+    keep(str(tmp_path / "some.py"), rows)
+    names: dict[str, str] = {}
+    exec((tmp_path / "some_kept.py").read_text("utf-8"), names)
+    assert names["KEPT"] == "\nDPO 0.1 right 0.250 0.123\n"
+    assert "right 0.250" in capsys.readouterr().out
