@@ -92,6 +92,7 @@ def lengths(B, T):
 
 
 SMALL = {"vocab_size": V, "d_model": D, "num_heads": H, "num_layers": 1, "max_len": 20}
+IMAGE = {"image_size": 6, "patch_size": 3, "channels": 1, "num_layers": 1}
 MODULES = {
     QuantizedLinear: (lambda: QuantizedLinear(nn.Linear(D, F)), vectors),
     LayerNorm: (lambda: LayerNorm(D), vectors),
@@ -142,19 +143,7 @@ MODULES = {
     ),
     Seq2SeqLM: (lambda: SEQ2SEQ["T5"](), two_ids),
     Block: (lambda: transformer_block(D, H, F, dropout=0.1), vectors),
-    ViT: (
-        lambda: ViT(
-            V,
-            image_size=6,
-            patch_size=3,
-            channels=1,
-            d_model=D,
-            num_heads=H,
-            num_layers=1,
-            dropout=0.1,
-        ),
-        images,
-    ),
+    ViT: (lambda: ViT(V, **IMAGE, d_model=D, num_heads=H, dropout=0.1), images),
     BERT: (lambda: BERT(BERTConfig.tiny(**SMALL, dropout=0.1)), ids),
     CausalLM: (lambda: custom.build({**SMALL, "dropout": 0.1}), ids),
     Transformer: (
