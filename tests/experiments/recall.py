@@ -1,6 +1,6 @@
 """What a layer recalls after training, by keys, rate and seed: writes recall_shares.py.
 
-Run as `python docs/experiments/recall.py`; the chapter on linear attention shows it.
+Run as `python tests/experiments/recall.py`; the chapter on linear attention shows it.
 """
 
 from collections.abc import Callable
