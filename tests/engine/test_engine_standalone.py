@@ -46,7 +46,7 @@ def test_pieces_stand_in_their_order_each_once(
     page = Page(project, project.docs / "chapters" / "scale.md")
     file, twin = standalone_files(page)
     assert file.text.splitlines()[:3] == [
-        "# Scale: the code of the chapter in one file.",
+        "# Scale, the code of the chapter in one file.",
         "# https://example.org/tiny/chapters/scale/ · MIT licence",
         "",
     ]

@@ -119,7 +119,8 @@ def _layout(closure: Closure, demo: str) -> str:
     for name in names_in(demo)[1]:
         closure.claim(name, f"a name of the demonstration, {name}")
     head = [
-        f"# {page.title}: the code of the chapter in one file.",
+        # A comma: after "coding:" Python would look for the encoding of the file.
+        f"# {page.title}, the code of the chapter in one file.",
         f"# {page.url} · MIT licence",
     ]
     parts = ["\n".join([*head, "", *_import_lines(closure.imports)])]
