@@ -44,9 +44,9 @@ OF_CONSTANTS = """x + 1, x - 1, -x, 2 * x, x / 2, x / 10, 10 * x, 1 / x,
 # What may be done to a part: first to numbers and arrays, then to arrays alone.
 PARTS = """-x, x**2, np.sqrt(x), 2 * x, x / 2, x + 1, x - 1, 1 / x, 1 - x,
 np.abs(x), np.maximum(x, 0), x**3, x**1.5, np.cbrt(x), x**0.25, 10 * x, x / 10,
-2 * np.pi * x, x * np.pi / 180, x / np.pi, x / 8, x / 4, np.log(x), np.log1p(x), np.exp(x),
-np.tanh(x), sigmoid(x), 1.702 * x, np.log(2) * x, x / np.log(2), np.sign(x), np.round(x),
-np.trunc(x)"""
+2 * np.pi * x, x * np.pi / 180, x / np.pi, x / 8, x / 4, np.log(x), np.log1p(x),
+np.exp(x), np.tanh(x), sigmoid(x), 1.702 * x, np.log(2) * x, x / np.log(2), np.sign(x),
+np.round(x), np.trunc(x)"""
 ARRAYS = """x[..., ::-1], x[..., ::-1, :], x[..., ::-1, :, :], x[::-1],
 np.roll(x, 1, -1), np.roll(x, -1, -1), np.roll(x, 1, -2), np.roll(x, -1, -2),
 np.roll(x, 1, -3), np.roll(x, -1, -3), transposed(x), x[..., :1], x[..., :1, :],
