@@ -177,7 +177,10 @@ class Numbers:
 
     def _altered(self, excused: bool) -> Iterator[Mistake]:
         function = FORMULAS.get(self.spec.name)
+        came = {a.dtype.kind for x, _ in self.given.values() for a in x.arrays}
         if function is None or any(case.options for case in self.given):
+            return
+        if not came <= {*"biuf"}:  # what is no number is told by its type alone
             return
         for each in alterations(function, self.spec.name in CHOOSING):
             if self.fit(partial(altered, self.spec, each), excused=excused):
