@@ -24,8 +24,8 @@ LONGEST = {  # lines; in brackets where they are to go
     "attention": 263,  # (180)
     "heads": 520,  # (320)
     "encoder": 1065,  # (800)
-    "gpt": 1355,  # (800)
-    "transformer": 1695,  # (950)
+    "gpt": 1362,  # (800)
+    "transformer": 1803,  # (950)
 }
 
 

@@ -2,6 +2,9 @@
 
 import pytest
 import torch
+
+pytest.importorskip("transformers")
+
 from transformers.generation.logits_process import TopPLogitsWarper
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 from transformers.models.llama.configuration_llama import LlamaConfig

@@ -1,6 +1,10 @@
 """ViT computes what Hugging Face's computes with the same weights."""
 
+import pytest
 import torch
+
+pytest.importorskip("transformers")
+
 from transformers import ViTConfig, ViTForImageClassification
 
 from tformer.models.vit import ViT

@@ -31,5 +31,6 @@ class QueryTemperature(nn.Module):
         """Scale x (B, H, T, Dh) at positions start, start + 1, …; the same shape."""
         positions = torch.arange(start, start + x.shape[2], device=x.device)
         stretches = positions.div(self.length, rounding_mode="floor")
-        factor = 1 + self.beta * torch.log1p(stretches.double())  # (T,)
+        wide = torch.promote_types(x.dtype, torch.float32)
+        factor = 1 + self.beta * torch.log1p(stretches.to(wide))  # (T,)
         return x * factor.to(x.dtype)[:, None]
