@@ -13,10 +13,8 @@ from itertools import combinations, product
 
 import numpy as np
 
-from tformer.check.altering import Alteration, alterations
 from tformer.check.calling import Case
 from tformer.check.evidence import right_of
-from tformer.check.formulas import CHOOSING, FORMULAS
 from tformer.check.general import ALONE, FORMS, Form, formed, named
 from tformer.check.in_part import best_in_part
 from tformer.check.outcomes import Outcome, difference
@@ -47,14 +45,6 @@ def wrong_of(spec: Spec, case: Case, *made: Mistake) -> Outcome | None:
         function = spec.made[key]
         spec.wrongs[key, case] = spec.outcome(function, case) if function else None
     return spec.wrongs[key, case]
-
-
-def altered(spec: Spec, alteration: Alteration, case: Case) -> Outcome:
-    """Ask an altered formula, once for each case."""
-    key = alteration.source, case
-    if key not in spec.wrongs:
-        spec.wrongs[key] = spec.outcome(alteration.function, case)
-    return spec.wrongs[key] or Outcome()
 
 
 class Numbers:
@@ -131,7 +121,6 @@ class Numbers:
                 return  # two mistakes may raise in every case, whatever they are
             yield self._of_pairs(self._pairs(excused))
             yield self._of_pairs(self._formed_pairs(excused))
-            yield Diagnosis(tuple(self._altered(excused)))
         wrong = partial(wrong_of, self.spec)
         args = self.mistakes, self.given, lambda x, case: wrong(case, x), self.rtol
         yield Diagnosis(tuple(best_in_part(*args)), partly=True)
@@ -173,19 +162,6 @@ class Numbers:
         for id, form in (ALONE | FORMS).items():
             if self.fit(partial(self._right_formed, form), excused=excused):
                 yield named(self.spec, id)
-                return
-
-    def _altered(self, excused: bool) -> Iterator[Mistake]:
-        function = FORMULAS.get(self.spec.name)
-        came = {a.dtype.kind for x, _ in self.given.values() for a in x.arrays}
-        if function is None or any(case.options for case in self.given):
-            return
-        if not came <= {*"biuf"}:  # what is no number is told by its type alone
-            return
-        for each in alterations(function, self.spec.name in CHOOSING):
-            if self.fit(partial(altered, self.spec, each), excused=excused):
-                id = "altered_throughout" if each.throughout else "altered"
-                yield named(self.spec, id, before=each.before, after=each.told)
                 return
 
     def _pairs(self, excused: bool) -> Iterator[tuple[Mistake, Mistake]]:
