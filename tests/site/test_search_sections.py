@@ -194,7 +194,9 @@ def test_every_term_of_the_glossary_is_a_link_away(
     with opened(browser, home, "glossary/") as (tab, _):
         links = tab.locator(".glossary-terms a")
         assert links.count() == terms > 100
-        targets = links.evaluate_all("all => all.map((link) => link.hash.slice(1))")
+        targets = links.evaluate_all(
+            "all => all.map((link) => decodeURIComponent(link.hash.slice(1)))"
+        )
         assert len(set(targets)) == terms
         found = (
             "all => all.filter((id) => document.getElementById(id)?.tagName !== 'DT')"

@@ -20,9 +20,11 @@ COVERED = """() => [...document.querySelectorAll(".highlight pre > code")]
     const name = code.textContent.trim().slice(0, 40)
     if (code.closest(".output")) return shown ? [`a button on output: ${name}`] : []
     if (!shown) return [`no button: ${name}`]
-    const a = nav.getBoundingClientRect(), b = code.getBoundingClientRect()
-    const over = Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
-      && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1
+    const a = nav.getBoundingClientRect(), text = document.createRange()
+    text.selectNodeContents(code)
+    const over = [...text.getClientRects()].some((b) =>
+      Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+      && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1)
     return over ? [`a button covers: ${name}`] : []
   })"""
 
@@ -105,7 +107,8 @@ def test_a_button_covers_no_code(
     assert tab.locator(".md-code__nav[role=none]").count() > 5
     assert tab.locator(".md-code__nav:not([role=none])").count() == 0
     tab.add_style_tag(
-        content=".md-code__nav { position: absolute !important; right: 0 }"
+        content=".md-code__nav { position: absolute !important; left: 1rem !important; "
+        "top: 0.6rem !important }"
     )
     assert tab.evaluate(COVERED)
 
