@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from tformer import Block, MultiHeadAttention, transformer_encoder
 from tformer.models.families import gpt2
-from tformer.nn import Linear, heads
+from tformer.nn import heads
 
 D, H, V = 12, 3, 11
 LENGTHS = torch.tensor([5, 2, 7])
@@ -48,7 +48,7 @@ def halved(original):
     [
         (MultiHeadAttention, "forward"),
         (Block, "forward"),
-        (Linear, "forward"),
+        (nn.Linear, "forward"),
         (heads, "scaled_dot_product_attention"),
         (heads, "split_heads"),
     ],

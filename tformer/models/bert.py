@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.checks import check_key_mask
@@ -14,7 +15,6 @@ from tformer.models.config import check_model
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.encoder import transformer_encoder
 from tformer.nn.feed_forward import ACTIVATIONS
-from tformer.nn.linear import Linear, linear
 from tformer.nn.norm import LayerNorm
 from tformer.nn.positions import LearnedPositionalEmbedding
 
@@ -109,12 +109,12 @@ class BERT(nn.Module):
             bias=c.bias,
         )
         D, V, head = c.d_model, c.vocab_size, c.head
-        self.head = Linear(D, D, bias=c.bias) if head else None
+        self.head = nn.Linear(D, D, bias=c.bias) if head else None
         self.head_norm = LayerNorm(D, c.eps, bias=c.bias) if head else None
         own = head and not c.tie_embeddings
-        self.output = Linear(D, V, bias=False) if own else None
+        self.output = nn.Linear(D, V, bias=False) if own else None
         self.output_bias = nn.Parameter(torch.empty(V)) if head and c.bias else None
-        self.pooler = Linear(D, D, bias=c.bias) if c.pooler else None
+        self.pooler = nn.Linear(D, D, bias=c.bias) if c.pooler else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -175,7 +175,7 @@ class BERT(nn.Module):
             raise ValueError("head is False: this model has no scores, only `states`")
         x = self.head_norm(ACTIVATIONS[self.config.activation](self.head(x)))
         matrix = (self.embedding if self.output is None else self.output).weight
-        return linear(x, matrix, self.output_bias)
+        return F.linear(x, matrix, self.output_bias)
 
     def pooled(self, x: Tensor) -> Tensor:
         """Make one vector of a text from that of its first token: tanh(W x₁ + b).

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from tformer.checks import check_positive
 from tformer.models.causal_lm import CausalLM
 from tformer.nn.feed_forward import GatedFeedForward
-from tformer.nn.linear import Linear
 from tformer.nn.norm import RMSNorm
 
 
@@ -29,7 +28,7 @@ class MultiTokenHead(nn.Module):
     def __init__(self, d_model: int, d_ff: int, *, see_token: bool = True) -> None:
         super().__init__()
         self.token_norm = RMSNorm(d_model) if see_token else None
-        self.proj = Linear((1 + see_token) * d_model, d_model, bias=False)  # M
+        self.proj = nn.Linear((1 + see_token) * d_model, d_model, bias=False)  # M
         self.feed_forward_norm = RMSNorm(d_model)
         self.feed_forward = GatedFeedForward(d_model, d_ff)
         self.norm = RMSNorm(d_model)

@@ -10,7 +10,6 @@ from tformer.models.seq2seq_lm import Seq2SeqLM
 from tformer.nn.decoder import transformer_decoder
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.encoder import transformer_encoder
-from tformer.nn.linear import Linear
 from tformer.nn.positions import (
     LearnedPositionalEmbedding,
     SinusoidalPositionalEncoding,
@@ -49,7 +48,7 @@ class Transformer(Seq2SeqLM):
         if c.tgt_vocab_size is not None:
             target = TokenEmbedding(c.tgt_vocab_size, D)
         if not c.tie_embeddings:  # drawn as torch draws: uniform within 1 / √D
-            output = Linear(D, c.tgt_vocab_size or c.vocab_size, bias=False)
+            output = nn.Linear(D, c.tgt_vocab_size or c.vocab_size, bias=False)
         super().__init__(
             encoder,
             decoder,

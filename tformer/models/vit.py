@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from tformer.checks import check_divisible, check_positive
 from tformer.nn.encoder import transformer_encoder
-from tformer.nn.linear import Linear
 from tformer.nn.positions import LearnedPositionalEmbedding
 
 
@@ -79,7 +78,7 @@ class ViT(nn.Module):
         self.channels, self.image_size = channels, image_size
         self.patch_size, self.d_model = patch_size, d_model
         num_patches = (image_size // patch_size) ** 2
-        self.patch_proj = Linear(channels * patch_size**2, d_model)
+        self.patch_proj = nn.Linear(channels * patch_size**2, d_model)
         self.class_token = nn.Parameter(torch.zeros(d_model))
         self.positions = LearnedPositionalEmbedding(num_patches + 1, d_model)
         self.dropout = nn.Dropout(dropout) if dropout else nn.Identity()
@@ -93,7 +92,7 @@ class ViT(nn.Module):
             norm_first=True,
             eps=eps,
         )
-        self.head = Linear(d_model, num_classes)
+        self.head = nn.Linear(d_model, num_classes)
 
     def forward(self, images: Tensor) -> Tensor:
         """Score the classes for images (B, C, I, I): logits (B, K)."""

@@ -43,8 +43,6 @@ from tformer.nn.indexer import choose_keys as choose_keys
 from tformer.nn.indexer import index_loss as index_loss
 from tformer.nn.latent import LatentAttention as LatentAttention
 from tformer.nn.latent import LatentAttention as MLA
-from tformer.nn.linear import Linear as Linear
-from tformer.nn.linear import linear as linear
 from tformer.nn.linear_attention import (
     linear_attention_recurrent as linear_attention_recurrent,
 )

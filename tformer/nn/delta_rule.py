@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from tformer.checks import check_divisible, check_positive, check_sequences
 from tformer.nn.convolution import ShortConvolution
 from tformer.nn.heads import merge_heads, split_heads
-from tformer.nn.linear import Linear
 from tformer.nn.linear_attention import (
     StateCache,
     attend_in_chunk,
@@ -156,12 +155,12 @@ class GatedDeltaRule(nn.Module):
         self.d_model, self.num_heads, self.chunk = d_model, num_heads, chunk
         self.num_key_heads = num_key_heads
         keys, values = num_key_heads * key_dim, num_heads * value_dim
-        self.q_proj = Linear(d_model, keys, bias=False)
-        self.k_proj = Linear(d_model, keys, bias=False)
-        self.v_proj = Linear(d_model, values, bias=False)
-        self.out_proj = Linear(values, d_model, bias=False)
-        self.beta_proj = Linear(d_model, num_heads, bias=False)
-        self.decay_proj = Linear(d_model, num_heads, bias=False)
+        self.q_proj = nn.Linear(d_model, keys, bias=False)
+        self.k_proj = nn.Linear(d_model, keys, bias=False)
+        self.v_proj = nn.Linear(d_model, values, bias=False)
+        self.out_proj = nn.Linear(values, d_model, bias=False)
+        self.beta_proj = nn.Linear(d_model, num_heads, bias=False)
+        self.decay_proj = nn.Linear(d_model, num_heads, bias=False)
         # As in Mamba-2 (arXiv:2405.21060): A from 1 to 16, a step from 0.001 to 0.1.
         self.log_rate = nn.Parameter(torch.empty(num_heads).uniform_(1, 16).log())
         step = torch.empty(num_heads).uniform_(math.log(0.001), math.log(0.1)).exp()

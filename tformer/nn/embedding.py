@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.checks import check_above_0, check_positive
-from tformer.nn.linear import linear
 
 
 class TokenEmbedding(nn.Module):
@@ -56,4 +55,4 @@ class TokenEmbedding(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token for x (B, T, D) by the same matrix; returns (B, T, V)."""
-        return linear(x, self.weight)
+        return F.linear(x, self.weight)

@@ -11,7 +11,6 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from tformer.checks import check_one_of, check_positive, check_probability, check_width
-from tformer.nn.linear import Linear
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
@@ -62,8 +61,8 @@ class FeedForward(nn.Module):
             )
         self.d_model = d_model
         self.activation = activation
-        self.linear1 = Linear(d_model, d_ff, bias=bias)
-        self.linear2 = Linear(d_ff, d_model, bias=bias)
+        self.linear1 = nn.Linear(d_model, d_ff, bias=bias)
+        self.linear2 = nn.Linear(d_ff, d_model, bias=bias)
         self.dropout = nn.Dropout(dropout) if dropout else None
 
     def forward(self, x: Tensor) -> Tensor:
@@ -105,9 +104,9 @@ class GatedFeedForward(nn.Module):
         check_one_of("gate", gate, GATES)
         self.d_model = d_model
         self.gate = gate
-        self.gate_proj = Linear(d_model, d_ff, bias=bias)  # W₁
-        self.up_proj = Linear(d_model, d_ff, bias=bias)  # W₃
-        self.down_proj = Linear(d_ff, d_model, bias=bias)  # W₂
+        self.gate_proj = nn.Linear(d_model, d_ff, bias=bias)  # W₁
+        self.up_proj = nn.Linear(d_model, d_ff, bias=bias)  # W₃
+        self.down_proj = nn.Linear(d_ff, d_model, bias=bias)  # W₂
         self.dropout = nn.Dropout(dropout) if dropout else None
 
     def forward(self, x: Tensor) -> Tensor:

@@ -17,7 +17,6 @@ from tformer.checks import (
 )
 from tformer.nn.attention import attention_weights, scaled_dot_product_attention
 from tformer.nn.cache import Cache, KeysValues
-from tformer.nn.linear import Linear
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
@@ -98,11 +97,11 @@ class MultiHeadAttention(nn.Module):
         self.num_kv_heads, self.head_dim = num_kv_heads, head_dim
         self.dropout = dropout
 
-        self.q_proj = Linear(d_model, num_heads * head_dim, bias=bias)
-        self.k_proj = Linear(d_model, num_kv_heads * head_dim, bias=bias)
-        self.v_proj = Linear(d_model, num_kv_heads * head_dim, bias=bias)
+        self.q_proj = nn.Linear(d_model, num_heads * head_dim, bias=bias)
+        self.k_proj = nn.Linear(d_model, num_kv_heads * head_dim, bias=bias)
+        self.v_proj = nn.Linear(d_model, num_kv_heads * head_dim, bias=bias)
         out_bias = bias if out_bias is None else out_bias
-        self.out_proj = Linear(num_heads * head_dim, d_model, bias=out_bias)
+        self.out_proj = nn.Linear(num_heads * head_dim, d_model, bias=out_bias)
         self.q_norm, self.k_norm = q_norm, k_norm
         self.rotary, self.relative, self.gate = rotary, relative, gate
         self.temperature, self.sinks, self.softcap = temperature, sinks, softcap

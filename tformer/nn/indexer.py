@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from tformer.checks import check_positive, check_sequences
 from tformer.nn.cache import Cache, KeyValueCache, cache_of
 from tformer.nn.heads import MultiHeadAttention, split_heads
-from tformer.nn.linear import Linear
 from tformer.nn.masks import causal_mask
 from tformer.nn.norm import LayerNorm
 
@@ -101,9 +100,9 @@ class Indexer(nn.Module):
         check_positive(d_model=d_model, num_heads=num_heads, head_dim=head_dim)
         check_positive(top_k=top_k)
         self.d_model, self.num_heads, self.top_k = d_model, num_heads, top_k
-        self.q_proj = Linear(d_model, num_heads * head_dim, bias=False)
-        self.k_proj = Linear(d_model, head_dim, bias=False)
-        self.weight_proj = Linear(d_model, num_heads, bias=False)
+        self.q_proj = nn.Linear(d_model, num_heads * head_dim, bias=False)
+        self.k_proj = nn.Linear(d_model, head_dim, bias=False)
+        self.weight_proj = nn.Linear(d_model, num_heads, bias=False)
         self.k_norm = LayerNorm(head_dim, eps)
         self.rotary = rotary
 

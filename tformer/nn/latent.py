@@ -13,7 +13,6 @@ from tformer.checks import check_positive, check_probability, check_sequences
 from tformer.nn.attention import attention_weights, scaled_dot_product_attention
 from tformer.nn.cache import Cache
 from tformer.nn.heads import merge_heads, split_heads
-from tformer.nn.linear import Linear
 from tformer.nn.norm import RMSNorm
 from tformer.nn.rotary import RotaryEmbedding
 
@@ -80,13 +79,13 @@ class LatentAttention(nn.Module):
         self.q_down = self.q_norm = None
         if q_rank is not None:
             check_positive(q_rank=q_rank)
-            self.q_down = Linear(d_model, q_rank, bias=False)
+            self.q_down = nn.Linear(d_model, q_rank, bias=False)
             self.q_norm = RMSNorm(q_rank, eps, cast_first=cast_first)
-        self.q_proj = Linear(q_rank or d_model, num_heads * width, bias=False)
-        self.kv_down = Linear(d_model, kv_rank + self.rotary_dim, bias=False)
+        self.q_proj = nn.Linear(q_rank or d_model, num_heads * width, bias=False)
+        self.kv_down = nn.Linear(d_model, kv_rank + self.rotary_dim, bias=False)
         self.kv_norm = RMSNorm(kv_rank, eps, cast_first=cast_first)
-        self.kv_up = Linear(kv_rank, num_heads * (head_dim + value_dim), bias=False)
-        self.out_proj = Linear(num_heads * value_dim, d_model, bias=False)
+        self.kv_up = nn.Linear(kv_rank, num_heads * (head_dim + value_dim), bias=False)
+        self.out_proj = nn.Linear(num_heads * value_dim, d_model, bias=False)
 
     def forward(
         self,
@@ -189,8 +188,7 @@ class LatentAttention(nn.Module):
         for them choose `absorbed=False`.
         """
         kind = type(layer)
-        known = kind in (nn.Linear, Linear)
-        known = known or isinstance(getattr(kind, "weight", 0), property)
+        known = kind is nn.Linear or isinstance(getattr(kind, "weight", 0), property)
         return known and "forward" not in vars(layer) and layer.bias is None
 
     def attended(

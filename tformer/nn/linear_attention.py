@@ -17,7 +17,6 @@ from tformer.checks import (
     check_sequences,
 )
 from tformer.nn.heads import merge_heads, split_heads
-from tformer.nn.linear import Linear
 
 
 def linear_attention_recurrent(
@@ -151,10 +150,10 @@ class LinearAttention(nn.Module):
         check_positive(d_model=d_model, num_heads=num_heads, chunk=chunk)
         check_divisible(d_model=d_model, num_heads=num_heads)
         self.d_model, self.num_heads, self.chunk = d_model, num_heads, chunk
-        self.q_proj = Linear(d_model, d_model, bias=bias)
-        self.k_proj = Linear(d_model, d_model, bias=bias)
-        self.v_proj = Linear(d_model, d_model, bias=bias)
-        self.out_proj = Linear(d_model, d_model, bias=bias)
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.out_proj = nn.Linear(d_model, d_model, bias=bias)
 
     def forward(
         self, x: Tensor, *, is_causal: bool = True, cache: "StateCache | None" = None

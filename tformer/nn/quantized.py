@@ -5,11 +5,11 @@ B batch · G key/value heads · T new tokens · L tokens so far · Dh head_dim
 """
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tformer.checks import check_divisible, check_positive
 from tformer.nn.cache import KeyValueCache
-from tformer.nn.linear import linear
 from tformer.nn.lora import LoRALinear
 
 
@@ -101,7 +101,7 @@ class QuantizedLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., I) to (..., O)."""
-        return linear(x, self.weight, self.bias)
+        return F.linear(x, self.weight, self.bias)
 
 
 def quantize_linears(

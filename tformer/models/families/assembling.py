@@ -16,7 +16,6 @@ from tformer.models.families.rope_words import LAYER_TYPES, rope_words, rotary_o
 from tformer.nn.block import Block
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.heads import MultiHeadAttention
-from tformer.nn.linear import Linear
 
 Options = dict[str, Any]
 
@@ -127,7 +126,7 @@ def assemble(c: Config, parts: Parts) -> CausalLM:
     whole: Options = {
         "embedding": TokenEmbedding(V, D, scale=False),
         "norm": norm(),
-        "output": None if tied else Linear(D, V, bias=False),
+        "output": None if tied else nn.Linear(D, V, bias=False),
         "max_len": c["max_position_embeddings"],
         "pad_id": c["pad_token_id"],
     }

@@ -18,7 +18,6 @@ from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.encoder import Encoder
 from tformer.nn.feed_forward import FeedForward
 from tformer.nn.heads import MultiHeadAttention
-from tformer.nn.linear import Linear
 from tformer.nn.norm import LayerNorm
 from tformer.nn.positions import LearnedPositionalEmbedding
 
@@ -112,7 +111,7 @@ def assemble(
         Decoder(make_blocks(c, "decoder")),
         TokenEmbedding(c["vocab_size"], D, scale=scale),
         tgt_embedding=TokenEmbedding(tgt_size, D, scale=scale) if own_target else None,
-        output=None if tied else Linear(D, tgt_size, bias=False),
+        output=None if tied else nn.Linear(D, tgt_size, bias=False),
         logit_bias=torch.zeros(tgt_size),
         dropout=c["dropout"],
         max_len=c["max_position_embeddings"],

@@ -21,7 +21,6 @@ from tformer.nn.experts import Experts
 from tformer.nn.feed_forward import ACTIVATIONS, GATES, FeedForward, GatedFeedForward
 from tformer.nn.heads import MultiHeadAttention
 from tformer.nn.latent import LatentAttention
-from tformer.nn.linear import Linear
 from tformer.nn.norm import LayerNorm, RMSNorm
 from tformer.nn.positions import (
     LearnedPositionalEmbedding,
@@ -107,7 +106,7 @@ def build(config: Config) -> CausalLM:
         blocks,
         None if c["placement"] == "post" else norm(D),
         positions=make_positions(c),
-        output=None if c["tie_embeddings"] else Linear(D, V, bias=False),
+        output=None if c["tie_embeddings"] else nn.Linear(D, V, bias=False),
         **{name: c[name] for name in OF_MODEL},
         config=c,
     )
@@ -209,7 +208,7 @@ def make_attention(
         bias=c["bias"],
         q_norm=make_norm(c, width) if c["qk_norm"] else None,
         k_norm=make_norm(c, width) if c["qk_norm"] else None,
-        gate=Linear(D, H * width, bias=False) if c["gate"] else None,
+        gate=nn.Linear(D, H * width, bias=False) if c["gate"] else None,
         sinks=nn.Parameter(torch.zeros(H)) if c["sinks"] else None,
         window=window,
         softcap=c["softcap"],

@@ -6,7 +6,7 @@ Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", tabl
 from collections.abc import Mapping
 from functools import partial
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from tformer.models.causal_lm import CausalLM
 from tformer.models.families import Config, one_of, replace_parts, with_defaults
@@ -14,7 +14,6 @@ from tformer.nn.block import Block
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.feed_forward import FeedForward
 from tformer.nn.heads import MultiHeadAttention
-from tformer.nn.linear import Linear
 from tformer.nn.norm import LayerNorm
 from tformer.nn.positions import LearnedPositionalEmbedding
 
@@ -101,7 +100,7 @@ def build(config: Config) -> CausalLM:
         blocks,
         norm(),
         positions=LearnedPositionalEmbedding(c["n_positions"], D),
-        output=None if tied else Linear(D, c["vocab_size"], bias=False),
+        output=None if tied else nn.Linear(D, c["vocab_size"], bias=False),
         dropout=c["embd_pdrop"],
         max_len=c["n_positions"],
         pad_id=c["pad_token_id"],

@@ -27,7 +27,6 @@ from tformer.models.families.assembling import (
     sizes,
 )
 from tformer.nn.delta_rule import GatedDeltaRule
-from tformer.nn.linear import Linear
 from tformer.nn.norm import RMSNorm
 
 OF_ATTENTION: Config = {
@@ -102,7 +101,7 @@ def mixer(c: Config, layer: int, options: Options) -> nn.Module:
         key_dim=c["linear_key_head_dim"],
         value_dim=Dv,
         kernel=c["linear_conv_kernel_dim"],
-        gate=Linear(D, H * Dv, bias=False),
+        gate=nn.Linear(D, H * Dv, bias=False),
         eps=c["rms_norm_eps"],
         cast_first=True,
     )
@@ -112,7 +111,7 @@ def attention(c: Config, layer: int) -> Options:
     """Gate the output of attention, and normalise each head of queries and keys."""
     D, width = c["hidden_size"], c["num_attention_heads"] * c["head_dim"]
     options = {name: norm(c, c["head_dim"]) for name in ("q_norm", "k_norm")}
-    options["gate"] = Linear(D, width, bias=c["attention_bias"])
+    options["gate"] = nn.Linear(D, width, bias=c["attention_bias"])
     return {**llama.attention(c, layer), **options}
 
 
@@ -124,7 +123,7 @@ def network(c: Config, layer: int) -> nn.Module:
         c["num_experts"],
         c["moe_intermediate_size"],
         shared=c["shared_expert_intermediate_size"],
-        shared_gate=Linear(c["hidden_size"], 1, bias=False),
+        shared_gate=nn.Linear(c["hidden_size"], 1, bias=False),
         renormalise=c["norm_topk_prob"],
         selection_bias=False,
     )

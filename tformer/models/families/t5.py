@@ -19,7 +19,6 @@ from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.encoder import Encoder
 from tformer.nn.feed_forward import FeedForward, GatedFeedForward
 from tformer.nn.heads import MultiHeadAttention
-from tformer.nn.linear import Linear
 from tformer.nn.norm import RMSNorm
 from tformer.nn.relative import RelativeBias
 
@@ -114,7 +113,7 @@ def build(config: Config) -> Seq2SeqLM:
         Encoder(make_blocks(c, layers, norm, decoder=False), norm()),
         Decoder(make_blocks(c, below, norm, decoder=True), norm()),
         TokenEmbedding(V, D, scale=False),
-        output=None if tied else Linear(D, V, bias=False),
+        output=None if tied else nn.Linear(D, V, bias=False),
         dropout=c["dropout_rate"],
         logit_scale=D**-0.5 if tied else 1.0,
         max_len=c["n_positions"],
