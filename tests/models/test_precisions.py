@@ -12,9 +12,7 @@ from tformer.models.families import custom
 from tformer.models.families.custom import PARTS
 from tformer.nn import (
     Experts,
-    GatedDeltaRule,
     IndexedAttention,
-    LinearAttention,
     Router,
     SinusoidalPositionalEncoding,
 )
@@ -86,7 +84,7 @@ def test_a_language_model_with_each_part(name):
 
 
 # Of these the device "meta" cannot do what they do in between.
-NOT_ON_META = {Experts, LinearAttention, GatedDeltaRule}
+NOT_ON_META = {Experts}
 ON_META = {
     **{
         kind.__name__: pair for kind, pair in MODULES.items() if kind not in NOT_ON_META

@@ -10,7 +10,6 @@ from torch.testing import assert_close
 from pieces import in_pieces, splits
 from tformer.nn import (
     GatedDeltaRule,
-    Linear,
     ShortConvolution,
     delta_rule,
     delta_rule_recurrent,
@@ -88,7 +87,7 @@ def test_the_layer_begins_with_little_forgetting():
 def with_everything(**options):
     """As Qwen3-Next: fewer heads of keys, other widths, a convolution, a gate."""
     sizes = {"num_key_heads": 2, "key_dim": 3, "value_dim": 5, "kernel": 3}
-    gate = Linear(D, 4 * 5, bias=False)
+    gate = torch.nn.Linear(D, 4 * 5, bias=False)
     return GatedDeltaRule(D, 4, **sizes, gate=gate, eps=0.1, **options)
 
 

@@ -134,6 +134,17 @@ def test_half_precision_is_summed_in_float32_and_autocast_changes_nothing(rule, 
         assert_close(again, (wanted, state), rtol=0, atol=0)
 
 
+@both_rules
+def test_shapes_are_known_without_numbers(rule):
+    """On the meta device, where there is no autocast."""
+    *forms, count = rule
+    each, options = inputs()
+    for attend in forms:
+        output, state = attend(*(x.to("meta") for x in each[:count]))
+        assert output.is_meta
+        assert (output.shape, state.shape) == (each[2].shape, options["state"].shape)
+
+
 def test_feature_map():
     """Where elu(x) is near -1, to add 1 afterwards would leave a digit or none."""
     x = torch.tensor([-1000.0, -80.0, -30.0, -16.0, -1.0, 0.0, 2.0, 200.0])

@@ -110,7 +110,7 @@ OPTIONS = {  # beside what is in `every_module`
         key_dim=3,
         value_dim=5,
         kernel=3,
-        gate=parts.Linear(D, 20, bias=False),
+        gate=nn.Linear(D, 20, bias=False),
         eps=0.1,
     ),
 }

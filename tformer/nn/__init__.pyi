@@ -115,6 +115,7 @@ from tformer.nn.router import hide_groups as hide_groups
 from tformer.nn.router import expert_counts as expert_counts
 from tformer.nn.router import load_balance_loss as load_balance_loss
 from tformer.nn.router import Router as Router
+from tformer.nn.state import no_autocast as no_autocast
 from tformer.nn.temperature import QueryTemperature as QueryTemperature
 from tformer.nn.tiles import Tiling as Tiling
 from tformer.nn.tiles import tiles as tiles

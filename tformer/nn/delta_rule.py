@@ -21,6 +21,7 @@ from tformer.nn.linear_attention import (
     wide,
 )
 from tformer.nn.norm import RMSNorm
+from tformer.nn.state import no_autocast
 
 
 def delta_rule_recurrent(
@@ -45,7 +46,7 @@ def delta_rule_recurrent(
     q, k, v, decay, S, rate = wide(query, key, value, log_decay, state, beta=beta)
     rate = rate[..., None, None]  # (B, H, T, 1, 1)
     outputs = []
-    with torch.autocast(query.device.type, enabled=False):
+    with no_autocast(query):
         for t in range(query.shape[2]):
             one = slice(t, t + 1)
             S = decay[:, :, t, None, None].exp() * S  # (B, H, Dk, Dv)
@@ -76,7 +77,7 @@ def delta_rule(
     q, k, v, decay, S, rate = wide(query, key, value, log_decay, state, beta=beta)
     rate = rate[..., None]  # (B, H, T, 1)
     outputs = []
-    with torch.autocast(query.device.type, enabled=False):
+    with no_autocast(query):
         for part in chunks(query.shape[2], chunk):
             keys, lost = k[:, :, part], decay[:, :, part]
             u = corrected_values(keys, v[:, :, part], rate[:, :, part], lost, S)

@@ -17,6 +17,7 @@ from tformer.checks import (
     check_sequences,
 )
 from tformer.nn.heads import merge_heads, split_heads
+from tformer.nn.state import no_autocast
 
 
 def linear_attention_recurrent(
@@ -47,7 +48,7 @@ def linear_attention_recurrent(
     """
     q, k, v, decay, S = wide(query, key, value, log_decay, state)
     outputs = []
-    with torch.autocast(query.device.type, enabled=False):
+    with no_autocast(query):
         for t in range(query.shape[2]):
             written = k[:, :, t, :, None] * v[:, :, t, None, :]  # (B, H, Dk, Dv)
             S = decay[:, :, t, None, None].exp() * S + written
@@ -73,7 +74,7 @@ def linear_attention(
     check_positive(chunk=chunk)
     q, k, v, decay, S = wide(query, key, value, log_decay, state)
     outputs = []
-    with torch.autocast(query.device.type, enabled=False):
+    with no_autocast(query):
         for part in chunks(query.shape[2], chunk):
             output, S = attend_in_chunk(
                 q[:, :, part], k[:, :, part], v[:, :, part], decay[:, :, part], S
