@@ -52,8 +52,6 @@ from tformer.nn.linear_attention import attend_in_chunk as attend_in_chunk
 from tformer.nn.linear_attention import decay_matrix as decay_matrix
 from tformer.nn.linear_attention import feature_map as feature_map
 from tformer.nn.linear_attention import LinearAttention as LinearAttention
-from tformer.nn.linear_attention import StateCache as StateCache
-from tformer.nn.linear_attention import wide as wide
 from tformer.nn.lora import LoRALinear as LoRALinear
 from tformer.nn.lora import add_lora as add_lora
 from tformer.nn.lora import merge_lora as merge_lora
@@ -116,6 +114,9 @@ from tformer.nn.router import expert_counts as expert_counts
 from tformer.nn.router import load_balance_loss as load_balance_loss
 from tformer.nn.router import Router as Router
 from tformer.nn.state import no_autocast as no_autocast
+from tformer.nn.state import wide as wide
+from tformer.nn.state import initial_rates as initial_rates
+from tformer.nn.state import StateCache as StateCache
 from tformer.nn.temperature import QueryTemperature as QueryTemperature
 from tformer.nn.tiles import Tiling as Tiling
 from tformer.nn.tiles import tiles as tiles

@@ -13,15 +13,9 @@ from torch import Tensor, nn
 from tformer.checks import check_divisible, check_positive, check_sequences
 from tformer.nn.convolution import ShortConvolution
 from tformer.nn.heads import merge_heads, split_heads
-from tformer.nn.linear_attention import (
-    StateCache,
-    attend_in_chunk,
-    chunks,
-    decay_matrix,
-    wide,
-)
+from tformer.nn.linear_attention import attend_in_chunk, chunks, decay_matrix
 from tformer.nn.norm import RMSNorm
-from tformer.nn.state import no_autocast
+from tformer.nn.state import StateCache, initial_rates, no_autocast, wide
 
 
 def delta_rule_recurrent(
@@ -162,10 +156,7 @@ class GatedDeltaRule(nn.Module):
         self.out_proj = nn.Linear(values, d_model, bias=False)
         self.beta_proj = nn.Linear(d_model, num_heads, bias=False)
         self.decay_proj = nn.Linear(d_model, num_heads, bias=False)
-        # As in Mamba-2 (arXiv:2405.21060): A from 1 to 16, a step from 0.001 to 0.1.
-        self.log_rate = nn.Parameter(torch.empty(num_heads).uniform_(1, 16).log())
-        step = torch.empty(num_heads).uniform_(math.log(0.001), math.log(0.1)).exp()
-        self.step_bias = nn.Parameter(step.expm1().log())  # softplus gives the step
+        self.log_rate, self.step_bias = initial_rates(num_heads, num_heads)
         self.convolution = None
         if kernel is not None:
             self.convolution = ShortConvolution(2 * keys + values, kernel)
@@ -192,9 +183,9 @@ class GatedDeltaRule(nn.Module):
         q = q / math.sqrt(q.shape[-1])
         beta = torch.sigmoid(self.beta_proj(x)).transpose(1, 2)  # (B, H, T)
         # In 16 bits a decay near 1 would be rounded to 1, or to the number before it.
-        wide = torch.promote_types(x.dtype, torch.float32)
-        step = F.softplus(self.decay_proj(x).to(wide) + self.step_bias)  # (B, T, H)
-        log_decay = -(self.log_rate.to(wide).exp() * step).mT  # (B, H, T)
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        step = F.softplus(self.decay_proj(x).to(dtype) + self.step_bias)  # (B, T, H)
+        log_decay = -(self.log_rate.to(dtype).exp() * step).mT  # (B, H, T)
         output, cache.state = delta_rule(
             q, k, v, beta, log_decay=log_decay, state=cache.state, chunk=self.chunk
         )

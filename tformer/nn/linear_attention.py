@@ -10,14 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tformer.checks import (
-    check_at_least_0,
-    check_divisible,
-    check_positive,
-    check_sequences,
-)
+from tformer.checks import check_divisible, check_positive, check_sequences
 from tformer.nn.heads import merge_heads, split_heads
-from tformer.nn.state import no_autocast
+from tformer.nn.state import StateCache, no_autocast, wide
 
 
 def linear_attention_recurrent(
@@ -157,7 +152,7 @@ class LinearAttention(nn.Module):
         self.out_proj = nn.Linear(d_model, d_model, bias=bias)
 
     def forward(
-        self, x: Tensor, *, is_causal: bool = True, cache: "StateCache | None" = None
+        self, x: Tensor, *, is_causal: bool = True, cache: StateCache | None = None
     ) -> Tensor:
         """Map x (B, T, D) to (B, T, D); with a cache, x is what is new."""
         del is_causal  # it sees the past only, whatever is asked
@@ -174,80 +169,7 @@ class LinearAttention(nn.Module):
         heads = output[..., :-1] / output[..., -1:]  # (B, H, T, Dh)
         return self.out_proj(merge_heads(heads))  # (B, T, D)
 
-    def new_cache(self, max_len: int) -> "StateCache":
+    def new_cache(self, max_len: int) -> StateCache:
         """Make an empty cache; its size does not depend on `max_len`."""
         check_positive(max_len=max_len)
         return StateCache()
-
-
-class StateCache:
-    """The state of one layer, which has the same size after any number of tokens."""
-
-    def __init__(self) -> None:
-        self.length = 0
-        self.state: Tensor | None = None  # (B, H, Dk, Dv)
-        self.past: Tensor | None = None  # (B, K - 1, C), of a short convolution
-
-    @property
-    def nbytes(self) -> int:
-        """The memory in bytes."""
-        return sum(x.nbytes for x in (self.state, self.past) if x is not None)
-
-    def reorder(self, rows: Tensor) -> None:
-        """Let row i go on from what was row rows[i], as a beam search needs."""
-        if self.state is not None:
-            self.state = self.state.index_select(0, rows)
-        if self.past is not None:
-            self.past = self.past.index_select(0, rows)
-
-    def truncate(self, length: int) -> None:
-        """Raise, but where nothing has to be forgotten."""
-        check_at_least_0(length=length)
-        if length != self.length:
-            raise ValueError(
-                f"a state of {self.length} tokens cannot be cut back to {length}: it "
-                "is a sum, in which no token can be told apart"
-            )
-
-    def copy(self, max_len: int) -> "StateCache":
-        """Make a cache of its own with the same state; its size is always the same."""
-        check_positive(max_len=max_len)
-        other = StateCache()
-        # Which are never changed in place.
-        other.length, other.state, other.past = self.length, self.state, self.past
-        return other
-
-
-def wide(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    log_decay: Tensor | None,
-    state: Tensor | None,
-    **each_token: Tensor,
-) -> tuple[Tensor, ...]:
-    """Take all to float32 at least, with zeros for what is not given.
-
-    Raises a ValueError unless the shapes are those of `linear_attention_recurrent`;
-    `each_token`, such as the delta rule's beta, is (B, H, T) as `log_decay`.
-    """
-    if query.ndim != 4 or 0 in query.shape:
-        raise ValueError(
-            f"query must be (B, H, T, Dk), and not empty, not {tuple(query.shape)}"
-        )
-    B, H, T, Dk = query.shape
-    Dv = value.shape[-1]
-    if log_decay is None:
-        log_decay = value.new_zeros(B, H, T)
-    if state is None:
-        state = value.new_zeros(B, H, Dk, Dv)
-    given = {"key": key, "value": value, "log_decay": log_decay, "state": state}
-    shapes = {"key": (B, H, T, Dk), "value": (B, H, T, Dv), "state": (B, H, Dk, Dv)}
-    for name, x in (given | each_token).items():
-        shape = shapes.get(name, (B, H, T))
-        if x.shape != shape:
-            beside = f"with query {tuple(query.shape)}"
-            raise ValueError(f"{name} must be {shape} {beside}, not {tuple(x.shape)}")
-    dtype = torch.promote_types(value.dtype, torch.float32)
-    every = (query, key, value, log_decay, state, *each_token.values())
-    return tuple(x.to(dtype) for x in every)
