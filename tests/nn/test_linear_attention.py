@@ -1,6 +1,7 @@
 """Linear attention by its definition; and with the delta rule, what both must do."""
 
 import itertools
+from functools import partial
 
 import pytest
 import torch
@@ -11,10 +12,13 @@ from torch.testing import assert_close
 from pieces import in_pieces, splits
 from tformer.nn import (
     GatedDeltaRule,
+    KimiDeltaAttention,
     LinearAttention,
     delta_rule,
     delta_rule_recurrent,
     feature_map,
+    kda,
+    kda_recurrent,
     linear_attention,
     linear_attention_recurrent,
     unit_length,
@@ -22,25 +26,29 @@ from tformer.nn import (
 
 B, H, T, DK, DV, D = 2, 3, 7, 5, 11, 6
 # In chunks, the recurrence, and how many inputs each token has.
-LINEAR, DELTA = (
-    (linear_attention, linear_attention_recurrent, 3),
-    (delta_rule, delta_rule_recurrent, 4),
-)
-both_rules = pytest.mark.parametrize("rule", [LINEAR, DELTA], ids=["linear", "delta"])
-both_layers = pytest.mark.parametrize("kind", [LinearAttention, GatedDeltaRule])
+RULES = {
+    "linear": (linear_attention, linear_attention_recurrent, 3),
+    "delta": (delta_rule, delta_rule_recurrent, 4),
+    "kda": (kda, kda_recurrent, 4),
+}
+every_rule = pytest.mark.parametrize("rule", RULES)
+LAYERS = [LinearAttention, GatedDeltaRule, partial(KimiDeltaAttention, kernel=1)]
 
 
 def draw(*shape):
     return torch.randn(shape, dtype=torch.float64)
 
 
-def inputs(batch=B, heads=H, length=T, width=DK, value_width=DV):
-    """Query, key, value, beta; log_decay, state."""
+def inputs(batch=B, heads=H, length=T, width=DK, value_width=DV, *, rule="delta"):
+    """Query, key, value, beta, as many as the rule has; log_decay, state."""
     q, k = draw(2, batch, heads, length, width)
     beta, decay = torch.rand(2, batch, heads, length, dtype=torch.float64)
+    if rule == "kda":
+        decay = torch.rand_like(q)
     v = draw(batch, heads, length, value_width)
     state = draw(batch, heads, width, value_width)
-    return (q, unit_length(k), v, beta), {"log_decay": -decay, "state": state}
+    each = (q, unit_length(k), v, beta)[: RULES[rule][2]]
+    return each, {"log_decay": -decay, "state": state}
 
 
 def slowly(q, k, v, log_decay, state):
@@ -56,7 +64,7 @@ def slowly(q, k, v, log_decay, state):
 
 
 def test_is_its_definition():
-    (q, k, v, _), options = inputs()
+    (q, k, v), options = inputs(rule="linear")
     output, new = linear_attention_recurrent(q, k, v, **options)
     assert output.shape == (B, H, T, DV)
     assert new.shape == (B, H, DK, DV)
@@ -65,7 +73,7 @@ def test_is_its_definition():
     assert_close(output, slowly(q, k, v, *(0 * x for x in options.values())))
 
 
-@both_rules
+@every_rule
 @given(
     sizes=st.tuples(
         *[st.integers(1, 3)] * 2, st.integers(1, 9), *[st.integers(1, 4)] * 2
@@ -75,35 +83,35 @@ def test_is_its_definition():
 )
 def test_chunks_are_the_recurrence(rule, sizes, chunk, seed):
     torch.manual_seed(seed)
-    in_chunks, recurrent, count = rule
-    each, both = inputs(*sizes)
+    in_chunks, recurrent, _ = RULES[rule]
+    each, both = inputs(*sizes, rule=rule)
     for options in ({}, {"log_decay": both["log_decay"]}, both):
-        ours = in_chunks(*each[:count], **options, chunk=chunk)
-        wanted = recurrent(*each[:count], **options)
+        ours = in_chunks(*each, **options, chunk=chunk)
+        wanted = recurrent(*each, **options)
         assert_close(ours, wanted, rtol=0, atol=1e-12)
 
 
-@both_rules
+@every_rule
 def test_gradients_are_those_of_the_recurrence(rule):
-    *forms, count = rule
-    each, options = inputs()
-    tensors = [x.requires_grad_() for x in (*each[:count], *options.values())]
+    *forms, _ = RULES[rule]
+    each, options = inputs(rule=rule)
+    tensors = [x.requires_grad_() for x in (*each, *options.values())]
     weights, gradients = draw(B, H, T, DV), []
     for attend, size in zip(forms, ({"chunk": 3}, {}), strict=True):
-        output, new = attend(*each[:count], **options, **size)
+        output, new = attend(*each, **options, **size)
         loss = (output * weights).sum() + new.square().sum()
         gradients.append(torch.autograd.grad(loss, tensors))
     assert all(gradient.abs().max() > 0 for gradient in gradients[0])
     assert_close(*gradients, rtol=0, atol=1e-11)
 
 
-@both_rules
+@every_rule
 @pytest.mark.parametrize("forgetting", [-1e4, -1e9, float("-inf")])
 def test_who_forgets_all_does_not_spoil_what_comes_after(rule, forgetting):
     """A difference of two sums from the chunk's beginning would round that away."""
-    in_chunks, recurrent, count = rule
-    each, options = inputs(length=9)
-    each = [x.float() for x in each[:count]]
+    in_chunks, recurrent, _ = RULES[rule]
+    each, options = inputs(length=9, rule=rule)
+    each = [x.float() for x in each]
     decay, state = (x.float() for x in options.values())
     decay[:, :, 2] = forgetting
     options = {"log_decay": decay.requires_grad_(), "state": state}
@@ -116,12 +124,12 @@ def test_who_forgets_all_does_not_spoil_what_comes_after(rule, forgetting):
         assert_close(ours, slope, rtol=0, atol=1e-4)
 
 
-@both_rules
+@every_rule
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_summed_in_float32_and_autocast_changes_nothing(rule, dtype):
-    *forms, count = rule
-    each, options = inputs()
-    half = [x.to(dtype) for x in (*each[:count], options["log_decay"])]
+    *forms, _ = RULES[rule]
+    each, options = inputs(rule=rule)
+    half = [x.to(dtype) for x in (*each, options["log_decay"])]
     floats = [x.float() for x in half]
     for attend in forms:
         output, state = attend(*half[:-1], log_decay=half[-1])
@@ -134,13 +142,13 @@ def test_half_precision_is_summed_in_float32_and_autocast_changes_nothing(rule, 
         assert_close(again, (wanted, state), rtol=0, atol=0)
 
 
-@both_rules
+@every_rule
 def test_shapes_are_known_without_numbers(rule):
     """On the meta device, where there is no autocast."""
-    *forms, count = rule
-    each, options = inputs()
+    *forms, _ = RULES[rule]
+    each, options = inputs(rule=rule)
     for attend in forms:
-        output, state = attend(*(x.to("meta") for x in each[:count]))
+        output, state = attend(*(x.to("meta") for x in each))
         assert output.is_meta
         assert (output.shape, state.shape) == (each[2].shape, options["state"].shape)
 
@@ -164,7 +172,7 @@ class TestLayers:
         heads = weights / weights.sum(-1, keepdim=True) @ module.v_proj(x)
         assert_close(module(x), module.out_proj(heads))
 
-    @both_layers
+    @pytest.mark.parametrize("kind", LAYERS)
     def test_cached_in_every_split(self, kind, float64):
         module, x = kind(D, H, chunk=2), draw(B, 5, D)
         rows = 3 if kind is LinearAttention else 2  # of values; one is the normaliser

@@ -73,23 +73,29 @@ def decay_and_state(
     value: np.ndarray,
     log_decay: np.ndarray | None,
     state: np.ndarray | None,
+    *,
+    by_channel: bool = False,
     **each_token: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Put zeros for what is not given, and hold all to their shapes."""
+    """Put zeros for what is not given, and hold all to their shapes.
+
+    log α is (B, H, T), or with `by_channel` (B, H, T, Dk).
+    """
     if query.ndim != 4 or 0 in query.shape:
         raise ValueError(
             f"query must be (B, H, T, Dk), and not empty, not {query.shape}"
         )
     (B, H, T, Dk), Dv = query.shape, value.shape[-1]
+    decays = (B, H, T, Dk) if by_channel else (B, H, T)
     if log_decay is None:
-        log_decay = np.zeros((B, H, T), value.dtype)
+        log_decay = np.zeros(decays, value.dtype)
     if state is None:
         state = np.zeros((B, H, Dk, Dv), value.dtype)
-    wanted = {
+    wanted: dict[str, tuple[np.ndarray, tuple[int, ...]]] = {
         "key": (key, (B, H, T, Dk)),
         "value": (value, (B, H, T, Dv)),
         "state": (state, (B, H, Dk, Dv)),
-        "log_decay": (log_decay, (B, H, T)),
+        "log_decay": (log_decay, decays),
         **{name: (x, (B, H, T)) for name, x in each_token.items()},
     }
     for name, (x, shape) in wanted.items():
