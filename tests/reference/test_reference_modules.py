@@ -113,6 +113,9 @@ OPTIONS = {  # beside what is in `every_module`
         gate=nn.Linear(D, 20, bias=False),
         eps=0.1,
     ),
+    "Mamba-2": lambda: parts.Mamba2(
+        D, 6, head_dim=5, state_dim=3, groups=3, kernel=3, bias=True, eps=0.1, chunk=2
+    ),
     "KDA": lambda: parts.KimiDeltaAttention(
         D, 4, key_dim=3, value_dim=5, rank=2, kernel=3, eps=0.1, chunk=2
     ),

@@ -109,6 +109,18 @@ REFUSED = [  # a message, what raises it in both; and the twin's, if it has its 
         lambda p, x: p.delta_rule_recurrent(*[x(2, 3, 7, 5)] * 3, x(1, 3, 7)),
     ),
     (
+        "log_decay must be (2, 3, 7, 5) with query (2, 3, 7, 5), not (2, 3, 7)",
+        lambda p, x: p.kda_recurrent(
+            *[x(2, 3, 7, 5)] * 3, x(2, 3, 7), log_decay=x(2, 3, 7)
+        ),
+    ),
+    (
+        "key must be (2, 3, 7, 4) with query (2, 3, 7, 4), not (2, 1, 7, 4)",
+        lambda p, x: p.state_space_recurrent(
+            x(2, 3, 7, 5), x(2, 3, 7), x(3), x(2, 1, 7, 4), x(2, 3, 7, 4)
+        ),
+    ),
+    (
         "state must be (2, 3, 7, 7) with query",
         lambda p, x: p.linear_attention_recurrent(*[x(2, 3, 7, 7)] * 3, state=x(2, 3)),
     ),

@@ -64,6 +64,9 @@ from tformer.nn.lora import unmerge_lora as unmerge_lora
 from tformer.nn.lora import remove_lora as remove_lora
 from tformer.nn.lora import lora_state as lora_state
 from tformer.nn.lora import load_lora as load_lora
+from tformer.nn.mamba2 import state_space_recurrent as state_space_recurrent
+from tformer.nn.mamba2 import state_space as state_space
+from tformer.nn.mamba2 import Mamba2 as Mamba2
 from tformer.nn.masks import causal_mask as causal_mask
 from tformer.nn.masks import length_mask as length_mask
 from tformer.nn.masks import combine_masks as combine_masks

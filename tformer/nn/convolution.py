@@ -11,7 +11,10 @@ from tformer.checks import check_positive, check_sequences
 
 
 def short_convolution(
-    x: Tensor, weight: Tensor, past: Tensor | None = None
+    x: Tensor,
+    weight: Tensor,
+    past: Tensor | None = None,
+    bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Compute y_t = Σᵢ wᵢ ⊙ x_(t − K + 1 + i): causal, and each channel by itself.
 
@@ -22,6 +25,7 @@ def short_convolution(
         x: (B, T, C).
         weight: (C, K).
         past: the last K − 1 tokens before x, (B, K − 1, C); zeros if not given.
+        bias: (C,), added to y, or None.
 
     Returns:
         y (B, T, C), and what is the past of the next call, (B, K − 1, C).
@@ -35,7 +39,7 @@ def short_convolution(
             f"weight {tuple(weight.shape)}: they must be (B, T, C), (B, K - 1, C)"
         )
     seen = torch.cat((past, x), dim=1)  # (B, K - 1 + T, C)
-    y = functional.conv1d(seen.mT, weight[:, None], groups=C).mT  # (B, T, C)
+    y = functional.conv1d(seen.mT, weight[:, None], bias, groups=C).mT  # (B, T, C)
     return y, seen[:, x.shape[1] :]
 
 
@@ -48,17 +52,19 @@ class ShortConvolution(nn.Module):
     Args:
         width: channels C.
         kernel: K, how many tokens are mixed, the newest included.
+        bias: add a learned number to each channel, as Mamba-2 does.
     """
 
-    def __init__(self, width: int, kernel: int = 4) -> None:
+    def __init__(self, width: int, kernel: int = 4, *, bias: bool = False) -> None:
         super().__init__()
         check_positive(width=width, kernel=kernel)
         self.width, self.kernel = width, kernel
         self.weight = nn.Parameter(torch.empty(width, kernel))
         nn.init.uniform_(self.weight, -(kernel**-0.5), kernel**-0.5)  # as nn.Conv1d
+        self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
     def forward(self, x: Tensor, past: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, C) to (B, T, C) and the new past, as `short_convolution`."""
         check_sequences(self.width, x=x)
-        y, past = short_convolution(x, self.weight, past)
+        y, past = short_convolution(x, self.weight, past, self.bias)
         return functional.silu(y), past

@@ -47,6 +47,8 @@ from tformer.reference.linear_attention import (
     linear_attention_recurrent as linear_attention_recurrent,
 )
 from tformer.reference.lora import LoRALinear as LoRALinear
+from tformer.reference.mamba2 import Mamba2 as Mamba2
+from tformer.reference.mamba2 import state_space_recurrent as state_space_recurrent
 from tformer.reference.masks import causal_mask as causal_mask
 from tformer.reference.masks import combine_masks as combine_masks
 from tformer.reference.masks import length_mask as length_mask

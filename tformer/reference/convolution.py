@@ -11,11 +11,15 @@ from tformer.reference.feed_forward import silu
 
 
 def short_convolution(
-    x: np.ndarray, weight: np.ndarray, past: np.ndarray | None = None
+    x: np.ndarray,
+    weight: np.ndarray,
+    past: np.ndarray | None = None,
+    bias: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute y_t = Σᵢ wᵢ ⊙ x_(t − K + 1 + i): causal, and each channel by itself.
 
-    x is (B, T, C), the weight (C, K), and `past` (B, K − 1, C), zeros if not given.
+    x is (B, T, C), the weight (C, K), and `past` (B, K − 1, C), zeros if not given; a
+    bias (C,) is added.
     Returns y (B, T, C) and the past of the next call.
     """
     (B, T, C), K = x.shape, weight.shape[1]
@@ -30,7 +34,7 @@ def short_convolution(
     for t in range(T):
         for i in range(K):
             y[:, t] += weight[:, i] * seen[:, t + i]
-    return y, seen[:, T:]
+    return y if bias is None else y + bias, seen[:, T:]
 
 
 @dataclass(eq=False)
@@ -38,10 +42,11 @@ class ShortConvolution:
     """Mix each channel with itself in the K − 1 tokens before, then apply SiLU."""
 
     weight: np.ndarray  # (C, K)
+    bias: np.ndarray | None = None  # (C,), or None
 
     def __call__(
         self, x: np.ndarray, past: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Map x (B, T, C) to (B, T, C) and the new past, as `short_convolution`."""
-        y, past = short_convolution(x, self.weight, past)
+        y, past = short_convolution(x, self.weight, past, self.bias)
         return silu(y), past
