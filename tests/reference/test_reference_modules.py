@@ -132,6 +132,16 @@ def test_models_from_sequence_to_sequence(parity, make):
     parity.same(twin, module, src, tgt, tolerance=loose)
 
 
+@pytest.mark.parametrize("manifold", [True, False])
+def test_hyper_connections(parity, manifold):
+    module = parts.HyperConnection(
+        nn.Linear(D, D), D, norm=parts.RMSNorm(D), streams=3, manifold=manifold
+    )
+    nn.init.normal_(module.base)
+    nn.init.normal_(module.scale)
+    parity.same(*parity.twin_of(module), parity.numbers(B, T, 3, D))
+
+
 @pytest.mark.parametrize("make", OPTIONS.values(), ids=OPTIONS)
 def test_options(parity, make):
     parity.same(*parity.twin_of(make()), parity.numbers(B, T, D))

@@ -20,6 +20,7 @@ from tformer.nn import (
     FeedForward,
     GatedDeltaRule,
     GatedFeedForward,
+    HyperConnection,
     IndexedAttention,
     Indexer,
     KimiDeltaAttention,
@@ -57,6 +58,10 @@ def rotary(width=D // H):
 
 def vectors(B, T):
     return (torch.randn(B, T, D),)
+
+
+def streams(B, T):
+    return (torch.randn(B, T, 3, D),)
 
 
 def two_vectors(B, T):
@@ -132,6 +137,10 @@ MODULES = {
     KimiDeltaAttention: (lambda: KimiDeltaAttention(D, H), vectors),
     Mamba2: (lambda: Mamba2(D, H, state_dim=5, groups=2), vectors),
     ShortConvolution: (lambda: ShortConvolution(D), vectors),
+    HyperConnection: (
+        lambda: HyperConnection(nn.Linear(D, D), D, norm=RMSNorm(D), streams=3),
+        streams,
+    ),
     LoRALinear: (lambda: LoRALinear(nn.Linear(D, F), 2), vectors),
     MultiTokenHead: (lambda: MultiTokenHead(D, F), two_vectors),
     MultiTokenHeads: (lambda: BesideATrunk(), ids),

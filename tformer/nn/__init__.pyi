@@ -36,6 +36,8 @@ from tformer.nn.feed_forward import GatedFeedForward as SwiGLU
 from tformer.nn.heads import split_heads as split_heads
 from tformer.nn.heads import merge_heads as merge_heads
 from tformer.nn.heads import MultiHeadAttention as MultiHeadAttention
+from tformer.nn.hyper_connections import HyperConnection as HyperConnection
+from tformer.nn.hyper_connections import sinkhorn as sinkhorn
 from tformer.nn.indexer import Indexer as Indexer
 from tformer.nn.indexer import IndexedAttention as IndexedAttention
 from tformer.nn.indexer import index_scores as index_scores

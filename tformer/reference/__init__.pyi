@@ -33,6 +33,8 @@ from tformer.reference.heads import MultiHeadAttention as MultiHeadAttention
 from tformer.reference.heads import merge_heads as merge_heads
 from tformer.reference.heads import split_heads as split_heads
 from tformer.reference.interop import from_torch as from_torch
+from tformer.reference.hyper_connections import HyperConnection as HyperConnection
+from tformer.reference.hyper_connections import sinkhorn as sinkhorn
 from tformer.reference.indexer import Indexer as Indexer
 from tformer.reference.indexer import IndexedAttention as IndexedAttention
 from tformer.reference.indexer import index_scores as index_scores
