@@ -88,6 +88,33 @@ def test_a_token_keeps_so_many_numbers_whatever_the_heads(heads):
     assert cache.nbytes == B * 11 * (R + Dr) * 4
 
 
+@both_forms
+@pytest.mark.usefixtures("float64")
+@torch.no_grad()
+def test_a_layer_without_positions_is_one_that_turns_nothing(absorbed, randomised):
+    options = {"kv_rank": R, "head_dim": Dh, "value_dim": Dv, "absorbed": absorbed}
+    module = LatentAttention(D, H, rotary=None, rotary_dim=Dr, **options)
+    still = LatentAttention(
+        D, H, rotary=RotaryEmbedding(torch.zeros(Dr // 2)), **options
+    )
+    still.load_state_dict(randomised(module).state_dict(), strict=False)
+    x = torch.randn(B, T, D)
+    assert_close(module(x), still(x), rtol=0, atol=1e-13)
+    parts = [
+        module(part, cache=cache)
+        for cache in [cache_of(module, T)]
+        for part in x.split(2, dim=1)
+    ]
+    assert_close(torch.cat(parts, dim=1), module(x), rtol=0, atol=1e-13)
+
+
+def test_rotary_or_its_width_is_given(raises):
+    with raises(ValueError, "either rotary or rotary_dim must be given, not both"):
+        LatentAttention(D, H, kv_rank=R, head_dim=Dh, rotary=None)
+    with raises(ValueError, "rotary_dim (0) must be at least 1"):
+        LatentAttention(D, H, kv_rank=R, head_dim=Dh, rotary=None, rotary_dim=0)
+
+
 class TestTheForm:
     """Which form runs, seen by the width of the values that attention gets."""
 

@@ -101,6 +101,9 @@ OPTIONS = {  # beside what is in `every_module`
     ),
     "latent, absorbed": lambda: latent("pairs", absorbed=True),
     "latent, options": lambda: latent("halves", scale=0.9, eps=0.3),
+    "latent, no positions": lambda: parts.LatentAttention(
+        D, 3, kv_rank=7, head_dim=5, rotary=None, rotary_dim=4, absorbed=True
+    ),
     "linear attention": lambda: parts.LinearAttention(D, H, bias=True, chunk=3),
     "delta rule": lambda: parts.GatedDeltaRule(D, H, chunk=3),
     "delta rule, convolution and gate": lambda: parts.GatedDeltaRule(

@@ -33,7 +33,9 @@ class LatentAttention(nn.Module):
         num_heads: heads H.
         kv_rank: width R of the latent.
         head_dim: width Dh of the part of queries and keys that is not rotated.
-        rotary: rotates the other part; its width is Dr.
+        rotary: rotates the other part; its width is Dr. None rotates nothing: a layer
+            without positions, as in Kimi Linear.
+        rotary_dim: Dr where `rotary` is None: the part of a key that heads share.
         value_dim: width Dv of a value; Dh if not given.
         q_rank: make queries, too, of a latent of this width; of x itself if None.
         eps: in the norms of the latents.
@@ -53,7 +55,8 @@ class LatentAttention(nn.Module):
         *,
         kv_rank: int,
         head_dim: int,
-        rotary: RotaryEmbedding,
+        rotary: RotaryEmbedding | None,
+        rotary_dim: int | None = None,
         value_dim: int | None = None,
         q_rank: int | None = None,
         eps: float = 1e-6,
@@ -69,7 +72,12 @@ class LatentAttention(nn.Module):
         check_probability(dropout=dropout)
         self.d_model, self.num_heads, self.kv_rank = d_model, num_heads, kv_rank
         self.head_dim, self.value_dim = head_dim, value_dim
-        self.rotary_dim = 2 * len(rotary.frequencies)
+        if (rotary is None) == (rotary_dim is None):
+            raise ValueError("either rotary or rotary_dim must be given, not both")
+        self.rotary_dim = rotary_dim or 0
+        if rotary is not None:
+            self.rotary_dim = 2 * len(rotary.frequencies)
+        check_positive(rotary_dim=self.rotary_dim)
         self.dropout = dropout
         width = head_dim + self.rotary_dim  # of the naive form's queries and keys
         self.scale = width**-0.5 if scale is None else scale
@@ -126,13 +134,17 @@ class LatentAttention(nn.Module):
             x = self.q_norm(self.q_down(x))  # (B, T, q_rank)
         query = split_heads(self.q_proj(x), self.num_heads)  # (B, H, T, Dh + Dr)
         own, rotated = query[..., : self.head_dim], query[..., self.head_dim :]
-        return torch.cat((own, self.rotary(rotated, start=start)), dim=-1)
+        return torch.cat((own, self.rotate(rotated, start)), dim=-1)
 
     def to_keep(self, x: Tensor, start: int) -> tuple[Tensor, Tensor]:
         """Make of x (B, T, D) what a cache keeps: the latents and one rotated key."""
         both = self.kv_down(x)[:, None]  # (B, 1, T, R + Dr)
         latent, key = both[..., : self.kv_rank], both[..., self.kv_rank :]
-        return self.kv_norm(latent), self.rotary(key, start=start)
+        return self.kv_norm(latent), self.rotate(key, start)
+
+    def rotate(self, x: Tensor, start: int) -> Tensor:
+        """Rotate x (…, T, Dr) by positions from `start` on, if anything is rotated."""
+        return x if self.rotary is None else self.rotary(x, start=start)
 
     def naive_form(
         self,

@@ -26,11 +26,12 @@ class LatentAttention:
     kv_up: Linear  # from R to H · (Dh + Dv)
     out_proj: Linear  # from H · Dv to D
     num_heads: int  # heads H
-    rotary: RotaryEmbedding  # of the second part, of width Dr
+    rotary: RotaryEmbedding | None  # of the second part, of width Dr
     scale: float  # of the scores, in both forms
     q_down: Linear | None = None  # from D to q_rank
     q_norm: RMSNorm | None = None  # (q_rank,)
     absorbed: bool | None = False  # attend to the latents themselves
+    rotary_dim: int = 0  # Dr, where nothing is rotated
 
     # `record_weights` puts another function in its place, which keeps the weights.
     attend = staticmethod(scaled_dot_product_attention)
@@ -38,7 +39,9 @@ class LatentAttention:
     def __post_init__(self) -> None:
         self.kv_rank = self.kv_up.weight.shape[1]
         width = len(self.q_proj.weight) // self.num_heads
-        self.head_dim = width - 2 * len(self.rotary.frequencies)
+        if self.rotary is not None:
+            self.rotary_dim = 2 * len(self.rotary.frequencies)
+        self.head_dim = width - self.rotary_dim
 
     def __call__(
         self,
@@ -58,14 +61,18 @@ class LatentAttention:
             x = self.q_norm(self.q_down(x))  # (B, T, q_rank)
         query = split_heads(self.q_proj(x), self.num_heads)  # (B, H, T, Dh + Dr)
         plain, rotated = query[..., : self.head_dim], query[..., self.head_dim :]
-        return np.concatenate((plain, self.rotary(rotated)), axis=-1)
+        return np.concatenate((plain, self.rotate(rotated)), axis=-1)
 
     def to_keep(self, x: np.ndarray) -> np.ndarray:
         """Make of x (B, T, D) the latents and one rotated key: (B, T, R + Dr)."""
         both = self.kv_down(x)
         latent, key = both[..., : self.kv_rank], both[..., self.kv_rank :]
-        rotated = self.rotary(key[:, None])[:, 0]  # (B, T, Dr)
+        rotated = self.rotate(key[:, None])[:, 0]  # (B, T, Dr)
         return np.concatenate((self.kv_norm(latent), rotated), axis=-1)
+
+    def rotate(self, x: np.ndarray) -> np.ndarray:
+        """Rotate x (…, T, Dr) by its positions, if anything is rotated."""
+        return x if self.rotary is None else self.rotary(x)
 
     def naive_form(self, query: np.ndarray, kept: np.ndarray) -> np.ndarray:
         """Make a key and a value of each latent for each head: (B, H, T, Dv)."""
