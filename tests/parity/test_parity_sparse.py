@@ -41,6 +41,9 @@ GLM = {**GROUPS, **MOE, "attention_bias": True, "head_dim": 8}
 DELTA = {"linear_key_head_dim": 4, "linear_value_head_dim": 6, "head_dim": 8}
 DELTA |= {"linear_num_key_heads": 2, "linear_num_value_heads": 4}
 NEXT = {**DELTA, **MOE, "num_experts": 5, "shared_expert_intermediate_size": 9}
+KIMI = {**LATENT, "q_lora_rank": None, "moe_intermediate_size": 10, "num_experts": 12}
+KIMI |= {"num_experts_per_token": 3, "num_expert_group": 4, "topk_group": 2}
+KIMI |= {"num_shared_experts": 2, "linear_head_dim": 4, "linear_num_heads": 3}
 TIED = {"tie_word_embeddings": True}
 MODELS = {
     "Mixtral": ("mixtral", {"num_local_experts": 5}),
@@ -98,6 +101,14 @@ MODELS = {
     "Qwen3.5, as many heads": (
         "qwen3_5_text",
         {**DELTA, "linear_num_key_heads": 4, "rms_norm_eps": 0.1, **TIED},
+    ),
+    "Kimi Linear": ("kimi_linear", {**KIMI, "num_hidden_layers": 5}),
+    "Kimi Linear, other layers": (
+        "kimi_linear",
+        {**KIMI, "q_lora_rank": 9, "moe_renormalize": False}
+        | {"layer_types": 2 * ["full_attention", "linear_attention"]}
+        | {"mlp_layer_types": ["sparse", "dense", "sparse", "sparse"]}
+        | {"linear_conv_kernel_dim": 3},
     ),
 }
 
@@ -192,7 +203,7 @@ def test_as_transformers_4_wrote_it_and_experts_in_one_tensor(name, tmp_path):
     held = {n: x.contiguous() for n, x in theirs.state_dict().items()}
     safetensors.save_file({n: x.clone() for n, x in held.items()}, file)
     config = json.loads((tmp_path / "config.json").read_text())
-    rope = config.pop("rope_parameters")
+    rope = config.pop("rope_parameters", {"rope_type": "default"})
     for word in ("rope_theta", "partial_rotary_factor"):
         if word in rope:
             config[word] = rope.pop(word)
@@ -221,7 +232,7 @@ def test_what_a_config_leaves_out_is_as_theirs(kind):
     rope.setdefault("rope_type", "default")
     if (part := known["partial_rotary_factor"]) != 1:
         rope["partial_rotary_factor"] = part
-    assert rope == theirs["rope_parameters"]
+    assert rope == theirs.get("rope_parameters", rope)  # of Kimi nothing is rotated
 
 
 @pytest.mark.parametrize(("kind", "name"), EACH)

@@ -25,5 +25,6 @@ COUNTS = {
     "minimax_m2": {"minimax-m2": 228_689_764_864},
     "qwen3_next": {"qwen3-next-80b-a3b": 79_674_391_296},
     "qwen3_5_text": {"qwen3.5-9b": 8_953_803_264},
+    "kimi_linear": {"kimi-linear-48b-a3b": 49_122_681_728},
 }
 EACH = [(kind, name) for kind, names in COUNTS.items() for name in names]

@@ -22,6 +22,7 @@ BESIDE = ("lm_head.", "embed_out.", "cls.", "final_logits_bias")
 # Whose files hold experts or projections in orders that a table cannot say.
 UNKNOWN = """
 mixtral qwen3_moe gpt_oss deepseek_v3 glm4_moe minimax_m2 qwen3_next qwen3_5_text
+kimi_linear
 """
 
 

@@ -18,7 +18,7 @@ Weights = Mapping[str, Tensor]  # of a file, by name
 NAMES = """
 gpt2 llama mistral qwen2 qwen3 olmo2 olmo3 smollm3 granite cohere2 gemma2 gpt_neox phi3
 ministral3 nanochat mixtral qwen3_moe gpt_oss deepseek_v3 glm4_moe minimax_m2 qwen3_next
-bert t5 bart marian
+kimi_linear bert t5 bart marian
 """
 FAMILIES = {name: name for name in NAMES.split()}
 FAMILIES |= {"gemma3_text": "gemma3", "qwen3_5_text": "qwen3_5", "tformer": "custom"}

@@ -78,25 +78,27 @@ NAMES = (
 )
 
 
-def attention(c: Config, _: int) -> Options:
-    """Say what latent attention has; the scores get YaRN's mscale twice."""
+def latent_sizes(c: Config) -> Options:
+    """Say what latent attention has, but for its scale."""
     only(c, attention_bias=False)
-    H, own, rotated = (
-        c[name]
-        for name in ("num_attention_heads", "qk_nope_head_dim", "qk_rope_head_dim")
-    )
+    H = c["num_attention_heads"]
     one_of("num_key_value_heads", c["num_key_value_heads"], [H, None])
-    words = rope_words(c)
-    sharper = yarn_factor(words.get("factor") or 1, words.get("mscale_all_dim") or 0)
     return {
         "kv_rank": c["kv_lora_rank"],
-        "head_dim": own,
+        "head_dim": c["qk_nope_head_dim"],
         "value_dim": c["v_head_dim"],
         "q_rank": c["q_lora_rank"],
         "cast_first": True,
         "dropout": c["attention_dropout"],
-        "scale": (own + rotated) ** -0.5 * sharper**2,
     }
+
+
+def attention(c: Config, _: int) -> Options:
+    """Say what latent attention has; the scores get YaRN's mscale twice."""
+    words = rope_words(c)
+    sharper = yarn_factor(words.get("factor") or 1, words.get("mscale_all_dim") or 0)
+    width = c["qk_nope_head_dim"] + c["qk_rope_head_dim"]
+    return {**latent_sizes(c), "scale": width**-0.5 * sharper**2}
 
 
 def rotaries(c: Config, kinds: Sequence[str]) -> Sequence[nn.Module | None]:

@@ -1,0 +1,183 @@
+"""Kimi Linear: three of four layers have Kimi Delta Attention, and none has positions.
+
+Kimi Team 2025 (Hugging Face's kimi_linear; arXiv:2510.26692). The other layers have
+DeepSeek's latent attention, with nothing rotated; so are the experts.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from tformer.models.causal_lm import CausalLM
+from tformer.models.families import (
+    Config,
+    Weights,
+    deepseek_v3,
+    one_of,
+    replace_parts,
+    with_defaults,
+)
+from tformer.models.families.assembling import Options, assemble, only, sizes
+from tformer.nn.kda import KimiDeltaAttention
+
+WORDS = {  # words of its files, and DeepSeek's for the same
+    "num_experts": "n_routed_experts",
+    "num_experts_per_token": "num_experts_per_tok",
+    "num_shared_experts": "n_shared_experts",
+    "num_expert_group": "n_group",
+    "moe_renormalize": "norm_topk_prob",
+}
+ONLY: Config = {  # words of the released files, with what is implemented
+    "moe_router_activation_func": "sigmoid",
+    "mla_use_nope": True,
+    "moe_layer_freq": 1,
+    "use_grouped_topk": True,
+    "attention_bias": False,
+}
+OF_DELTA: Config = {
+    "linear_head_dim": 128,
+    "linear_num_heads": 32,
+    "linear_conv_kernel_dim": 4,
+}
+SHORT = ("head_dim", "num_heads", "short_conv_kernel_size")  # in linear_attn_config
+DEFAULTS: Config = {
+    **{n: x for n, x in deepseek_v3.DEFAULTS.items() if n not in WORDS.values()},
+    **sizes(2304, 9216, 27, 32, 32),
+    **ONLY,
+    **OF_DELTA,
+    **dict.fromkeys(("scoring_func", "topk_method", "rope_interleave")),
+    "model_type": "kimi_linear",
+    "vocab_size": 163_840,
+    "model_max_length": 1_048_576,
+    "max_position_embeddings": None,  # the same, by the other families' word
+    "rms_norm_eps": 1e-5,
+    "q_lora_rank": None,
+    "head_dim": None,  # of no layer
+    "moe_intermediate_size": 1024,
+    "num_experts": 256,
+    "num_experts_per_token": 8,
+    "num_shared_experts": 1,
+    "num_expert_group": 1,
+    "topk_group": 1,
+    "moe_renormalize": True,
+    "routed_scaling_factor": 2.446,
+    "first_k_dense_replace": 1,
+    "mlp_layer_types": None,  # "dense" or "sparse", each layer
+    "layer_types": None,  # each fifth has attention, or:
+    "linear_attn_config": None,  # numbers from 1, and the words of `SHORT`
+}
+FULL = [4, 8, 12, 16, 20, 24, 27]
+SIZES: dict[str, Config] = {
+    "kimi-linear-48b-a3b": {
+        "linear_attn_config": {
+            "full_attn_layers": FULL,
+            "kda_layers": [i for i in range(1, 28) if i not in FULL],
+        }
+    }
+}
+NAMES = (
+    ("forget_gate.", ""),
+    ("attention.A_log", "attention.log_rate"),
+    ("attention.dt_bias", "attention.step_bias"),
+    ("attention.b_proj.", "attention.beta_proj."),
+    ("attention.f_a_proj.", "attention.decay_down."),
+    ("attention.f_b_proj.", "attention.decay_up."),
+    ("attention.g_a_proj.", "attention.gate_down."),
+    ("attention.g_b_proj.", "attention.gate_up."),
+    ("attention.o_norm.", "attention.norm."),
+    ("attention.conv1d.", "attention.convolution."),
+)
+KINDS = ("linear_attention", "full_attention")
+
+
+def layer_types(c: Config) -> Sequence[str]:
+    """Give those layers attention that a config names, in one of its two ways."""
+    layers, kinds = c["num_hidden_layers"], c["layer_types"]
+    told = c["linear_attn_config"] or {}
+    if kinds is None and "full_attn_layers" in told:
+        kinds = [KINDS[i + 1 in told["full_attn_layers"]] for i in range(layers)]
+    if kinds is None:
+        return [KINDS[i > 0 and i % 4 == 0] for i in range(layers)]
+    if len(kinds) != layers:
+        raise ValueError(f"layer_types are {len(kinds)}, num_hidden_layers is {layers}")
+    return [one_of("layer_types", kind, KINDS) for kind in kinds]
+
+
+def rotaries(_: Config, kinds: Sequence[str]) -> Sequence[nn.Module | None]:
+    """Rotate in no layer."""
+    return [None] * len(kinds)
+
+
+def attention(c: Config, _: int) -> Options:
+    """Say what latent attention has: a part that heads share, and no rotation."""
+    return {**deepseek_v3.latent_sizes(c), "rotary_dim": c["qk_rope_head_dim"]}
+
+
+def mixer(c: Config, layer: int, options: Options) -> nn.Module:
+    """Make latent attention, or Kimi Delta Attention."""
+    if layer_types(c)[layer] == "full_attention":
+        return deepseek_v3.latent(c, layer, options)
+    told: Config = c["linear_attn_config"] or {}
+    words = zip(SHORT, OF_DELTA, strict=True)
+    width, heads, kernel = (int(told.get(short, c[word])) for short, word in words)
+    return KimiDeltaAttention(
+        c["hidden_size"],
+        heads,
+        key_dim=width,
+        value_dim=width,
+        kernel=kernel,
+        eps=c["rms_norm_eps"],
+    )
+
+
+def network(c: Config, layer: int) -> nn.Module:
+    """Make DeepSeek's network of a layer, from this family's words."""
+    c = {**c, **{theirs: c[own] for own, theirs in WORDS.items()}}
+    if (kinds := c["mlp_layer_types"]) is not None:
+        kind = one_of("mlp_layer_types", kinds[layer], ["dense", "sparse"])
+        c["first_k_dense_replace"] = layer + (kind == "dense")
+    return deepseek_v3.network(c, layer)
+
+
+def model(c: Config) -> Options:
+    """Say how long a text may be."""
+    known = [None, c["model_max_length"]]
+    one_of("max_position_embeddings", c["max_position_embeddings"], known)
+    return {"max_len": c["model_max_length"]}
+
+
+PARTS = deepseek_v3.PARTS._replace(
+    attention=attention,
+    rotaries=rotaries,
+    mixer=mixer,
+    network=network,
+    layer_types=layer_types,
+    model=model,
+)
+
+
+def build(config: Config) -> CausalLM:
+    """Build a Kimi Linear with random weights; arguments, errors as of `gpt2.build`."""
+    c = with_defaults(config, DEFAULTS)
+    only(c, **ONLY)
+    return assemble(c, PARTS)
+
+
+def rename(state: Weights, config: Config) -> dict[str, Tensor]:
+    """Name Hugging Face's weights as ours; three convolutions of a file are one."""
+    ours: dict[str, Tensor] = {}
+    apart: dict[str, dict[str, Tensor]] = {}
+    for name, x in deepseek_v3.rename(state, config).items():
+        name = replace_parts(name, NAMES)
+        before, _, last = name.rpartition("attention.")
+        if last[1:] == "_conv1d.weight":
+            apart.setdefault(before, {})[last[0]] = x
+        elif last == "convolution.weight":
+            ours[name] = x.squeeze(1)  # (C, 1, K)
+        else:
+            ours[name] = x.flatten() if last == "log_rate" else x  # (1, 1, H, 1)
+    for before, each in apart.items():
+        whole = torch.cat([each[kind] for kind in "qkv"])
+        ours[f"{before}attention.convolution.weight"] = whole.squeeze(1)
+    return ours
