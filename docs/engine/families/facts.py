@@ -22,6 +22,7 @@ LAST = ("linear2.weight", "down_proj.weight")  # of a feed-forward network
 WORDS = {  # of what attends otherwise than each query to all keys
     "LatentAttention": "latent",
     "GatedDeltaRule": "delta rule",
+    "KimiDeltaAttention": "delta rule",
     "LinearAttention": "linear",
 }
 
