@@ -19,6 +19,7 @@ making        figures, notebooks, downloads and outputs, of the pages that chang
 tables        what both of these are made with:
 results       what runs of training reached, and the page about it
 speed         time and memory beside those of others, and the page about it
+release       what the changelog says, and whether a tag may be published
 plugin        pytest: pages as tests
 site/         MkDocs: `hooks` (what a build makes first, and tells the templates of
               docs/theme), `lists` (tables of chapters), `labs`, `api` (about the API

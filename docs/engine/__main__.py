@@ -23,6 +23,7 @@ COMMANDS = {
     "speed": "write the page of speed from what `make bench` kept",
     "families": "count all presets, and write the page of families",
     "lists": "write README's table of chapters",
+    "release": "say what is new in the release that a tag names, or what forbids it",
 }
 
 
@@ -35,6 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
         if name in WORK or name == "results":
             what = "page" if name in WORK else "run"
             command.add_argument("paths", nargs="*", type=Path, metavar=what)
+        if name == "release":
+            command.add_argument("tag", help="as v0.2.0")
     given = parser.parse_args(arguments)
     try:
         problems = _run(Project.find(Path.cwd()), given)
@@ -51,6 +54,10 @@ def _run(project: Project, given: argparse.Namespace) -> list[str]:
         from engine.site.lists import write_readme
 
         print("README.md: written" if write_readme(project) else "as it was")
+    elif given.command == "release":
+        from engine.release import notes
+
+        print(notes(project, given.tag), end="")
     elif given.command == "results":
         from engine.results import write
 

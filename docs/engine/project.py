@@ -3,6 +3,7 @@
 import ast
 import functools
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,15 @@ class Project:
     def package(self) -> str:
         """The name of the package that the pages are about."""
         return str((self.config.get("extra") or {}).get("package", PACKAGE))
+
+    @functools.cached_property
+    def version(self) -> str:
+        """The version of the package; it stands in its `__init__.py` and nowhere else."""
+        text = (self.root / self.package / "__init__.py").read_text("utf-8")
+        found = re.search(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
+        if found is None:
+            raise ValueError(f"{self.package}/__init__.py has no line __version__")
+        return found[1]
 
     @property
     def docs(self) -> Path:
