@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pathspec
-from mkdocs.utils.yaml import yaml_load
+import yaml
 
 PACKAGE = "tformer"  # `package` under `extra` in mkdocs.yml names another one
 ENGINE = Path(__file__).parent
@@ -41,7 +41,8 @@ class Project:
     def config(self) -> dict[str, Any]:
         """What stands in mkdocs.yml."""
         with (self.root / "mkdocs.yml").open("rb") as file:
-            return yaml_load(file)
+            read: dict[str, Any] = yaml.load(file, yaml.Loader)  # `!!python/name` too
+        return read
 
     @property
     def package(self) -> str:
@@ -50,7 +51,7 @@ class Project:
 
     @functools.cached_property
     def version(self) -> str:
-        """The version of the package; it stands in its `__init__.py` and nowhere else."""
+        """The version of the package, which stands in its `__init__.py` alone."""
         text = (self.root / self.package / "__init__.py").read_text("utf-8")
         found = re.search(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
         if found is None:

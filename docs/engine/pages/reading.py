@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import markdown  # type: ignore[import-untyped]
+import yaml
 from bs4 import BeautifulSoup, Tag
-from mkdocs.utils.meta import get_data
 from pymdownx.snippets import SnippetMissingError  # type: ignore[import-untyped]
 
 from engine.definitions import DefinitionExtension, DefinitionPreprocessor
@@ -17,6 +17,7 @@ from engine.pages.blocks import TAB, Block, Fence, Line, Origin, PageError, numb
 from engine.project import PACKAGE, Project
 
 CHAPTERS = "chapters"  # the folder in docs/
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*\n\n*", re.DOTALL)
 
 
 class Page:
@@ -26,9 +27,7 @@ class Page:
         self.project = project
         self.path = path.resolve()
         self.text = self.path.read_text("utf-8")
-        body, self.meta = self.text, dict[str, Any]()
-        if self.text.startswith("---"):  # else MkDocs takes `Note: …` for front matter
-            body, self.meta = get_data(self.text)
+        body, self.meta = front_matter(self.text)
         above = self.text[: len(self.text) - len(body)].count("\n")
         self.body = number(self.path, body, first=above + 1)
         self.on_site = self.path.is_relative_to(project.docs)
@@ -102,6 +101,18 @@ class Page:
         """The lines outside of all fences, each with its index."""
         inside = {n for f in self.fences for n in range(f.start, f.end + 1)}
         return [(n, line) for n, line in enumerate(self.lines) if n not in inside]
+
+
+def front_matter(text: str) -> tuple[str, dict[str, Any]]:
+    """Return a page below its front matter, and what that says; as MkDocs reads it."""
+    found = _FRONT_MATTER.match(text)
+    try:
+        said = yaml.safe_load(found[1]) if found else None
+    except yaml.YAMLError:
+        said = None
+    if found is None or not isinstance(said, dict):
+        return text, {}
+    return text[found.end() :], said
 
 
 def expand(project: Project, lines: list[Line]) -> list[Line]:

@@ -9,16 +9,17 @@ import itertools
 import logging
 import re
 from collections.abc import Iterator
-from typing import Any
-
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.pages import Page as SitePage
+from typing import TYPE_CHECKING, Any
 
 from engine.pages.blocks import Origin
 from engine.pages.listing import files_of, unlisted_problem
 from engine.pages.reading import CHAPTERS, Page
 from engine.project import Project
 from engine.site import project_of
+
+if TYPE_CHECKING:  # the command line writes README without MkDocs
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.pages import Page as SitePage
 
 log = logging.getLogger("mkdocs.hooks.lists")
 
@@ -117,7 +118,7 @@ def list_problems(project: Project) -> list[str]:
 
 
 def on_page_markdown(
-    markdown: str, page: SitePage, config: MkDocsConfig, **_: Any
+    markdown: str, page: "SitePage", config: "MkDocsConfig", **_: Any
 ) -> str:
     """MkDocs: put the lists where a page asks for them."""
     project = project_of(config)
