@@ -7,6 +7,7 @@ in one with the extra `train` too. It needs no pytest, and nothing of this folde
 import argparse
 import importlib.metadata
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,12 +16,12 @@ from pathlib import Path
 ROTARY = """
 import numpy as np
 
-def rotary(x, base=10000.0):
+def rotary(x, positions, base):
     half = x.shape[-1] // 2
-    angles = np.arange(x.shape[-2])[:, None] * base ** (-np.arange(half) / half)
+    angles = positions[:, None] * base ** (-np.arange(half) / half)
     cos, sin = np.cos(angles), np.sin(angles)
-    one, two = x[..., :half], x[..., half:]
-    return np.concatenate([one * cos - two * sin, two * cos + one * sin], -1)
+    a, b = x[..., :half], x[..., half:]
+    return np.concatenate([a * cos - b * sin, a * sin + b * cos], -1).astype(x.dtype)
 """
 
 
@@ -35,6 +36,12 @@ def tformer(*words: object, code: int = 0) -> str:
     expect(done.returncode == code, f"exit code {done.returncode}, and not {code}")
     expect("Traceback" not in said, "a traceback")
     return said
+
+
+def verdict(said: str) -> str:
+    """Return the verdict in what `check --json` prints."""
+    found: str = json.loads(said.partition("\n")[0])["verdict"]
+    return found
 
 
 def expect(holds: bool, what: str) -> None:
@@ -54,27 +61,32 @@ def plain() -> None:
     inside = Path(package.__file__).is_relative_to(sys.prefix)
     expect(inside, f"{package.__file__} is not what was installed")
     attention = package.MultiHeadAttention(12, num_heads=3)
-    expect(attention(torch.randn(2, 5, 12)).shape == (2, 5, 12), "the shape of attention")
+    expect(
+        attention(torch.randn(2, 5, 12)).shape == (2, 5, 12), "the shape of attention"
+    )
     from tformer.reference import from_torch
 
     expect(from_torch(attention) is not None, "the NumPy twin")
+    said = tformer("--help", code=1)
+    expect("tformer[train]" in said, "the sentence that says what is to be installed")
 
 
 def trained() -> None:
     """With the extra: every command, in an empty folder."""
     expect("Usage" in tformer("--help"), "the help")
     version = importlib.metadata.version("tformer")
-    expect(f"tformer {version}" in tformer("info"), "the version")
+    expect(tformer("--version") == f"tformer {version}\n", "the version")
+    expect(f"tformer {version}" in tformer("info"), "the version in info")
     said = tformer("translate", "dates", "jeudi 3 mai 1979")
     expect("1979-05-03" in said, "the translation of a date")
 
     tformer("check", "start", "rotary")
     expect("rotary" in tformer("check", "rotary", code=1), "a file to be written")
     Path("rotary.py").write_text(ROTARY, "utf-8")
-    said = tformer("check", "rotary", "--json")
-    expect(json.loads(said)["verdict"] == "right", "a right answer")
-    Path("rotary.py").write_text(ROTARY.replace("one * cos -", "one * cos +"), "utf-8")
-    expect(json.loads(tformer("check", "rotary", "--json", code=1)) != {}, "a wrong one")
+    expect(verdict(tformer("check", "rotary", "--json")) == "right", "a right answer")
+    Path("rotary.py").write_text(ROTARY.replace("a * cos -", "a * cos +"), "utf-8")
+    said = tformer("check", "rotary", "--json", code=1)
+    expect(verdict(said) == "wrong", "a wrong answer")
 
     tformer("train", "copy", "--steps", 20, "--out", "copy")
     tformer("train", "--resume", "copy")
@@ -91,8 +103,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--train", action="store_true", help="with the extra `train`")
     with_extra = parser.parse_args().train
-    import os
-
     os.chdir(tempfile.mkdtemp())
     if with_extra:
         trained()

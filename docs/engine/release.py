@@ -7,6 +7,8 @@ docs/changelog.md, in the form of https://keepachangelog.com/en/1.1.0/.
 
 import itertools
 import re
+import subprocess
+import tomllib
 from dataclasses import dataclass
 from datetime import date
 
@@ -135,3 +137,44 @@ def notes(project: Project, tag: str) -> str:
     if newest.version != Version(version):
         raise ValueError(f"{PAGE} must begin with ## {version} and its day")
     return f"{newest.text}\n"
+
+
+WITH = "train"  # the extra that notebooks need: they draw, and some of them train
+
+
+def unpinned(project: Project) -> str:
+    """Return what pip installs from the repository, as it is that day.
+
+    Notebooks are made with it; the site pins it, by `pinned`, when it is built.
+    """
+    return f"{_named(project)} @ git+{project.repo_url}"
+
+
+def pinned(project: Project) -> str:
+    """Return what pip installs to get the package as it is here.
+
+    That is the released version where nothing of the package has changed since, and
+    the commit otherwise; without git, the repository.
+    """
+    tag = f"v{project.version}"
+    if _git(project, "diff", "--quiet", tag, "HEAD", "--", project.package) is not None:
+        return f"{_named(project)}=={project.version}"
+    commit = _git(project, "rev-parse", "HEAD")
+    return f"{unpinned(project)}@{commit}" if commit else unpinned(project)
+
+
+def _named(project: Project) -> str:
+    file = project.root / "pyproject.toml"
+    said = tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
+    extras = said.get("project", {}).get("optional-dependencies", {})
+    return f"{project.package}[{WITH}]" if WITH in extras else project.package
+
+
+def _git(project: Project, *words: str) -> str | None:
+    """Return what git prints, or None where it fails or is not there."""
+    command = ["git", "-c", "safe.directory=*", *words]
+    try:
+        done = subprocess.run(command, cwd=project.root, capture_output=True, text=True)
+    except OSError:
+        return None
+    return None if done.returncode else done.stdout.strip()

@@ -7,6 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from tformer import __version__
 from tformer.cli import main
 from tformer.cli.errors import explained
 
@@ -90,6 +91,11 @@ def test_no_file_gets_the_number_of_a_closed_stream(forked):
 
     forked("", "02", run=run)
     assert Path("new").read_text() == "True"
+
+
+def test_the_version_is_told(tformer):
+    said = tformer("--version")
+    assert (said.code, said.out) == (0, f"tformer {__version__}\n")
 
 
 class Panic(BaseException):

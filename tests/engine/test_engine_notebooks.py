@@ -13,12 +13,24 @@ from nbclient import NotebookClient
 
 from engine.copies.alone import problem_of
 from engine.copies.as_markdown import flat_lines, notebook_markdown
-from engine.copies.notebooks import needed_data, notebooks
+from engine.copies.notebooks import notebooks
 from engine.pages.reading import Page
 from engine.project import Project
 from engine.run.running import Runner
 from engine.run.working import all_of, package_imported_anew
 from small_project import SMALL, Write
+
+INSTALLING = '%pip install --quiet "tiny @ git+https://github.com/example/tiny"'
+BUILD = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[project]
+name = "tiny"
+version = "1"
+[tool.hatch.build.targets.wheel]
+packages = ["tiny"]
+"""
 
 
 def make(page: Page) -> dict[str, Any]:
@@ -62,9 +74,8 @@ def test_text_is_that_of_a_notebook(chapter: dict[str, Any]) -> None:
 
 
 def test_code_is_that_of_the_page_and_has_its_figures(chapter: dict[str, Any]) -> None:
-    loading, *code = sources(chapter, "code")
-    assert loading.startswith("#@title Get tiny: the one that is installed, or else")
-    assert len(loading.split("\n")) < 12  # it can be read
+    installing, *code = sources(chapter, "code")
+    assert installing == INSTALLING
     assert code[0].endswith("for value in values]")
     assert code[2].startswith('text = """\n  two lines\n\n"""')
     assert code[-2].endswith("Scaler(4.0)([1.0]);")  # or Jupyter would show its value
@@ -76,51 +87,52 @@ def test_code_is_that_of_the_page_and_has_its_figures(chapter: dict[str, Any]) -
 
 
 def test_jupyter_runs_it_without_the_package(
-    chapter: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    chapter: dict[str, Any],
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delenv("PYTHONPATH", raising=False)
+    """The first line is pip's: it looks here for what it would find elsewhere."""
+    (project.root / "pyproject.toml").write_text(BUILD, "utf-8")
+    (there := tmp_path / "packages").mkdir()
+    monkeypatch.setenv("PIP_TARGET", str(there))
+    monkeypatch.setenv("PYTHONPATH", str(there))
+    monkeypatch.setenv("PIP_NO_BUILD_ISOLATION", "0")  # hatchling is here: pip means 1
     book = nbformat.reads(json.dumps(chapter), as_version=4)
+    installing = next(cell for cell in book.cells if cell.source == INSTALLING)
+    installing.source = INSTALLING.replace(
+        "tiny @ git+https://github.com/example/tiny", str(project.root)
+    )
     asks = nbformat.v4.new_code_cell("import tiny.stored; print(tiny.__file__)")
     book.cells.append(asks)
     expected = [printed(cell) for cell in chapter["cells"]]
     kernel = tmp_path / "elsewhere"
     kernel.mkdir()
     NotebookClient(book, resources={"metadata": {"path": str(kernel)}}).execute()
+    installing.outputs = []  # pip says that the kernel may have to start again
     assert [printed(cell) for cell in book.cells[:-1]] == expected
-    assert str(tmp_path) not in printed(asks)  # but the copy that the notebook holds
+    assert printed(asks).startswith(str(there))
     assert '"execute_result"' not in json.dumps(book)
 
 
 def test_it_runs_alone_and_says_where_it_does_not(
-    chapter: dict[str, Any], tmp_path: Path
+    chapter: dict[str, Any], project: Project, tmp_path: Path
 ) -> None:
     path = tmp_path / "scale.ipynb"
     path.write_text(json.dumps(chapter), "utf-8")
-    assert problem_of("tiny", path) is None
-    cells = copy.deepcopy(chapter["cells"])
-    loading, *rest = [x for x in cells if x["cell_type"] == "code"]
-    rest[1]["outputs"][0]["text"] = ["something else\n"]
-    path.write_text(json.dumps({"cells": [loading, *rest]}), "utf-8")
-    assert "cell 3 prints\n[0.7071" in (problem_of("tiny", path) or "")
-    path.write_text(json.dumps({"cells": rest}), "utf-8")
+    assert problem_of("tiny", path, project.root) is None
     assert "'tiny' is not a package" in (problem_of("tiny", path) or "")
+    cells = copy.deepcopy(chapter["cells"])
+    installing, *rest = [x for x in cells if x["cell_type"] == "code"]
+    path.write_text(json.dumps({"cells": rest}), "utf-8")  # nothing installs it
+    assert "'tiny' is not a package" in (problem_of("tiny", path, project.root) or "")
+    rest[1]["outputs"][0]["text"] = ["something else\n"]
+    path.write_text(json.dumps({"cells": [installing, *rest]}), "utf-8")
+    assert "cell 3 prints\n[0.7071" in (problem_of("tiny", path, project.root) or "")
 
 
 def test_a_page_without_the_package_has_no_copy_of_it(write: Write) -> None:
     assert sources(make(write("```python\nx = 1\n```\n")), "code") == ["x = 1"]
-
-
-def test_only_data_that_the_code_names_is_copied(project: Project) -> None:
-    widths = project.root / "tiny" / "data" / "widths.json"
-    assert needed_data(project, ['open(folder / "widths.json")'], []) == [widths]
-    assert needed_data(project, ['files("tiny") / "data" / name'], []) == [widths]
-    assert needed_data(project, ["data = 1"], []) == []
-    beside = widths.parent / "reading.py"
-    beside.touch()
-    assert needed_data(project, [], [beside]) == [widths]
-    top = project.root / "tiny/__init__.py"
-    top.write_text('NAMES = {"data": "widths.json"}\n', "utf-8")
-    assert needed_data(project, [], [top]) == []
 
 
 def test_boxes_inside_boxes_open_up(write: Write) -> None:

@@ -1,5 +1,6 @@
 """The version stands in one place, and a changelog that is wrong is found."""
 
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -8,7 +9,15 @@ import pytest
 import tformer
 from engine.__main__ import main
 from engine.project import Project
-from engine.release import changelog, is_released, notes, problems, sections
+from engine.release import (
+    changelog,
+    is_released,
+    notes,
+    pinned,
+    problems,
+    sections,
+    unpinned,
+)
 
 PROJECT = Project.find(Path(__file__).parents[2])
 GOOD = """
@@ -108,3 +117,35 @@ def test_a_tag_is_published_with_its_own_section(
     (project.docs / "changelog.md").write_text(GOOD, "utf-8")
     with pytest.raises(ValueError, match=r"must begin with ## 0\.2\.0 and its day"):
         notes(project, "v0.2.0")
+
+
+def test_a_notebook_gets_the_release_or_else_the_commit(project: Project) -> None:
+    """As long as the package is what was released; a page may have changed."""
+    root = project.root
+
+    def git(*words: str) -> str:
+        who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        command = ["git", *who, *words]
+        return subprocess.check_output(command, cwd=root, text=True).strip()
+
+    def read() -> str:
+        return pinned(Project(root))
+
+    package, page = root / "tiny/__init__.py", root / "docs/index.md"
+    package.write_text('__version__ = "0.2.0"\n', "utf-8")
+    url = "tiny @ git+https://github.com/example/tiny"
+    assert unpinned(project) == read() == url  # no git
+    git("init", "--quiet")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "first")
+    assert read() == f"{url}@{git('rev-parse', 'HEAD')}"
+    git("tag", "v0.2.0")
+    page.write_text("# Another page\n", "utf-8")
+    git("commit", "--quiet", "--all", "--message", "second")
+    assert read() == "tiny==0.2.0"
+    package.write_text('__version__ = "0.2.0"\nNEW = 1\n', "utf-8")
+    git("commit", "--quiet", "--all", "--message", "third")
+    assert read() == f"{url}@{git('rev-parse', 'HEAD')}"
+    declared = '[project]\noptional-dependencies = { train = ["typer"] }\n'
+    (root / "pyproject.toml").write_text(declared, "utf-8")
+    assert read().startswith("tiny[train] @ git+")

@@ -1,7 +1,10 @@
 """The commands, and what `tformer --help` says."""
 
+from typing import Annotated
+
 import typer
 
+import tformer
 from tformer.cli.asking import attend, translate
 from tformer.cli.check import check
 from tformer.cli.compare import compare
@@ -33,5 +36,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"tformer {tformer.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Take what stands before a command."""
+
+
 for command in (train, evaluate, translate, generate, attend, info, check, compare):
     app.command()(command)

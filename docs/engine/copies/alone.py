@@ -2,7 +2,8 @@
 
 A Python file is imported, every global name that its code reads must exist, and it runs
 as a program. Of a notebook the code cells are run, in order, and must print what the
-notebook holds, unless it holds no outputs at all.
+notebook holds, unless it holds no outputs at all. Where a cell installs the package, it
+is there from then on, if a third argument names the folder with what pip would install.
 This file needs nothing of the engine.
 """
 
@@ -12,6 +13,7 @@ import dis
 import json
 import linecache
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -22,13 +24,15 @@ from pathlib import Path
 
 from _pytest.capture import FDCapture
 
+INSTALLS = re.compile(r'%pip install --quiet "([^"\n]+)"')  # a cell, whole
 DEMONSTRATION = 'if __name__ == "__main__":'
 
 
-def problem_of(package: str, file: Path) -> str | None:
+def problem_of(package: str, file: Path, installed: Path | None = None) -> str | None:
     """Run a file in a process of its own; return what went wrong."""
     here = str(Path(__file__).resolve())
     command = [sys.executable, "-I", here, package, str(file.resolve())]
+    command += [str(installed.resolve())] if installed else []
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # as the pages compute
     with tempfile.TemporaryDirectory() as folder:  # for what the code writes
         done = subprocess.run(
@@ -42,12 +46,12 @@ def problem_of(package: str, file: Path) -> str | None:
     return f"{file}: {done.stderr.strip()}" if done.returncode else None
 
 
-def main(package: str, file: Path) -> None:
+def main(package: str, file: Path, installed: str | None = None) -> None:
     """Run a file; raise or exit with a message where it does not run alone."""
     sys.modules[package] = None  # type: ignore[assignment]  # cannot be imported
     os.environ["MPLBACKEND"] = "agg"
     if file.suffix == ".ipynb":
-        _run_notebook(package, file)
+        _run_notebook(package, file, installed)
     else:
         _run_file(file)
 
@@ -75,7 +79,7 @@ def _reads(code: types.CodeType) -> Iterator[str]:
             yield from _reads(constant)
 
 
-def _run_notebook(package: str, file: Path) -> None:
+def _run_notebook(package: str, file: Path, installed: str | None) -> None:
     main_module = types.ModuleType("__main__")
     sys.modules["__main__"] = main_module
     cells = json.loads(file.read_text("utf-8"))["cells"]
@@ -83,13 +87,16 @@ def _run_notebook(package: str, file: Path) -> None:
     has_outputs = any(cell["outputs"] for cell in code)
     for number, cell in enumerate(code, 1):
         name, source = f"cell {number}", cell["source"]
+        if INSTALLS.fullmatch("".join(source)):
+            if installed:
+                del sys.modules[package]
+                sys.path.insert(0, installed)
+            continue
         linecache.cache[name] = (sum(map(len, source)), None, source, name)
         capture = FDCapture(1)  # what a subprocess prints as well
         capture.start()
         try:
             value = _run_cell("".join(source), name, vars(main_module))
-            if number == 1 and Path(sys.path[0], package).is_dir():
-                del sys.modules[package]  # the first cell has unpacked a copy
             printed = capture.snap()
         finally:
             capture.done()
@@ -118,4 +125,4 @@ def _run_cell(source: str, name: str, names: dict[str, object]) -> object:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])

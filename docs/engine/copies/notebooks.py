@@ -1,12 +1,7 @@
 """Write a chapter as a Jupyter notebook that holds its outputs and runs alone."""
 
 import ast
-import base64
-import io
-import lzma
 import textwrap
-import zipfile
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +11,7 @@ from engine.copies.as_markdown import cut, texts_of
 from engine.copies.exercises import SOLUTIONS, InNotebook
 from engine.pages.blocks import Block
 from engine.pages.reading import Page
-from engine.project import Project
+from engine.release import unpinned
 from engine.run.figures import Placed
 from engine.run.running import Result
 
@@ -57,12 +52,9 @@ def notebook(ran: Ran, exercises: InNotebook) -> str:
     page = ran.page
     about = f"*A copy of <{page.url}>, with its outputs. Every cell runs here as well.*"
     cells = [v4.new_markdown_cell(f"{about}{exercises.link}")]
-    rest = _cells(ran, exercises)
     if ran.modules:
-        blocks = [x["source"] for x in rest if x["cell_type"] == "code"]
-        files = [*ran.modules, *needed_data(page.project, blocks, ran.modules)]
-        cells.append(loading_cell(page.project, files))
-    cells += rest
+        cells.append(installing_cell(unpinned(page.project)))
+    cells += _cells(ran, exercises)
     code = (cell for cell in cells if cell["cell_type"] == "code")
     for count, cell in enumerate(code, 1):
         cell["execution_count"] = count
@@ -129,66 +121,6 @@ def _silent(code: str) -> str:
     return b"\n".join(lines).decode()
 
 
-_LOADING = """\
-#@title Get {package}: the one that is installed, or else the copy that this cell holds
-try:
-    import {package}
-except ImportError:
-    import base64, io, lzma, sys, tempfile, zipfile
-    folder = tempfile.mkdtemp()
-    sys.path.insert(0, folder)
-    # {count} files of {url}, compressed: look for them in the folder
-    copy = "{copy}"
-    copy = io.BytesIO(lzma.decompress(base64.b85decode(copy)))
-    zipfile.ZipFile(copy).extractall(folder)"""
-
-
-def loading_cell(project: Project, files: list[Path]) -> Cell:
-    """Return the first cell, which makes the package importable from these files.
-
-    It is closed, so that a reader sees its title.
-    """
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as copy:
-        for path in sorted(files):
-            # No date: the same files give the same notebook.
-            entry = zipfile.ZipInfo(project.relative(path))
-            copy.writestr(entry, path.read_bytes())
-    # All files together are half of what they are one by one.
-    text = base64.b85encode(lzma.compress(archive.getvalue(), preset=9)).decode()
-    code = _LOADING.format(
-        package=project.package, url=project.repo_url, count=len(files), copy=text
-    )
-    closed = {"cellView": "form", "jupyter": {"source_hidden": True}}
-    return v4.new_code_cell(code, metadata=closed)
-
-
-def needed_data(
-    project: Project, code: Iterable[str], modules: Iterable[Path]
-) -> list[Path]:
-    """Return the data files of the package that a page may read.
-
-    They lie beside a module that it imports, or their own name or their folder's stands
-    in the code of the page or of these modules; the package itself names all its
-    folders, and does not count. Weights, which are most of the bytes, lie in a folder
-    that the page's own code names.
-    """
-    package = project.root / project.package
-    inner = [path for path in modules if path != package / "__init__.py"]
-    own = "\n".join(code)
-    text = "\n".join([own, *(path.read_text("utf-8") for path in inner)])
-    beside = {path.parent for path in inner} - {package}
-    return [
-        path
-        for path in project.package_files()
-        if path.suffix != ".py"
-        and (
-            f'"{path.parent.name}"' in own
-            if path.suffix == ".safetensors"
-            else f'"{path.stem}"' in text
-            if path.parent.name == "answers"
-            else path.parent in beside
-            or path.name in text
-            or (path.parent != package and f'"{path.parent.name}"' in text)
-        )
-    ]
+def installing_cell(requirement: str) -> Cell:
+    """Return the first code cell, one line, which installs the package."""
+    return v4.new_code_cell(f'%pip install --quiet "{requirement}"')

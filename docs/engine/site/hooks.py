@@ -22,6 +22,7 @@ from engine.pages.blocks import PageError
 from engine.pages.reading import CHAPTERS
 from engine.pages.reading import Page as Source
 from engine.project import Project
+from engine.release import pinned, unpinned
 from engine.site import project_of
 from engine.site.lists import ORDER, chapters, order, plain
 
@@ -29,7 +30,7 @@ log = logging.getLogger("mkdocs.hooks.engine")
 
 ONE_PAGE = "ENGINE_PAGE"  # in the environment: the only page to build
 MARKDOWN = "index.md"  # a chapter as Markdown, beside its index.html
-# The branch that the workflow for GitHub Pages pushes docs/notebooks/ to.
+# The branch that the workflow for GitHub Pages pushes the site's notebooks to.
 NOTEBOOKS_BRANCH = "notebooks"
 _COLAB = "https://colab.research.google.com/github"
 _TO_COLAB = re.compile(r"\(colab:([\w-]+)\)")  # in a page: [Run it](colab:attention)
@@ -105,8 +106,12 @@ def on_page_content(html: str, page: Page, **_: Any) -> str:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write each chapter as Markdown."""
-    lists = {ORDER: order(project_of(config))}
+    """Write each chapter as Markdown; let notebooks install the package as it is."""
+    project = project_of(config)
+    before, after = unpinned(project), pinned(project)
+    for path in Path(config.site_dir, "notebooks").glob("*.ipynb"):
+        path.write_text(path.read_text("utf-8").replace(before, after), "utf-8")
+    lists = {ORDER: order(project)}
     for chapter in config.extra["chapters"]:
         path = Path(config.site_dir, CHAPTERS, chapter.name, MARKDOWN)
         if path.parent.is_dir():  # not where one page alone is built

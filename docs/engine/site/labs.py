@@ -1,16 +1,13 @@
 """The pages of labs, which mkdocs-jupyter makes of notebooks: mended, and lighter.
 
-The notebook that readers take away brings the package with it.
+The notebook that readers take away installs the package first.
 """
 
-import ast
 import hashlib
 import logging
 import posixpath
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +16,9 @@ from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
 from engine.copies.as_markdown import link_from
-from engine.copies.notebooks import loading_cell, needed_data, v4
+from engine.copies.notebooks import installing_cell, v4
 from engine.project import Project
+from engine.release import pinned
 from engine.run.cache import digest_of
 from engine.site import project_of
 
@@ -37,12 +35,6 @@ _SCRIPT = re.compile(
     re.DOTALL,
 )
 _IN_MARKDOWN = re.compile(r"(?<=\]\()(?P<target>[^)\s]+)(?=[)\s])")
-_FILES = """
-import sys
-for name, module in list(sys.modules.items()):
-    if name.partition(".")[0] == {package!r}:
-        print(module.__file__)
-"""
 
 _styles: set[str] = set()  # 590 KB, the same in every lab
 _labs: dict[Path, Path] = {}  # the notebook of each, and where readers get it
@@ -104,7 +96,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def _alone(project: Project, path: Path) -> str:
-    """Return a lab with a first code cell that gets the package, and absolute links."""
+    """Return a lab that installs the package first, and has absolute links."""
     book = v4.reads(path.read_text("utf-8"))
     code = [cell.source for cell in book.cells if cell.cell_type == "code"]
     for cell in book.cells:
@@ -112,23 +104,10 @@ def _alone(project: Project, path: Path) -> str:
             cell.source = _IN_MARKDOWN.sub(
                 lambda link: link_from(project, path, link["target"]), cell.source
             )
-    if files := _imported(project, code) if code else []:
-        loading = loading_cell(project, [*files, *needed_data(project, code, files)])
+    if any(project.package in text for text in code):
+        installing = installing_cell(pinned(project))
+        installing["id"] = "get-the-package"
         place = [cell.cell_type for cell in book.cells].index("code")
-        loading["id"] = "get-the-package"
-        book.cells.insert(place, loading)
+        book.cells.insert(place, installing)
     text: str = v4.writes(book, ensure_ascii=False)
     return text + "\n"
-
-
-def _imported(project: Project, code: list[str]) -> list[Path]:
-    """Return the files of the package that the imports in some code load."""
-    nodes = [node for text in code for node in ast.walk(ast.parse(text))]
-    imports = (x for x in nodes if isinstance(x, ast.Import | ast.ImportFrom))
-    lines = [x for x in map(ast.unparse, imports) if project.package in x]
-    program = "\n".join([*lines, _FILES.format(package=project.package)])
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=project.root, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip())
-    return sorted(map(Path, set(done.stdout.split("\n")) - {""}))
