@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := docs
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test parity nightly build downloads outputs chapter lists lint format model results lighthouse bench speed families address clean
+.PHONY: help serve test parity nightly build version downloads outputs chapter lists lint format model results lighthouse bench speed families successor address clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -74,6 +74,12 @@ nightly: ready  ## run the tests that take many minutes
 
 build: ready  ## build the site into site/
 	$(PY) -m mkdocs build --strict $(ARGS)
+
+# The branch `versions` holds a folder for each release, written by mike; links to its
+# pages mean the newest ones, which are not in it.
+version: ready  ## add the book of this version to the branch `versions`
+	.venv/bin/mike deploy --branch versions \
+	    "$$($(PY) -c 'import tformer; print(tformer.__version__)')"
 
 downloads: ready  ## write the one-file code of each chapter, in seconds
 	$(PY) -m engine downloads $(ARGS)
@@ -137,6 +143,10 @@ families: ready $(PARITY)/.packages  ## count the presets of all families, ask t
 	$(PARITY)/bin/python docs/engine/families/scan.py docs/families/today.json
 	$(PY) -m engine families
 	$(PY) -m engine outputs docs/families.md
+
+successor: ready  ## build a copy with Zensical, and report what it lacks
+	$(PIP) install --quiet --upgrade zensical
+	PYTHONPATH=docs:tests/support $(PY) tests/site/successor.py
 
 address: .venv/.packages  ## change addresses: make address REPO=https://… SITE=https://…
 	$(PY) tests/site/address.py "$(REPO)" "$(SITE)"

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "mkdocs.yml"
 BOTH = ("README.md", "CITATION.cff", "pyproject.toml")
 ONE = ("docs/index.md", "docs/teaching.md", "tformer/check/telling.py")
+ONE += (".github/CONTRIBUTING.md", ".github/ISSUE_TEMPLATE/config.yml")
 COPIES = [ROOT / name for name in BOTH + ONE]
 
 

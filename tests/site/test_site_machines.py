@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from PIL import Image
 
 import address
 from engine.pages.blocks import squeeze
+from engine.release import pinned
 from engine.site.code import QUOTES
-from navigation import CHAPTERS, MARKDOWN, PAGES, front_matter, url
+from navigation import CHAPTERS, MARKDOWN, PAGES, PROJECT, front_matter, url
 
 LISTED = [file for file in MARKDOWN if file.startswith("chapters/")]
 
@@ -25,6 +27,29 @@ def test_robots_and_the_overview_name_what_is_there(site: Path) -> None:
     assert [link for link in links if link in wanted] == wanted
     for link in links:
         assert (site / link.removeprefix(f"{home}/")).is_file()
+
+
+def test_security_txt_can_be_answered(site: Path) -> None:
+    """Its fields are those of RFC 9116; it is valid for less than a year."""
+    lines = (site / "security.txt").read_text("utf-8").splitlines()
+    said = dict(line.split(": ", 1) for line in lines if not line.startswith("#"))
+    repository, home = address.read()
+    assert said["Contact"] == f"{repository}/security/advisories/new"
+    assert said["Canonical"] == f"{home}/security.txt"
+    left = datetime.fromisoformat(said["Expires"]) - datetime.now(UTC)
+    assert timedelta(days=200) < left < timedelta(days=365)
+    policy = said["Policy"].removeprefix(f"{repository}/blob/HEAD/")
+    assert (address.ROOT / policy).is_file()
+
+
+def test_the_skill_is_served_and_named(site: Path) -> None:
+    home = address.read()[1]
+    assert f"({home}/SKILL.md)" in (site / "llms.txt").read_text("utf-8")
+    skill = (site / "SKILL.md").read_text("utf-8")
+    assert skill.startswith("---\nname: tformer-tutor\n")
+    assert f'pip install "{pinned(PROJECT)}"' in skill
+    assert "{{" not in skill
+    assert f"{home}/SKILL.md" in (site / "teaching/index.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("file", CHAPTERS)

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ log = logging.getLogger("mkdocs.hooks.engine")
 
 ONE_PAGE = "ENGINE_PAGE"  # in the environment: the only page to build
 MARKDOWN = "index.md"  # a chapter as Markdown, beside its index.html
+VALID = timedelta(days=300)  # security.txt must not say more than a year
 # The branch that the workflow for GitHub Pages pushes the site's notebooks to.
 NOTEBOOKS_BRANCH = "notebooks"
 _COLAB = "https://colab.research.google.com/github"
@@ -42,7 +44,14 @@ _ABBREVIATION = re.compile(r"^\*\[(.+)\]: (.+)$", re.MULTILINE)
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Read chapters and abbreviations; one page alone may link to what is not there."""
-    config.extra.update(chapters=chapters(project_of(config)), markdown=MARKDOWN)
+    project = project_of(config)
+    config.extra.update(
+        chapters=chapters(project),
+        markdown=MARKDOWN,
+        installing=pinned(project),
+        expires=f"{datetime.now(UTC) + VALID:%Y-%m-%dT00:00:00Z}",
+        release=os.environ.get("MIKE_DOCS_VERSION"),
+    )
     abbreviations = Path(config.docs_dir, "includes", "abbreviations.md")
     if abbreviations.is_file():  # given once: docstrings are 2,000 texts of their own
         terms = dict(_ABBREVIATION.findall(abbreviations.read_text("utf-8")))
