@@ -19,7 +19,7 @@ from engine.pages.listing import files_of
 from engine.project import Project
 
 SECONDS = 900
-COPIED = ("mkdocs.yml", "docs", "tformer", "README.md")
+LEFT = {".git", ".venv", ".cache", "site", "runs"}  # in the root
 CHAPTER = "chapters/attention/index.html"
 
 
@@ -70,12 +70,13 @@ def lacking(project: Project, site: Path) -> Iterator[str]:
 
 def build(project: Project, folder: Path) -> subprocess.CompletedProcess[str]:
     """Build a copy of the project in a folder, into its `site`."""
-    for name in COPIED:
-        source, target = project.root / name, folder / name
+    for source in project.root.iterdir():
+        if source.name in LEFT:
+            continue
         if source.is_dir():
-            shutil.copytree(source, target)
+            shutil.copytree(source, folder / source.name)
         else:
-            shutil.copy(source, target)
+            shutil.copy(source, folder)
     command = [sys.executable, "-m", "zensical", "build", "-f", "mkdocs.yml"]
     path = os.pathsep.join([str(folder / "docs"), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
