@@ -4,10 +4,11 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from tformer.interop.exporting import CachedStep, export_programs, graphs_of
+from tformer.interop.exporting import export_programs
+from tformer.interop.graphs import CachedStep, TargetStep, graphs_of
 from tformer.models import BERT, BERTConfig, Transformer, TransformerConfig
-from tformer.models.families import custom, gpt2
-from tformer.nn import LinearAttention
+from tformer.models.families import bart, custom, gpt2, marian, t5
+from tformer.nn import LayerNorm, LinearAttention
 
 V = 23
 
@@ -55,19 +56,52 @@ def test_a_step_goes_on_from_any_cache(name):
         assert_close(programs["model"](ids), model(ids))
 
 
-def test_an_encoder_and_a_decoder():
-    sizes = {"num_encoder_layers": 1, "num_decoder_layers": 1, "pad_id": 0}
-    config = TransformerConfig(vocab_size=V, d_model=12, num_heads=3, d_ff=14, **sizes)
-    model = drawn(Transformer(config)).train()
+SIDES = {"d_model": 12, "encoder_layers": 1, "decoder_layers": 2}
+SIDES |= {"encoder_attention_heads": 2, "decoder_attention_heads": 3}
+SIDES |= {"encoder_ffn_dim": 14, "decoder_ffn_dim": 13, "max_position_embeddings": 40}
+T5 = {"d_model": 12, "d_kv": 5, "d_ff": 14, "num_layers": 2, "num_heads": 3}
+PAPERS = {"d_model": 12, "num_heads": 3, "d_ff": 14, "pad_id": 0}
+PAPERS |= {"num_encoder_layers": 1, "num_decoder_layers": 1}
+BOTH_SIDES = {
+    "the paper's": lambda: Transformer(TransformerConfig(vocab_size=V, **PAPERS)),
+    "T5": lambda: t5.build({"vocab_size": V, **T5}),
+    "BART": lambda: bart.build({"vocab_size": V, "pad_token_id": 0, **SIDES}),
+    "Marian": lambda: marian.build({"vocab_size": V, "pad_token_id": 0, **SIDES}),
+}
+
+
+@pytest.mark.parametrize("name", BOTH_SIDES)
+def test_an_encoder_a_decoder_and_its_step(name):
+    model = drawn(BOTH_SIDES[name]()).train()
     programs = {n: p.module() for n, p in export_programs(model).items()}
     assert model.training
     model.eval()
     for rows, S, T in ((1, 1, 1), (3, 9, 4), (2, 4, 12)):
         src, tgt = torch.randint(1, V, (rows, S)), torch.randint(1, V, (rows, T))
         src[0, 1:] = 0
-        memory = programs["encoder"](src)
+        memory, mask, wanted = programs["encoder"](src), src != 0, model(src, tgt)
         assert_close(memory, model.encode(src))
-        assert_close(programs["decoder"](tgt, memory, src != 0), model(src, tgt))
+        assert_close(programs["decoder"](tgt, memory, mask), wanted)
+        past = TargetStep(model).empty(rows)
+        for t in range(T):
+            new = tgt[:, t : t + 1]
+            logits, past = programs["step"](new, memory, mask, past)
+            assert_close(logits[:, 0], wanted[:, t])
+
+
+@pytest.mark.parametrize("parts", [{"head": True}, {"head": False, "pooler": True}])
+def test_a_bert(parts):
+    sizes = {"d_model": 12, "num_heads": 3, "num_layers": 2, "d_ff": 14, "max_len": 20}
+    model = drawn(BERT(BERTConfig(vocab_size=V, pad_id=0, **sizes, **parts)))
+    program = export_programs(model)["model"].module()
+    for rows, S in ((1, 1), (3, 9), (2, 20)):
+        ids, segments = torch.randint(1, V, (rows, S)), torch.randint(2, (rows, S))
+        ids[0, 1:] = 0
+        x = model.states(ids, segments=segments)
+        found = program(ids, segments)
+        assert_close(found[0], model.logits(x) if parts["head"] else x)
+        if "pooler" in parts:
+            assert_close(found[1], model.pooled(x))
 
 
 def test_the_names_of_inputs_and_outputs():
@@ -77,16 +111,17 @@ def test_the_names_of_inputs_and_outputs():
     assert len(step.inputs) == len(step.outputs) == 5
 
 
-def test_what_keeps_no_keys_is_refused():
-    model = MODELS["learned"]()
+def test_of_what_keeps_a_state_there_is_no_step():
+    model = drawn(MODELS["learned"]())
     model.blocks[1].attention = LinearAttention(12, 3)
     with pytest.raises(ValueError, match=r"block 1 \(LinearAttention\) keeps no keys"):
-        export_programs(model)
+        CachedStep(model)
+    [(name, program)] = export_programs(model).items()
+    ids = torch.randint(V, (3, 30))
+    assert name == "model"
+    assert_close(program.module()(ids), model(ids))
 
 
 def test_another_model_is_refused():
-    sizes = {"d_model": 8, "num_heads": 2, "num_layers": 1, "d_ff": 8}
-    with pytest.raises(
-        TypeError, match="must be a CausalLM or a Transformer, not BERT"
-    ):
-        export_programs(BERT(BERTConfig(vocab_size=V, **sizes)))
+    with pytest.raises(TypeError, match="a Seq2SeqLM or a BERT, not LayerNorm"):
+        export_programs(LayerNorm(3))

@@ -99,12 +99,6 @@ def test_what_else_is_refused(tmp_path):
     model = build_model(OWN)
     with pytest.raises(ValueError, match=r"n_embd \(7\) is 24 in the model"):
         to_huggingface(model, tmp_path, n_embd=7)
-    mixture = build_model(
-        {**LLAMA, "model_type": "mixtral", "num_local_experts": 2}
-        | {"num_key_value_heads": 1}
-    )
-    with pytest.raises(ValueError, match=r"model_type \('mixtral'\) can be read, but"):
-        to_huggingface(mixture, tmp_path / "new")
     (tmp_path / "notes").touch()
     with pytest.raises(FileExistsError, match=r"must be empty, and holds notes"):
         to_huggingface(model, tmp_path)

@@ -1,8 +1,10 @@
 """Small models of Hugging Face with random weights, one or more of each family."""
 
 import torch
+from torch.testing import assert_close
 
-transformers = None  # imported by `make`, where the environment has it
+from theirs_sparse import MODELS as SPARSE
+from theirs_sparse import YARN
 
 V = 37
 SIZES = {
@@ -17,8 +19,6 @@ GPT2 = {"n_embd": 24, "n_layer": 3, "n_head": 4, "n_positions": 64}
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 20.0, "factor": 8.0}
 LLAMA3 |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
 LLAMA3 |= {"original_max_position_embeddings": 40}  # so that some pairs are mixed
-YARN = {"rope_type": "yarn", "rope_theta": 50.0, "factor": 4.0, "beta_fast": 2}
-YARN |= {"beta_slow": 0.5, "original_max_position_embeddings": 64}
 LINEAR = {"rope_type": "linear", "rope_theta": 5.0, "factor": 2.0}
 NEAR = {"rope_type": "default", "rope_theta": 7.0}
 PARTLY = {"rope_type": "default", "rope_theta": 50.0, "partial_rotary_factor": 0.5}
@@ -123,7 +123,14 @@ MODELS = {
         {"use_parallel_residual": False, "hidden_act": "gelu_new"}
         | {"hidden_size": 48, "tie_word_embeddings": True},
     ),
+    **SPARSE,
 }
+
+
+def loops(name):
+    """Ask for the forms in plain torch, which compute in float64."""
+    experts = {"experts_implementation": "eager"} if name in SPARSE else {}
+    return {"attn_implementation": "eager", **experts}
 
 
 def make(name):
@@ -138,13 +145,20 @@ def make(name):
     config = transformers.AutoConfig.for_model(
         kind, vocab_size=V, **{**sizes, **options, **nothing}
     )
-    model = transformers.AutoModelForCausalLM.from_config(
-        config, attn_implementation="eager"
-    )
-    for of, p in model.named_parameters():
-        if p.ndim == 1:
-            torch.nn.init.normal_(p, mean=float(of.endswith("weight")), std=0.25)
+    model = transformers.AutoModelForCausalLM.from_config(config, **loops(name))
+    saved = model.state_dict()  # of a tied matrix twice
+    for of, x in [*model.named_parameters(), *model.named_buffers()]:
+        if of not in saved:
+            continue
+        if x.ndim == 1:
+            torch.nn.init.normal_(x, mean=float(of.endswith("weight")), std=0.25)
         else:  # with these large the text does not stop at one token
             large = "wpe" in of or ("embed" in of and not config.tie_word_embeddings)
-            torch.nn.init.normal_(p, std=2 if large else p.shape[-1] ** -0.5)
+            torch.nn.init.normal_(x, std=2 if large else x.shape[-1] ** -0.5)
     return model.eval()
+
+
+def equal(ours, wanted):
+    """Hold logits to theirs, within 1e-12 of the largest."""
+    assert wanted.dtype == torch.float64
+    assert_close(ours, wanted, atol=1e-12 * wanted.abs().max().item(), rtol=0)

@@ -43,7 +43,9 @@ def in_their_words(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if c["model_type"] == "tformer":
         return as_family(c), weights
     defaults = family_of(c).DEFAULTS
-    words = {n: x for n, x in c.items() if x is not None or defaults[n] is not None}
+    told = {"pad_token_id"}  # theirs may have a default beyond a small vocabulary
+    told |= {n for n, x in defaults.items() if x is not None}
+    words = {n: x for n, x in c.items() if x is not None or n in told}
     if words["model_type"] == "gpt2":
         words["bias"] = True  # theirs has them always
     rope: Any = words.get("rope_parameters", {})

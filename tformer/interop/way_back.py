@@ -13,17 +13,13 @@ import torch
 from torch import Tensor
 
 from tformer.models.families import Config
+from tformer.models.families.renaming import Renaming, alike
 
 Rename = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]
 # What stands beside the base model in Hugging Face's classes: it has no prefix.
 BESIDE = ("lm_head.", "embed_out.", "cls.", "final_logits_bias")
-
-
-# Whose files hold experts or projections in orders that a table cannot say.
-UNKNOWN = """
-mixtral qwen3_moe gpt_oss deepseek_v3 glm4_moe minimax_m2 qwen3_next qwen3_5_text
-kimi_linear
-"""
+# An expert's weight, by their name: what stands before, and which part of it.
+EXPERT = re.compile(r"(.*\.experts)\.\d+\.(\w+)\.(weight|bias)")
 
 
 class Table(NamedTuple):
@@ -31,7 +27,9 @@ class Table(NamedTuple):
 
     rename: Rename  # theirs as ours
     names: tuple[tuple[str, str], ...]  # parts of names, theirs and ours
-    joined: Mapping[str, tuple[str, ...]]  # a part of a name, and those it is cut into
+    # By the ends of their names, parts of matrices, and how many rows of a piece.
+    joined: Mapping[str, Mapping[str, int]]
+    in_one: bool  # whether all experts of a layer are one tensor
 
 
 class Found(NamedTuple):
@@ -43,15 +41,25 @@ class Found(NamedTuple):
     same: bool  # whether it is the one of ours as it is
 
 
+def table_of(family: ModuleType, config: Config) -> Table:
+    """Gather how a family names the weights of a model of this config."""
+    rename, told = partial(family.rename, config=config), family.rename
+    if isinstance(told, Renaming):
+        cuts = told.cuts({**told.defaults, **config})
+        parts = {whole: cut.parts for whole, cut in cuts.items()}
+        return Table(rename, told.names, parts, told.in_one)
+    return Table(rename, family.NAMES, vars(family).get("JOINED", {}), in_one=False)
+
+
 def their_weights(
     family: ModuleType, config: Config, own: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
     """Make of our weights those of which the family's `rename` makes ours.
 
     Args:
-        family: a module of `tformer.models.families`, with `rename`, with the table
-            `NAMES` of its parts of names, or a `rename` that is made of one, and with
-            `JOINED` if it cuts matrices.
+        family: a module of `tformer.models.families`, whose `rename` is a `Renaming`,
+            or a function beside the table `NAMES` of its parts of names, and `JOINED`
+            if it cuts matrices. Where it has `ONE_WAY`, this is the reason why not.
         config: of the model.
         own: all weights of a model of the family, by our names.
 
@@ -61,29 +69,28 @@ def their_weights(
     Raises:
         ValueError: there is no way back for a weight.
     """
-    kind = config["model_type"]
-    if kind in UNKNOWN.split():
-        raise ValueError(f"model_type ({kind!r}) can be read, but not yet be written")
-    rename = partial(family.rename, config=config)
-    names = vars(family).get("NAMES")
-    table = Table(
-        rename, names or family.rename.args[0], vars(family).get("JOINED", {})
-    )
+    kind, table = config["model_type"], table_of(family, config)
+    if reason := vars(family).get("ONE_WAY"):
+        raise ValueError(f"{kind} is read and not written: {reason}")
     like = {n: torch.empty(x.shape, device="meta") for n, x in own.items()}
     found: dict[str, Found] = {}
+    done: set[str] = set()
     for beside in (False, True):  # a second time beside those that are known
         known = {f.name: torch.empty(f.shape, device="meta") for f in found.values()}
-        for name in sorted(like.keys() - {n for f in found.values() for n in f.ours}):
-            way = find(table, name, like, known if beside else {})
+        for name in sorted(like):
+            way = None
+            if name not in done:
+                way = find(table, name, like, known if beside else {})
             if way is not None:
                 found[way.name] = way
-    for name in sorted(like.keys() - {n for f in found.values() for n in f.ours}):
+                done |= {*way.ours}
+    for name in sorted(like.keys() - done):
         raise ValueError(f"{name} has no name in Hugging Face's {kind}")
     theirs = {f.name: own[f.ours[0]] for f in found.values()}
     for way in found.values():
         if not way.same:
-            theirs[way.name] = joined(rename, way, own)
-    again = rename(theirs)
+            theirs[way.name] = joined(table.rename, way, own)
+    again = table.rename(theirs)
     for name, x in own.items():
         if name not in again or not torch.equal(again[name], x):
             raise ValueError(f"{name} cannot be written as {kind} has it")
@@ -91,8 +98,17 @@ def their_weights(
 
 
 def joined(rename: Rename, way: Found, own: Mapping[str, Tensor]) -> Tensor:
-    """Put ours into theirs: where each number goes, `rename` says of their indices."""
+    """Put ours into theirs, through the views of it that `rename` makes.
+
+    Where it copies instead, it says of their indices where each number goes.
+    """
     theirs = own[way.ours[0]].new_empty(way.shape)
+    places = rename({way.name: theirs})
+    memory = theirs.untyped_storage().data_ptr()
+    if all(places[n].untyped_storage().data_ptr() == memory for n in way.ours):
+        for name in way.ours:
+            places[name].copy_(own[name])
+        return theirs
     index = torch.arange(theirs.numel(), device=theirs.device).view(way.shape)
     places = rename({way.name: index})
     for name in way.ours:
@@ -112,35 +128,61 @@ def find(
         known: those of theirs that stand beside it: what `rename` does may hang on it.
     """
     before = table.rename(known).keys()
-    for whole, ours in wholes(name, table.joined, own):
-        wanted = {n: own[n].shape for n in ours}
-        shape = (sum(own[n].shape[0] for n in ours), *own[name].shape[1:])
-        for theirs in backwards(whole, table.names, all_of_them=bool(known)):
-            for turned in dict.fromkeys((shape, shape[::-1], (1, *shape))):
-                x = torch.empty(turned, device="meta")
-                try:
-                    made = table.rename({**known, theirs: x})
-                except (IndexError, KeyError, RuntimeError):  # of a wrong shape
-                    continue
-                new = made.keys() & own.keys() - before
-                if {n: made[n].shape for n in new} == wanted:
-                    y = made[name]
-                    same = (y.shape, y.stride()) == (x.shape, x.stride())
-                    return Found(theirs, turned, ours, same and len(ours) == 1)
+    names = backwards(name, table.names, all_of_them=bool(known))
+    experts = sum(alike(each) == alike(name) for each in own) if table.in_one else 0
+    for theirs, shape, several in wholes(names, own[name].shape, table, experts):
+        turned = (*shape[:-2], *shape[-2:][::-1])  # (in, out)
+        wide = (1, *shape), (shape[0], 1, *shape[1:])
+        for guess in dict.fromkeys((shape, turned, *wide)):
+            x = torch.empty(guess, device="meta")
+            try:
+                made = table.rename({**known, theirs: x})
+            except (IndexError, KeyError, RuntimeError, ValueError):  # a wrong shape
+                continue
+            new = made.keys() - before if several else made.keys() & own.keys() - before
+            fits = all(n in own and made[n].shape == own[n].shape for n in new)
+            if name in new and fits and (several or len(new) == 1):
+                y = made[name]
+                same = (y.shape, y.stride()) == (x.shape, x.stride())
+                return Found(theirs, guess, tuple(sorted(new)), same and len(new) == 1)
     return None
 
 
 def wholes(
-    name: str, joined: Mapping[str, tuple[str, ...]], own: Mapping[str, Tensor]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the name of the matrix that this one is a part of, and all its parts."""
-    for whole, parts in joined.items():
-        for part in parts:
-            if part in name:
-                ours = tuple(name.replace(part, each) for each in parts)
-                if own.keys() >= {*ours}:
-                    yield name.replace(part, whole), ours
-    yield name, (name,)
+    names: list[str], shape: tuple[int, ...], table: Table, experts: int
+) -> Iterator[tuple[str, tuple[int, ...], bool]]:
+    """Yield what may be the tensor of theirs that this weight is, or is a part of.
+
+    First come those that hold several of ours.
+
+    Args:
+        names: theirs that this weight may have by itself.
+        shape: of this weight.
+        table: of the family.
+        experts: how many experts there are beside it.
+
+    Yields:
+        name, shape, and whether it may hold several.
+    """
+    for name in names:
+        owner, _, kind = name.rpartition(".")
+        held = []
+        for whole, parts in table.joined.items():
+            place, last = ("." + whole).rpartition(".")[::2]
+            for part, rows in parts.items():
+                if ("." + alike(owner)).endswith(f"{place}.{part}"):
+                    total = shape[0] * sum(parts.values()) // rows
+                    held += [(owner[: -len(part)] + last, (total, *shape[1:]))]
+        for one, size in [*held, (owner, shape)]:
+            expert = EXPERT.fullmatch(f"{one}.{kind}")
+            if expert is None and held and (one, size) != (owner, shape):
+                yield f"{one}.{kind}", size, True
+            elif expert is not None and table.in_one:
+                before, part, bias = expert.groups()
+                end = "_bias" if bias == "bias" else ""
+                yield f"{before}.{part}{end}", (experts, *size), True
+    for name in names:
+        yield name, shape, False
 
 
 def backwards(

@@ -3,21 +3,22 @@
 A family is the parts of the one that it came from, with some of them replaced.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from torch import Tensor, nn
+from torch import nn
 
 from tformer.checks import check_positive
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import Config, one_of, replace_parts
+from tformer.models.families import Config, one_of
 from tformer.models.families.rope_words import LAYER_TYPES, rope_words, rotary_of
 from tformer.nn.block import Block
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.heads import MultiHeadAttention
 
 Options = dict[str, Any]
+Norm = Callable[[Config, int], nn.Module]  # of a width
 
 
 def only(c: Config, **values: object) -> None:
@@ -38,6 +39,11 @@ def head_dim_of(c: Config) -> int:
     return int(c.get("head_dim") or D // H)
 
 
+def norms_of_heads(c: Config, norm: Norm) -> Options:
+    """Normalise each head of a query and of a key, by a family's norm."""
+    return {name: norm(c, head_dim_of(c)) for name in ("q_norm", "k_norm")}
+
+
 def same_rotary(c: Config, kinds: Sequence[str]) -> Sequence[nn.Module | None]:
     """Rotate in every layer alike, by one table."""
     return [rotary_of(c, head_dim_of(c))] * len(kinds)
@@ -52,14 +58,16 @@ def rotary_of_each_type(c: Config, kinds: Sequence[str]) -> Sequence[nn.Module |
     return [made[kind] for kind in kinds]
 
 
-def layer_types_of(c: Config, otherwise: Callable[[int], str]) -> list[str]:
+def layer_types_of(
+    c: Config, otherwise: Callable[[int], str], known: Sequence[str] = LAYER_TYPES
+) -> list[str]:
     """Return the type of each layer: as `layer_types` says, or of its number from 0."""
     layers, kinds = c["num_hidden_layers"], c.get("layer_types")
     if kinds is None:
         return [otherwise(i) for i in range(layers)]
     if len(kinds) != layers:
         raise ValueError(f"layer_types are {len(kinds)}, num_hidden_layers is {layers}")
-    return [one_of("layer_types", kind, LAYER_TYPES) for kind in kinds]
+    return [one_of("layer_types", kind, known) for kind in kinds]
 
 
 def all_but_every(n: int, c: Config) -> Sequence[str]:
@@ -97,7 +105,7 @@ class Parts(NamedTuple):
     something else in its place, `mixer` makes it of the same options.
     """
 
-    norm: Callable[[Config, int], nn.Module]  # of a width
+    norm: Norm
     attention: Callable[[Config, int], Options]  # of a layer
     network: Callable[[Config, int], nn.Module]  # of a layer
     layer_types: Callable[[Config], Sequence[str]] = every_layer
@@ -133,24 +141,3 @@ def assemble(c: Config, parts: Parts) -> CausalLM:
     model = CausalLM(blocks=blocks, config=c, **{**whole, **parts.model(c)})
     model.reset_parameters()
     return model
-
-
-def renaming(names: Sequence[tuple[str, str]]) -> "partial[dict[str, Tensor]]":
-    """Make the `rename` of a family from its table of names, theirs and ours.
-
-    The table is its first argument: the way back reads it.
-    """
-    return partial(rename_by, tuple(names))
-
-
-def rename_by(
-    names: Sequence[tuple[str, str]],
-    state: Mapping[str, Tensor],
-    config: Config,  # noqa: ARG001 - which other families need
-) -> dict[str, Tensor]:
-    """Name Hugging Face's weights as ours, by a table."""
-    return {
-        replace_parts(name, names): x
-        for name, x in state.items()
-        if not name.endswith("rotary_emb.inv_freq")
-    }

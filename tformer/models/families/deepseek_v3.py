@@ -5,24 +5,11 @@ DeepSeek-AI 2024 (arXiv:2412.19437). The first layers are dense; one expert is s
 
 from collections.abc import Sequence
 
-from torch import Tensor, nn
+from torch import nn
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import (
-    Config,
-    Weights,
-    llama,
-    mixtures,
-    one_of,
-    replace_parts,
-    with_defaults,
-)
-from tformer.models.families.assembling import (
-    Options,
-    assemble,
-    only,
-    sizes,
-)
+from tformer.models.families import Config, llama, mixtures, one_of, with_defaults
+from tformer.models.families.assembling import Options, assemble, only, sizes
 from tformer.models.families.rope_words import rope_words, rotary_of
 from tformer.nn.latent import LatentAttention
 from tformer.nn.rotary_scaling import yarn_factor
@@ -68,6 +55,11 @@ YARN |= {"original_max_position_embeddings": 4096}
 SIZES: dict[str, Config] = {
     "deepseek-v3": {"max_position_embeddings": 163_840, "rope_scaling": YARN}
 }
+EXPERT_NAMES = (
+    ("mlp.gate.e_score_correction_bias", "mlp.router.selection_bias"),
+    ("mlp.shared_experts.", "mlp.shared."),
+    *mixtures.NAMES,
+)
 NAMES = (
     ("q_a_proj.", "q_down."),
     ("q_a_layernorm.", "q_norm."),
@@ -75,7 +67,16 @@ NAMES = (
     ("kv_a_proj_with_mqa.", "kv_down."),
     ("kv_a_layernorm.", "kv_norm."),
     ("kv_b_proj.", "kv_up."),
+    *EXPERT_NAMES,
 )
+
+
+def absent(c: Config) -> tuple[str, ...]:
+    """Say which name the last projection of queries does not have."""
+    return (".q_proj.",) if c["q_lora_rank"] else (".q_b_proj.",)
+
+
+rename = mixtures.rename._replace(names=NAMES, defaults=DEFAULTS, absent=absent)
 
 
 def latent_sizes(c: Config) -> Options:
@@ -139,9 +140,3 @@ def build(config: Config) -> CausalLM:
     c = with_defaults(config, DEFAULTS)
     only(c, **ONLY, sliding_window=None)
     return assemble(c, PARTS)
-
-
-def rename(state: Weights, config: Config) -> dict[str, Tensor]:
-    """Name Hugging Face's weights as ours, those of latent attention too."""
-    own = mixtures.rename(state, config)
-    return {replace_parts(name, NAMES): x for name, x in own.items()}

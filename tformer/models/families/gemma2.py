@@ -15,9 +15,9 @@ from tformer.models.families.assembling import (
     all_but_every,
     assemble,
     only,
-    renaming,
     sizes,
 )
+from tformer.models.families.renaming import Renaming
 from tformer.nn.embedding import TokenEmbedding
 from tformer.nn.feed_forward import GatedFeedForward
 from tformer.nn.norm import RMSNorm
@@ -55,7 +55,7 @@ NAMES = (
     ("post_feedforward_layernorm.", "feed_forward_norm2."),
     *llama.NAMES,
 )
-rename = renaming(NAMES)
+rename = Renaming(NAMES)
 
 
 def norm(c: Config, width: int) -> nn.Module:

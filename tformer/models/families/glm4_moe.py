@@ -4,14 +4,8 @@ Zhipu AI 2025 (arXiv:2508.06471). Queries, keys and values have biases.
 """
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import (
-    Config,
-    deepseek_v3,
-    llama,
-    mixtures,
-    with_defaults,
-)
-from tformer.models.families.assembling import Options, assemble, head_dim_of, sizes
+from tformer.models.families import Config, deepseek_v3, llama, mixtures, with_defaults
+from tformer.models.families.assembling import Options, assemble, norms_of_heads, sizes
 
 DEFAULTS: Config = {
     **mixtures.OF_LLAMA,
@@ -43,16 +37,13 @@ SIZES: dict[str, Config] = {
     },
     "glm-4.5-air": OF_BOTH,
 }
-rename = mixtures.rename
+rename = mixtures.rename._replace(names=deepseek_v3.EXPERT_NAMES)
 
 
 def attention(c: Config, layer: int) -> Options:
     """Leave the last projection without a bias; the larger model has norms."""
-    options: Options = {**llama.attention(c, layer), "out_bias": False}
-    if c["use_qk_norm"]:
-        width = head_dim_of(c)
-        options |= {name: llama.norm(c, width) for name in ("q_norm", "k_norm")}
-    return options
+    norms = norms_of_heads(c, llama.norm) if c["use_qk_norm"] else {}
+    return {**llama.attention(c, layer), "out_bias": False, **norms}
 
 
 PARTS = llama.PARTS._replace(attention=attention, network=deepseek_v3.network)

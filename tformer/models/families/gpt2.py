@@ -62,12 +62,13 @@ NAMES = (
     ("ln_1.", "attention_norm."),
     ("ln_2.", "feed_forward_norm."),
     ("attn.c_proj.", "attention.out_proj."),
-    ("attn.c_attn.", "attention.qkv."),
+    ("attn.", "attention."),
     ("mlp.c_fc.", "feed_forward.linear1."),
     ("mlp.c_proj.", "feed_forward.linear2."),
     ("lm_head.", "output."),
 )
-JOINED = {"qkv.": ("q_proj.", "k_proj.", "v_proj.")}  # rows of one matrix of theirs
+QKV = dict.fromkeys(("q_proj", "k_proj", "v_proj"), 1)  # one matrix, three of ours
+JOINED = {"attn.c_attn": QKV}
 OWN_WORDS = ("bias",)
 
 
@@ -116,11 +117,8 @@ def rename(state: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:  #
     for name, x in state.items():
         if name.endswith((".attn.bias", ".attn.masked_bias")):
             continue  # the causal mask, which old files hold
-        name = replace_parts(name, NAMES)
-        x = x.t() if x.ndim == 2 and name.startswith("blocks.") else x
-        if ".qkv." in name:
-            for part, third in zip(JOINED["qkv."], x.tensor_split(3), strict=True):
-                ours[name.replace("qkv.", part)] = third
-        else:
-            ours[name] = x
+        x = x.t() if x.ndim == 2 and ".c_" in name else x
+        thirds = x.tensor_split(3) if ".c_attn." in name else [x]
+        for part, third in zip(QKV, thirds, strict=False):
+            ours[replace_parts(name.replace("c_attn", part), NAMES)] = third
     return ours

@@ -3,12 +3,12 @@
 Black et al. 2022 (arXiv:2204.06745), section 2.1; Pythia: arXiv:2304.01373.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from torch import Tensor, nn
+from torch import nn
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import Config, one_of, replace_parts, with_defaults
+from tformer.models.families import Config, one_of, with_defaults
 from tformer.models.families.assembling import (
     Options,
     Parts,
@@ -17,6 +17,7 @@ from tformer.models.families.assembling import (
     sizes,
 )
 from tformer.models.families.gpt2 import ACTIVATION_NAMES
+from tformer.models.families.renaming import Cut, Cuts, Renaming, ending
 from tformer.nn.feed_forward import FeedForward
 from tformer.nn.norm import LayerNorm
 
@@ -53,7 +54,6 @@ SIZES: dict[str, Config] = {
     "pythia-12b": {"vocab_size": 50_688} | sizes(5120, 20_480, 36, 40),
     "gpt-neox-20b": {},
 }
-QKV = "q_proj", "k_proj", "v_proj"
 NAMES = (
     ("gpt_neox.", ""),
     ("embed_in.", "embedding."),
@@ -67,7 +67,16 @@ NAMES = (
     ("mlp.dense_h_to_4h.", "feed_forward.linear1."),
     ("mlp.dense_4h_to_h.", "feed_forward.linear2."),
 )
-JOINED = {"query_key_value.": ("q_proj.", "k_proj.", "v_proj.")}
+LEFT_OUT = ending("rotary_emb.inv_freq", "attention.bias", "masked_bias")
+
+
+def cuts(c: Config) -> Cuts:
+    """Cut what each head reads: its query, its key, its value."""
+    qkv = dict.fromkeys(("q_proj", "k_proj", "v_proj"), 1)
+    return {"query_key_value": Cut(qkv, c["num_attention_heads"])}
+
+
+rename = Renaming(NAMES, DEFAULTS, cuts, left_out=LEFT_OUT)
 
 
 def norm(c: Config, width: int) -> nn.Module:
@@ -113,19 +122,3 @@ PARTS = Parts(norm, attention, network, rotaries=rotaries, block=block, model=mo
 def build(config: Config) -> CausalLM:
     """Build a GPT-NeoX with random weights; arguments and errors as of `gpt2.build`."""
     return assemble(with_defaults(config, DEFAULTS), PARTS)
-
-
-def rename(state: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:
-    """Name Hugging Face's weights as ours: there each head's q, k, v lie together."""
-    c, ours = with_defaults(config, DEFAULTS), {}
-    for name, x in state.items():
-        if name.endswith(("rotary_emb.inv_freq", "attention.bias", "masked_bias")):
-            continue  # the causal mask and the angles, which old files hold
-        name = replace_parts(name, NAMES)
-        if ".query_key_value." in name:
-            by_head = x.reshape(c["num_attention_heads"], 3, -1, *x.shape[1:])
-            for part, each in zip(QKV, by_head.unbind(1), strict=True):
-                ours[name.replace("query_key_value", part)] = each.flatten(0, 1)
-        else:
-            ours[name] = x
-    return ours

@@ -6,17 +6,10 @@ OpenAI 2025 (arXiv:2508.10925). Experts are `ClampedFeedForward`s; YaRN from the
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import (
-    Config,
-    Weights,
-    llama,
-    mixtures,
-    replace_parts,
-    with_defaults,
-)
+from tformer.models.families import Config, llama, mixtures, olmo2, with_defaults
 from tformer.models.families.assembling import (
     Options,
     all_but_every,
@@ -24,9 +17,9 @@ from tformer.models.families.assembling import (
     only,
     sizes,
 )
+from tformer.models.families.renaming import IN_TURN, Renaming
 from tformer.nn.clamped import ClampedFeedForward
 from tformer.nn.experts import Experts
-from tformer.nn.norm import RMSNorm
 
 DEFAULTS: Config = {
     **mixtures.OF_LLAMA,
@@ -52,11 +45,8 @@ SIZES: dict[str, Config] = {
     "gpt-oss-120b": {},
 }
 NAMES = (("mlp.router.", "mlp.router.proj."), *llama.NAMES)
-
-
-def norm(c: Config, width: int) -> nn.Module:
-    """Make a norm of this width, which rounds once."""
-    return RMSNorm(width, c["rms_norm_eps"])
+# In files, too, experts are one tensor (E, in, out); columns 0, 2, 4, … are the gate.
+rename = Renaming(NAMES, cuts=lambda _: IN_TURN, turned=("mlp.experts.",), in_one=True)
 
 
 def attention(c: Config, layer: int) -> Options:
@@ -81,7 +71,7 @@ def network(c: Config, _: int) -> nn.Module:
 
 
 PARTS = llama.PARTS._replace(
-    norm=norm,
+    norm=olmo2.norm,
     attention=attention,
     network=network,
     layer_types=partial(all_but_every, 2),
@@ -94,26 +84,3 @@ def build(config: Config) -> CausalLM:
     if not (c["rope_parameters"] or c["rope_scaling"]):
         c["rope_parameters"] = YARN
     return assemble(c, PARTS)
-
-
-def rename(state: Weights, config: Config) -> dict[str, Tensor]:  # noqa: ARG001
-    """Name Hugging Face's weights as ours: there experts are one tensor, (E, in, out).
-
-    Of gate_up_proj (E, D, 2F) the columns 0, 2, 4, … are the gate.
-    """
-    ours = {}
-    for name, x in state.items():
-        before, _, last = name.partition(".experts.")
-        if not last:
-            ours[replace_parts(name, NAMES)] = x
-            continue
-        bias = last.endswith("_bias")
-        part, kind = last.removesuffix("_bias"), "bias" if bias else "weight"
-        for i, expert in enumerate(x if bias else x.mT):  # (out,) or (out, in)
-            one = replace_parts(f"{before}.experts.{i}.", NAMES)
-            if part == "gate_up_proj":
-                ours[f"{one}gate_proj.{kind}"] = expert[0::2]
-                ours[f"{one}up_proj.{kind}"] = expert[1::2]
-            else:
-                ours[f"{one}{part}.{kind}"] = expert
-    return ours

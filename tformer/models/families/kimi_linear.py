@@ -14,8 +14,9 @@ from tformer.models.families import (
     Config,
     Weights,
     deepseek_v3,
+    mixtral,
+    mixtures,
     one_of,
-    replace_parts,
     with_defaults,
 )
 from tformer.models.families.assembling import Options, assemble, only, sizes
@@ -77,7 +78,8 @@ SIZES: dict[str, Config] = {
     }
 }
 NAMES = (
-    ("forget_gate.", ""),
+    *mixtral.NAMES[:4],  # the experts
+    *deepseek_v3.NAMES,
     ("attention.A_log", "attention.log_rate"),
     ("attention.dt_bias", "attention.step_bias"),
     ("attention.b_proj.", "attention.beta_proj."),
@@ -88,6 +90,8 @@ NAMES = (
     ("attention.o_norm.", "attention.norm."),
     ("attention.conv1d.", "attention.convolution."),
 )
+NAMED = mixtures.rename._replace(names=NAMES, defaults=DEFAULTS)
+ONE_WAY = "a matrix has another name in their files where the layer is of another kind"
 KINDS = ("linear_attention", "full_attention")
 
 
@@ -168,8 +172,8 @@ def rename(state: Weights, config: Config) -> dict[str, Tensor]:
     """Name Hugging Face's weights as ours; three convolutions of a file are one."""
     ours: dict[str, Tensor] = {}
     apart: dict[str, dict[str, Tensor]] = {}
-    for name, x in deepseek_v3.rename(state, config).items():
-        name = replace_parts(name, NAMES)
+    state = {name.replace("forget_gate.", ""): x for name, x in state.items()}
+    for name, x in NAMED(state, config).items():
         before, _, last = name.rpartition("attention.")
         if last[1:] == "_conv1d.weight":
             apart.setdefault(before, {})[last[0]] = x

@@ -11,9 +11,9 @@ from tformer.models.families.assembling import (
     Options,
     Parts,
     assemble,
-    renaming,
     sizes,
 )
+from tformer.models.families.renaming import Renaming
 from tformer.nn.feed_forward import GatedFeedForward
 from tformer.nn.norm import RMSNorm
 
@@ -49,13 +49,13 @@ NAMES = (
     ("embed_tokens.", "embedding."),
     ("lm_head.", "output."),
     ("layers.", "blocks."),
+    ("self_attn.o_proj.", "attention.out_proj."),
     ("self_attn.", "attention."),
-    ("o_proj.", "out_proj."),
     ("mlp.", "feed_forward."),
     ("input_layernorm.", "attention_norm."),
     ("post_attention_layernorm.", "feed_forward_norm."),
 )
-rename = renaming(NAMES)
+rename = Renaming(NAMES)
 
 
 def norm(c: Config, width: int) -> nn.Module:

@@ -4,15 +4,15 @@ MiniMax 2025 (Hugging Face's minimax_m2). Scores are sigmoids, balanced by a bia
 of each head is rotated.
 """
 
-from torch import Tensor, nn
+from torch import nn
 
 from tformer.models.causal_lm import CausalLM
 from tformer.models.families import (
     Config,
-    Weights,
     llama,
+    mixtral,
     mixtures,
-    replace_parts,
+    olmo2,
     with_defaults,
 )
 from tformer.models.families.assembling import (
@@ -22,7 +22,6 @@ from tformer.models.families.assembling import (
     only,
     sizes,
 )
-from tformer.nn.qk_norm import NormOverHeads
 
 DEFAULTS: Config = {
     **mixtures.OF_LLAMA,
@@ -38,17 +37,18 @@ DEFAULTS: Config = {
     "router_jitter_noise": 0.0,
 }
 SIZES: dict[str, Config] = {"minimax-m2": {"rotary_dim": 64}}
-NAMES = (("q_norm.", "q_norm.norm."), ("k_norm.", "k_norm.norm."))
+NAMES = (
+    ("e_score_correction_bias", "router.selection_bias"),
+    *olmo2.OVER_HEADS,
+    *mixtral.NAMES,
+)
+rename = mixtures.rename._replace(names=NAMES)
 
 
 def attention(c: Config, layer: int) -> Options:
     """Normalise all heads of a query together, and all of a key."""
     only(c, attention_bias=False)
-    options, Dh = llama.attention(c, layer), head_dim_of(c)
-    heads = {"q_norm": c["num_attention_heads"], "k_norm": c["num_key_value_heads"]}
-    for name, count in heads.items():
-        options[name] = NormOverHeads(llama.norm(c, count * Dh))
-    return options
+    return {**llama.attention(c, layer), **olmo2.norms_over_heads(c, llama.norm)}
 
 
 def network(c: Config, layer: int) -> nn.Module:
@@ -67,9 +67,3 @@ def build(config: Config) -> CausalLM:
     if c["rotary_dim"] is not None:
         c["partial_rotary_factor"] = c["rotary_dim"] / head_dim_of(c)
     return assemble(c, PARTS)
-
-
-def rename(state: Weights, config: Config) -> dict[str, Tensor]:
-    """Name Hugging Face's weights as ours, the norms over all heads too."""
-    own = mixtures.rename(state, config)
-    return {replace_parts(name, NAMES): x for name, x in own.items()}

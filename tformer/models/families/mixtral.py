@@ -6,17 +6,8 @@ Jiang et al. 2024 (arXiv:2401.04088).
 from torch import nn
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import (
-    Config,
-    llama,
-    mixtures,
-    with_defaults,
-)
-from tformer.models.families.assembling import (
-    assemble,
-    only,
-    sizes,
-)
+from tformer.models.families import Config, llama, mixtures, with_defaults
+from tformer.models.families.assembling import assemble, only, sizes
 
 DEFAULTS: Config = {
     **mixtures.OF_LLAMA,
@@ -38,7 +29,14 @@ SIZES: dict[str, Config] = {
         "max_position_embeddings": 65_536,
     },
 }
-rename = mixtures.rename
+NAMES = (
+    ("block_sparse_moe.", "mlp."),
+    ("w1.", "gate_proj."),
+    ("w2.", "down_proj."),
+    ("w3.", "up_proj."),
+    *mixtures.NAMES,
+)
+rename = mixtures.rename._replace(names=NAMES)
 
 
 def network(c: Config, layer: int) -> nn.Module:

@@ -1,30 +1,19 @@
 """What families with experts share: which layers have them, and how files name them."""
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
 from tformer.checks import check_positive
-from tformer.models.families import Config, Weights, llama, one_of, replace_parts
+from tformer.models.families import Config, llama, one_of
+from tformer.models.families.renaming import HALVES, Cuts, Renaming
 from tformer.nn.experts import Experts
 from tformer.nn.feed_forward import GatedFeedForward
 
 OF_LLAMA: Config = {n: x for n, x in llama.DEFAULTS.items() if n != "mlp_bias"}
-NAMES = (
-    ("block_sparse_moe.", "mlp."),  # Mixtral's and MiniMax's files
-    (".w1.", ".gate_proj."),
-    (".w2.", ".down_proj."),
-    (".w3.", ".up_proj."),
-    ("mlp.gate.e_score_correction_bias", "mlp.router.selection_bias"),
-    ("mlp.e_score_correction_bias", "mlp.router.selection_bias"),
-    ("mlp.gate.", "mlp.router.proj."),
-    ("mlp.shared_experts.", "mlp.shared."),
-    ("mlp.shared_expert.", "mlp.shared."),
-    ("mlp.shared_expert_gate.", "mlp.shared_gate."),
-    *llama.NAMES,
-)
-FUSED = {"gate_up_proj": ("gate_proj", "up_proj"), "down_proj": ("down_proj",)}
+NAMES = (("mlp.gate.", "mlp.router.proj."), *llama.NAMES)
 
 
 def has_experts(c: Config, layer: int) -> bool:
@@ -61,24 +50,17 @@ def network(
     )
 
 
-def rename(state: Weights, config: Config) -> dict[str, Tensor]:  # noqa: ARG001
-    """Name Hugging Face's weights as ours.
+def halves(_: Config) -> Cuts:
+    """Cut experts that stand in one tensor (E, 2F, D): the gate is before up."""
+    return HALVES
 
-    Experts stand in a file one by one, or in one tensor: (E, 2F, D), gate before up,
-    and (E, D, F). Layers that guess further tokens are left out, as Hugging Face does.
-    """
-    further = {n.partition("eh_proj.")[0] for n in state if "eh_proj." in n} | {"mtp."}
-    ours: dict[str, Tensor] = {}
-    for name, x in state.items():
-        if name.startswith(tuple(further)) or name.endswith("rotary_emb.inv_freq"):
-            continue
-        before, _, last = name.rpartition(".")
-        if last not in FUSED or not before.endswith(".experts"):
-            ours[replace_parts(name, NAMES)] = x
-            continue
-        for i, expert in enumerate(x):
-            parts = FUSED[last]
-            for part, weight in zip(parts, expert.chunk(len(parts)), strict=True):
-                one = f"{before}.{i}.{part}.weight"
-                ours[replace_parts(one, NAMES)] = weight
-    return ours
+
+def not_read(names: Iterable[str]) -> set[str]:
+    """Choose angles, and layers that guess further tokens, as Hugging Face does."""
+    names = [*names]
+    further = {n.partition("eh_proj.")[0] for n in names if "eh_proj." in n} | {"mtp."}
+    angles = {n for n in names if n.endswith("rotary_emb.inv_freq")}
+    return angles | {n for n in names if n.startswith(tuple(further))}
+
+
+rename = Renaming(NAMES, cuts=halves, left_out=not_read)

@@ -15,9 +15,9 @@ from tformer.models.families.assembling import (
     assemble,
     head_dim_of,
     only,
-    renaming,
     sizes,
 )
+from tformer.models.families.renaming import Renaming
 from tformer.models.families.rope_words import rotary_of
 from tformer.nn.feed_forward import FeedForward
 from tformer.nn.norm import RMSNorm
@@ -36,7 +36,7 @@ SIZES: dict[str, Config] = {
     "nanochat-d32": {**sizes(2048, 8192, 32, 16), "vocab_size": 65_536},
 }
 NAMES = (("fc1.", "linear1."), ("fc2.", "linear2."), *llama.NAMES)
-rename = renaming(NAMES)
+rename = Renaming(NAMES)
 
 
 def norm(c: Config, width: int) -> nn.Module:

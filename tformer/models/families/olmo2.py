@@ -9,12 +9,13 @@ from torch import nn
 from tformer.models.causal_lm import CausalLM
 from tformer.models.families import Config, llama, with_defaults
 from tformer.models.families.assembling import (
+    Norm,
     Options,
     assemble,
     head_dim_of,
-    renaming,
     sizes,
 )
+from tformer.models.families.renaming import Renaming
 from tformer.nn.norm import RMSNorm
 from tformer.nn.qk_norm import NormOverHeads
 
@@ -32,14 +33,14 @@ SIZES: dict[str, Config] = {
     "olmo-2-7b": SHARED | sizes(4096, 11_008, 32, 32),
     "olmo-2-13b": SHARED | sizes(5120, 13_824, 40, 40),
 }
+OVER_HEADS = ("q_norm.", "q_norm.norm."), ("k_norm.", "k_norm.norm.")
 NAMES = (
     ("post_attention_layernorm.", "attention_norm."),
     ("post_feedforward_layernorm.", "feed_forward_norm."),
-    ("q_norm.", "q_norm.norm."),
-    ("k_norm.", "k_norm.norm."),
+    *OVER_HEADS,
     *llama.NAMES,
 )
-rename = renaming(NAMES)
+rename = Renaming(NAMES)
 
 
 def norm(c: Config, width: int) -> nn.Module:
@@ -47,14 +48,16 @@ def norm(c: Config, width: int) -> nn.Module:
     return RMSNorm(width, c["rms_norm_eps"])
 
 
-def attention(c: Config, layer: int) -> Options:
+def norms_over_heads(c: Config, norm: Norm) -> Options:
     """Normalise all heads of a query together, and all of a key."""
-    options, Dh = llama.attention(c, layer), head_dim_of(c)
-    H = c["num_attention_heads"]
-    G = H if c["num_key_value_heads"] is None else c["num_key_value_heads"]
-    options["q_norm"] = NormOverHeads(norm(c, H * Dh))
-    options["k_norm"] = NormOverHeads(norm(c, G * Dh))
-    return options
+    H, G, Dh = c["num_attention_heads"], c["num_key_value_heads"], head_dim_of(c)
+    heads = {"q_norm": H, "k_norm": H if G is None else G}
+    return {name: NormOverHeads(norm(c, n * Dh)) for name, n in heads.items()}
+
+
+def attention(c: Config, layer: int) -> Options:
+    """Give attention both norms."""
+    return {**llama.attention(c, layer), **norms_over_heads(c, norm)}
 
 
 def block(_: Config) -> Options:

@@ -4,10 +4,9 @@ Abdin et al. 2024 (arXiv:2404.14219); Phi-4-mini, of which a part of each head i
 rotated: arXiv:2503.01743.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from tformer.models.causal_lm import CausalLM
 from tformer.models.families import Config, llama, with_defaults
@@ -18,6 +17,7 @@ from tformer.models.families.assembling import (
     only,
     sizes,
 )
+from tformer.models.families.renaming import GATE_UP, Cut, Cuts, Renaming
 from tformer.models.families.rope_words import long_rotary_of
 
 SAID: Options = {  # what some files say of every Phi-3
@@ -52,6 +52,17 @@ SIZES: dict[str, Config] = {
 }
 
 
+def cuts(c: Config) -> Cuts:
+    """Cut queries, keys and values, whose heads may be fewer; and gate and up."""
+    H, Dh = c["num_attention_heads"], head_dim_of(c)
+    G = c["num_key_value_heads"] or H
+    qkv = Cut({"q_proj": H * Dh, "k_proj": G * Dh, "v_proj": G * Dh})
+    return {"qkv_proj": qkv, "gate_up_proj": GATE_UP}
+
+
+rename = Renaming(llama.NAMES, DEFAULTS, cuts)
+
+
 def rotaries(c: Config, kinds: Sequence[str]) -> Sequence[nn.Module | None]:
     """Rotate by other frequencies in a long text."""
     return [long_rotary_of(c, head_dim_of(c))] * len(kinds)
@@ -69,27 +80,3 @@ PARTS = llama.PARTS._replace(rotaries=rotaries, block=block)
 def build(config: Config) -> CausalLM:
     """Build a Phi-3 with random weights; arguments and errors as of `gpt2.build`."""
     return assemble(with_defaults(config, DEFAULTS), PARTS)
-
-
-NAMES = llama.NAMES
-JOINED = {  # rows of one matrix of theirs
-    "qkv_proj.": ("q_proj.", "k_proj.", "v_proj."),
-    "gate_up_proj.": ("gate_proj.", "up_proj."),
-}
-
-
-def rename(state: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:
-    """Name Hugging Face's weights as ours, and cut what is one there."""
-    c, ours = with_defaults(config, DEFAULTS), {}
-    H, Dh = c["num_attention_heads"], head_dim_of(c)
-    G, F = c["num_key_value_heads"] or H, c["intermediate_size"]
-    cuts = {
-        "qkv_proj": {"q_proj": H * Dh, "k_proj": G * Dh, "v_proj": G * Dh},
-        "gate_up_proj": {"gate_proj": F, "up_proj": F},
-    }
-    for name, x in llama.rename(state, config).items():
-        fused = name.split(".")[-2]
-        widths = cuts.get(fused, {fused: len(x)})
-        for part, piece in zip(widths, torch.split(x, [*widths.values()]), strict=True):
-            ours[name.replace(fused, part)] = piece
-    return ours

@@ -8,7 +8,7 @@ from tformer.models.families import Config, llama, qwen2, with_defaults
 from tformer.models.families.assembling import (
     Options,
     assemble,
-    head_dim_of,
+    norms_of_heads,
     only,
     sizes,
 )
@@ -37,9 +37,7 @@ OWN_WORDS = ("qk_norm",)
 def attention(c: Config, layer: int) -> Options:
     """Normalise each head of a query and of a key."""
     only(c, qk_norm=True)
-    width = head_dim_of(c)
-    norms = {name: llama.norm(c, width) for name in ("q_norm", "k_norm")}
-    return {**llama.attention(c, layer), **norms}
+    return {**llama.attention(c, layer), **norms_of_heads(c, llama.norm)}
 
 
 PARTS = qwen2.PARTS._replace(attention=attention)

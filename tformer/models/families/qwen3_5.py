@@ -7,16 +7,9 @@ other matrices. Of a text all three parts of its rotary positions are one.
 from torch import nn
 
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import (
-    Config,
-    qwen3_next,
-    with_defaults,
-)
-from tformer.models.families.assembling import (
-    assemble,
-    only,
-    sizes,
-)
+from tformer.models.families import Config, qwen3_next, with_defaults
+from tformer.models.families.assembling import assemble, only, sizes
+from tformer.models.families.renaming import Cut, Cuts
 from tformer.nn.feed_forward import GatedFeedForward
 
 DEFAULTS: Config = {
@@ -26,8 +19,23 @@ DEFAULTS: Config = {
     "vocab_size": 248_320,
 }
 SIZES: dict[str, Config] = {"qwen3.5-9b": {}}
+NAMES = (
+    ("linear_attn.in_proj_z.", "attention.gate."),
+    ("linear_attn.in_proj_a.", "attention.decay_proj."),
+    ("linear_attn.in_proj_b.", "attention.beta_proj."),
+    *qwen3_next.NAMES,
+)
 OF_IMAGES = ("mrope_section", "mrope_interleaved")
-rename = qwen3_next.rename
+
+
+def cuts(c: Config) -> Cuts:
+    """Cut queries, keys and values of the delta rule: first all of one kind."""
+    Dk, _, Dv = qwen3_next.widths(c)
+    qkv = Cut({"q_proj": Dk, "k_proj": Dk, "v_proj": Dv})
+    return {**qwen3_next.gated(c), "linear_attn.in_proj_qkv": qkv}
+
+
+rename = qwen3_next.rename._replace(names=NAMES, defaults=DEFAULTS, cuts=cuts)
 
 
 def network(c: Config, _: int) -> nn.Module:

@@ -45,7 +45,7 @@ def network(c: Config, layer: int) -> nn.Module:
     return mixtures.network(
         c,
         layer,
-        c["num_local_experts"] or c["num_experts"],
+        c["num_experts"],
         c["moe_intermediate_size"],
         renormalise=c["norm_topk_prob"],
         selection_bias=False,
@@ -63,4 +63,6 @@ PARTS = qwen3.PARTS._replace(network=network, layer_types=layer_types)
 
 def build(config: Config) -> CausalLM:
     """Build a Qwen3-MoE with random weights; arguments and errors as `gpt2.build`."""
-    return assemble(with_defaults(config, DEFAULTS), PARTS)
+    c = with_defaults(config, DEFAULTS)
+    c["num_experts"] = c.pop("num_local_experts") or c["num_experts"]
+    return assemble(c, PARTS)

@@ -6,26 +6,20 @@ a quarter of each head is rotated, norms multiply by 1 + w; one expert is shared
 
 from collections.abc import Sequence
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from tformer.checks import check_positive
 from tformer.models.causal_lm import CausalLM
-from tformer.models.families import (
-    Config,
-    Weights,
-    llama,
-    mixtures,
-    one_of,
-    replace_parts,
-    with_defaults,
-)
+from tformer.models.families import Config, llama, mixtures, with_defaults
 from tformer.models.families.assembling import (
     Options,
     assemble,
+    layer_types_of,
     multi_head,
+    norms_of_heads,
     sizes,
 )
+from tformer.models.families.renaming import HALVES, Cut, Cuts
 from tformer.nn.delta_rule import GatedDeltaRule
 from tformer.nn.norm import RMSNorm
 
@@ -61,10 +55,10 @@ NAMES = (
     ("linear_attn.A_log", "attention.log_rate"),
     ("linear_attn.dt_bias", "attention.step_bias"),
     ("linear_attn.conv1d.", "attention.convolution."),
-    ("linear_attn.in_proj_z.", "attention.gate."),
-    ("linear_attn.in_proj_a.", "attention.decay_proj."),
-    ("linear_attn.in_proj_b.", "attention.beta_proj."),
     ("linear_attn.", "attention."),
+    ("mlp.shared_expert.", "mlp.shared."),
+    ("mlp.shared_expert_gate.", "mlp.shared_gate."),
+    *mixtures.NAMES,
 )
 KINDS = ("linear_attention", "full_attention")
 
@@ -76,14 +70,9 @@ def norm(c: Config, width: int) -> nn.Module:
 
 def layer_types(c: Config) -> Sequence[str]:
     """Give each fourth layer attention, or those that `layer_types` names."""
-    layers, every = c["num_hidden_layers"], c["full_attention_interval"]
+    every = c["full_attention_interval"]
     check_positive(full_attention_interval=every)
-    kinds = c["layer_types"]
-    if kinds is None:
-        return [KINDS[(i + 1) % every == 0] for i in range(layers)]
-    if len(kinds) != layers:
-        raise ValueError(f"layer_types are {len(kinds)}, num_hidden_layers is {layers}")
-    return [one_of("layer_types", kind, KINDS) for kind in kinds]
+    return layer_types_of(c, lambda i: KINDS[(i + 1) % every == 0], KINDS)
 
 
 def mixer(c: Config, layer: int, options: Options) -> nn.Module:
@@ -110,9 +99,8 @@ def mixer(c: Config, layer: int, options: Options) -> nn.Module:
 def attention(c: Config, layer: int) -> Options:
     """Gate the output of attention, and normalise each head of queries and keys."""
     D, width = c["hidden_size"], c["num_attention_heads"] * c["head_dim"]
-    options = {name: norm(c, c["head_dim"]) for name in ("q_norm", "k_norm")}
-    options["gate"] = nn.Linear(D, width, bias=c["attention_bias"])
-    return {**llama.attention(c, layer), **options}
+    gate = nn.Linear(D, width, bias=c["attention_bias"])
+    return {**llama.attention(c, layer), **norms_of_heads(c, norm), "gate": gate}
 
 
 def network(c: Config, layer: int) -> nn.Module:
@@ -143,33 +131,42 @@ def build(config: Config) -> CausalLM:
     return assemble(with_defaults(config, DEFAULTS), PARTS)
 
 
-def rename(state: Weights, config: Config) -> dict[str, Tensor]:
-    """Name Hugging Face's weights as ours: there several projections are one matrix.
+def absent(c: Config) -> tuple[str, ...]:
+    """Say of which layers a name cannot be: each has one of the two mixers."""
+    other = {"linear_attention": "self_attn", "full_attention": "linear_attn"}
+    return tuple(f"layers.{i}.{other[k]}." for i, k in enumerate(layer_types(c)))
 
-    q_proj holds for each head queries, then its gate. in_proj_qkvz holds for each head
-    of keys one query, one key, and the values and gates of the heads that share it;
-    in_proj_ba the same of β and the decay; in Qwen3.5 in_proj_qkv all of each kind.
+
+def widths(c: Config) -> tuple[int, int, int]:
+    """Return of a head of keys Dk, how many of values share it, and their width."""
+    shared_by = c["linear_num_value_heads"] // c["linear_num_key_heads"]
+    return c["linear_key_head_dim"], shared_by, shared_by * c["linear_value_head_dim"]
+
+
+def gated(c: Config) -> Cuts:
+    """Cut what attention reads: for each head its queries, then its gate."""
+    both = {"q_proj": 1, "gate": 1}
+    return {"self_attn.q_proj": Cut(both, c["num_attention_heads"])}
+
+
+def cuts(c: Config) -> Cuts:
+    """Cut what the delta rule reads, for each head of keys.
+
+    There are one query, one key, and the values and gates of the heads that share it;
+    and of these each β and each decay.
     """
-    c = {**DEFAULTS, **config}
-    heads, keys = c["num_attention_heads"], c["linear_num_key_heads"]
-    Dk, shared_by = c["linear_key_head_dim"], c["linear_num_value_heads"] // keys
-    Dv = shared_by * c["linear_value_head_dim"]
-    cut = {  # into how many heads, each into parts of which widths
-        "q_proj": (heads, 2 * [c["head_dim"]], "q_proj gate"),
-        "in_proj_qkvz": (keys, [Dk, Dk, Dv, Dv], "q_proj k_proj v_proj gate"),
-        "in_proj_ba": (keys, 2 * [shared_by], "beta_proj decay_proj"),
-        "in_proj_qkv": (1, [keys * Dk, keys * Dk, keys * Dv], "q_proj k_proj v_proj"),
-    }
-    ours: dict[str, Tensor] = {}
-    for name, x in mixtures.rename(state, config).items():
-        name = replace_parts(name, NAMES)
-        owner, _, kind = name.rpartition(".")
-        before, _, last = owner.rpartition(".")
-        if last not in cut:
-            ours[name] = x.squeeze(1) if last == "convolution" else x  # (C, 1, K)
-            continue
-        count, widths, parts = cut[last]
-        each_head = torch.split(x.view(count, -1, *x.shape[1:]), widths, dim=1)
-        for part, weight in zip(parts.split(), each_head, strict=True):
-            ours[f"{before}.{part}.{kind}"] = weight.flatten(0, 1)
-    return ours
+    Dk, shared_by, Dv = widths(c)
+    keys = c["linear_num_key_heads"]
+    rows = {"q_proj": Dk, "k_proj": Dk, "v_proj": Dv, "gate": Dv}
+    steps = {"beta_proj": shared_by, "decay_proj": shared_by}
+    own = {"in_proj_qkvz": Cut(rows, keys), "in_proj_ba": Cut(steps, keys)}
+    return {**HALVES, **gated(c), **{f"linear_attn.{n}": x for n, x in own.items()}}
+
+
+rename = mixtures.rename._replace(
+    names=NAMES,
+    defaults=DEFAULTS,
+    cuts=cuts,
+    convolutions=("convolution.weight",),
+    absent=absent,
+)
