@@ -16,7 +16,8 @@ import numpy as np
 from tformer.check.calling import Case
 from tformer.check.evidence import right_of
 from tformer.check.general import ALONE, FORMS, Form, formed, named
-from tformer.check.in_part import best_in_part
+from tformer.check.in_part import LEAST, best_in_part
+from tformer.check.matching import altered
 from tformer.check.outcomes import Outcome, difference
 from tformer.check.ratios import other_results
 from tformer.check.spec import Mistake, Spec, together
@@ -121,6 +122,7 @@ class Numbers:
                 return  # two mistakes may raise in every case, whatever they are
             yield self._of_pairs(self._pairs(excused))
             yield self._of_pairs(self._formed_pairs(excused))
+            yield Diagnosis(tuple(self._altered(excused)))
         wrong = partial(wrong_of, self.spec)
         args = self.mistakes, self.given, lambda x, case: wrong(case, x), self.rtol
         yield Diagnosis(tuple(best_in_part(*args)), partly=True)
@@ -163,6 +165,14 @@ class Numbers:
             if self.fit(partial(self._right_formed, form), excused=excused):
                 yield named(self.spec, id)
                 return
+
+    def _altered(self, excused: bool) -> list[Mistake]:
+        came = [x for x, _ in self.given.values() if not x.error]
+        if not {a.dtype.kind for x in came for a in x.arrays} <= {*"biuf"}:
+            return []  # what is no number is told by its type alone
+        if sum(a.size for x in came for a in x.arrays) < LEAST:
+            return []
+        return altered(self.spec, [*self.given], partial(self.fit, excused=excused))
 
     def _pairs(self, excused: bool) -> Iterator[tuple[Mistake, Mistake]]:
         for a, b in combinations(self.mistakes, 2):

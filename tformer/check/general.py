@@ -67,6 +67,10 @@ first_only: Only the first entry of your result is filled.
 more_rows: Your result has more rows than are asked for; the last are right.
 last_row_empty: The last row of your result stays empty: a loop ends too early.
 last_number_empty: The last number of each row stays empty: a loop ends too early.
+altered: Your numbers are those of the formula with the line `{after}` in place of
+    `{before}`.
+altered_throughout: Your numbers are those of the formula with `{after}` in place of
+    `{before}` throughout.
 for_infinity: You put {c} where -inf must stand.
 """
 
