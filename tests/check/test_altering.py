@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -16,16 +17,18 @@ from tformer.check.judging import judge_evidence
 from tformer.check.matching import outcome_of
 from tformer.check.outcomes import difference
 
-MEGABYTES = 300  # of a process that has run them; NumPy alone takes 40
+MEGABYTES = 200  # of a process that has run them; NumPy alone takes 40
 # Those in which a number becomes a length; elsewhere the inputs' shapes are a limit.
 RUN_ALL = """
-import resource
+import warnings
 from inspect import getsource
+from pathlib import Path
 from tformer.check.altering import alterations
 from tformer.check.exercises import EXERCISES
 from tformer.check.formulas import CHOOSING, FORMULAS
 from tformer.check.matching import outcome_of
 
+warnings.simplefilter("ignore")
 made = "arange", "repeat", "steps", "tiled"
 growing = [x for x in FORMULAS if any(f"{m}(" in getsource(FORMULAS[x]) for m in made)]
 assert len(growing) >= 6
@@ -34,7 +37,9 @@ for name in growing:
     case = max(EXERCISES[name].cases, key=lambda x: (x.size, str(x.args)))
     for each in alterations(formula, name in CHOOSING):
         outcome_of(EXERCISES[name].spec, each, case)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+# Not `ru_maxrss`: it begins with what the process that started this one had taken.
+status = Path("/proc/self/status").read_text().split()
+print(int(status[status.index("VmHWM:") + 1]) // 1024)
 """
 
 
@@ -46,8 +51,8 @@ def test_a_formula_gives_what_the_oracle_gives(name):
         assert difference(outcome, right_of(spec, case), 1e-9) is None, case.name
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone counts in kilobytes")
-def test_alterations_that_make_lengths_take_little_memory_and_say_nothing():
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has /proc")
+def test_alterations_that_make_lengths_take_little_memory():
     done = subprocess.run(
         [sys.executable, "-c", RUN_ALL], capture_output=True, text=True, timeout=600
     )
@@ -79,7 +84,9 @@ def test_alterations_run_and_many_differ(name):
     case = max(EXERCISES[name].cases, key=lambda each: each.size)
     assert len({each.source for each in listed}) == len(listed) > 50
     some = listed[:: len(listed) // 50]
-    outcomes = [outcome_of(spec, each, case) for each in some]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of empty slices
+        outcomes = [outcome_of(spec, each, case) for each in some]
     wrong = [x for x in outcomes if difference(x, right_of(spec, case), 1e-5)]
     assert len(wrong) > len(some) / 4
     assert sum(not x.error for x in outcomes) > len(some) / 4

@@ -101,3 +101,25 @@ def test_an_error_of_the_judge_ends_no_call(graded, monkeypatch):
     found = graded("def rotary(x, positions, base):\n    return x\n", "rotary")
     assert found.verdict == "not run"
     assert "could not be judged (IndexError)" in found.reason
+
+
+def test_lists_in_a_list_are_no_mask(graded):
+    found = graded(
+        "def causal_mask(T, S):\n"
+        "    return [[s - S <= t - T for s in range(S)] for t in range(T)]\n",
+        "causal_mask",
+    )
+    assert found.verdict == "wrong"
+    assert found.judged.differs.message == (
+        "it returns something of the type list, not booleans"
+    )
+    assert [mistake.id for mistake in found.judged.mistakes] == ["lists"]
+
+
+def test_lists_in_a_list_are_no_array_of_numbers(graded):
+    """Though they would have the right numbers."""
+    source = "def lora_weight(weight, a, b, alpha):\n"
+    source += "    return (weight + alpha / len(a) * (b @ a))"
+    assert graded(f"{source}\n", "lora").verdict == "right"
+    found = graded(f"{source}.tolist()\n", "lora")
+    assert [mistake.id for mistake in found.judged.mistakes] == ["lists"]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from inspect import getsource
+from itertools import combinations
 from textwrap import dedent, indent
 from typing import NamedTuple
 from warnings import catch_warnings, simplefilter
@@ -93,7 +94,7 @@ class _Altering:
         }
 
     def all(self, near: bool) -> Iterator[Alteration]:
-        """Alter signs, constants and functions, then arguments, then names, parts."""
+        """Alter signs, constants and functions, arguments, names, then parts."""
         parts = [part for part in self.places if self._is_read(part)]
         known = [x.arg for x in self.tree.args.args]
         names = [x for x in self.places if isinstance(x, ast.Name)]
@@ -108,12 +109,21 @@ class _Altering:
                 others += [ast.unparse(x) for x in within]
             for other in others:
                 yield self._throughout(name, other)
-        for part in parts:
-            if isinstance(part, ast.Name) and part.id in {*known, *local}:
-                for name in (*known, *local):
-                    if name != part.id:
-                        yield from self._made(part, ast.Name(name))
-        for texts in () if near else (slips.PARTS, slips.ARRAYS):
+        for one, two in combinations(known, 2):
+            yield self._throughout(f"{one}, {two}", f"{two}, {one}")
+        known += local
+        read = [x for x in names if x.id in known and isinstance(x.ctx, ast.Load)]
+        for part in read:
+            for name in known:
+                if name != part.id:
+                    yield from self._made(part, ast.Name(name))
+        for a, b in combinations(read, 2):
+            if a.id != b.id and self.places[a].stated is self.places[b].stated:
+                yield from self._made(a, b, b, a)
+        scalars = [
+            slips.with_scalar(name) for name in known if name in slips.SCALARS.split()
+        ]
+        for texts in () if near else (", ".join(scalars), slips.PARTS, slips.ARRAYS):
             for part in parts:
                 if not isinstance(part, ast.Constant):
                     for after in slips.with_part(texts, part):
@@ -132,12 +142,19 @@ class _Altering:
             return False
         return not isinstance(holder, ast.Attribute)
 
-    def _made(self, part: ast.expr, after: ast.expr) -> Iterator[Alteration]:
-        """Write the function with a part altered, which stands in one statement."""
-        holder, field, at, stated, right, frame = self.places[part]
-        _put(holder, field, at, after)
+    def _made(self, *parts_and_after: ast.expr) -> Iterator[Alteration]:
+        """Write the function with parts altered, which stand in one statement.
+
+        Args:
+            parts_and_after: a part, what takes its place, perhaps the next part, ….
+        """
+        pairs = [*zip(parts_and_after[::2], parts_and_after[1::2], strict=True)]
+        *_, stated, right, frame = self.places[pairs[0][0]]
+        for part, after in pairs:
+            _put(self.places[part], after)
         wrong = ast.unparse(stated)
-        _put(holder, field, at, part)
+        for part, _ in pairs:
+            _put(self.places[part], part)
         if wrong == right:
             return
         lines = zip(right.splitlines(), wrong.splitlines(), strict=True)
@@ -165,8 +182,8 @@ class _Altering:
                         yield each, _Place(node, field, at, stated, *texts)
 
 
-def _put(holder: ast.AST, field: str, at: int, part: ast.expr) -> None:
-    if at < 0:
-        setattr(holder, field, part)
+def _put(place: _Place, part: ast.expr) -> None:
+    if place.at < 0:
+        setattr(place.holder, place.field, part)
     else:
-        getattr(holder, field)[at] = part
+        getattr(place.holder, place.field)[place.at] = part

@@ -67,9 +67,11 @@ class Numbers:
             for case, (x, right) in self.given.items()
             if difference(x, right, rtol)
         ]
-        # What excludes most is looked at first: where a result came, and was wrong.
+        # What excludes most is looked at first: where a result came, was wrong, and has
+        # many numbers.
         self.order = sorted(
-            cases, key=lambda x: (bool(self.given[x][0].error), x not in self.wrong)
+            cases,
+            key=lambda x: (bool(self.given[x][0].error), x not in self.wrong, -x.size),
         )
 
     @cached_property
@@ -106,7 +108,8 @@ class Numbers:
 
     def explanations(self) -> Iterator[Diagnosis]:
         """Try the simplest first."""
-        for excused in (False, True):
+        raised = any(outcome.error for outcome, _ in self.given.values())
+        for excused in (False, True) if raised else (False,):
             if excused and all(self.given[case][0].error for case in self.wrong):
                 return
             yield Diagnosis(tuple(self._single(excused)))

@@ -39,6 +39,7 @@ cut_to_whole: Your result is cut to whole numbers.
 # notation#five-conventions
 inverted: You marked what is to be hidden: True = may attend.
 numbers: You return numbers: it must be booleans.
+lists: You return lists in a list: make an array or a tensor of them.
 inverted_numbers: Your mask is of numbers, and 1 is what it hides; it is boolean,
     True = may attend.
 added_mask: Your mask is to be added, 0 and a large negative number; it is boolean
@@ -63,6 +64,8 @@ nothing: You return nothing: a `return` is missing, or is not reached.
 token_axis_lost: Your result lacks an axis of length 1, the last but one.
 axes_only: Your function takes {name} with {axes} axes only: any number may come.
 first_head_only: Only the first head of the first text is filled: the loop is left.
+first_row_only: Only the first row of your result is filled: the loop is left.
+last_entry_empty: The last entry of your result stays empty: a loop ends too early.
 first_only: Only the first entry of your result is filled.
 more_rows: Your result has more rows than are asked for; the last are right.
 last_row_empty: The last row of your result stays empty: a loop ends too early.
@@ -160,6 +163,12 @@ ALONE: dict[str, Form] = {
     "first_head_only": lambda x: (
         _emptied(_emptied(x, np.s_[1:]), np.s_[:, 1:]) if x.ndim > 3 else None
     ),
+    "first_row_only": lambda x: (
+        _emptied(x.reshape(-1, x.shape[-1]), np.s_[1:]).reshape(x.shape)
+        if x.ndim > 1 and x.size
+        else None
+    ),
+    "last_entry_empty": lambda x: _emptied(x, np.s_[-1:]) if x.ndim else None,
     "last_number_empty": lambda x: _emptied(x, np.s_[..., -1:]) if x.ndim else None,
     "last_row_empty": lambda x: _emptied(x, np.s_[..., -1:, :]) if x.ndim > 1 else None,
 }

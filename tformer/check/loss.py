@@ -84,6 +84,8 @@ def _of_rows(losses: Array, real: Array) -> Array:
         q = smoothing / V → q = smoothing
     over_fewer: You spread ε by V - 2, as where padding and target are left out.
         q = smoothing / V → q = smoothing / (V - 2) * (k not in (targets[at], pad_id))
+    over_fewer_at_others: You spread ε by V - 2, and over V - 1 tokens.
+        q = smoothing / V → q = smoothing / (V - 2) * (k != targets[at])
     by_others: You divided ε by V - 1, and gave it to all V.
         q = smoothing / V → q = smoothing / (V - 1)
     half: You gave ε half.

@@ -8,19 +8,19 @@ same, they are run on other numbers, too.
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
 from tformer.check.altering import Alteration, alterations
-from tformer.check.calling import Array, Case
+from tformer.check.calling import Array, Case, Task
 from tformer.check.formulas import CHOOSING, FORMULAS
 from tformer.check.general import named
 from tformer.check.outcomes import Outcome, difference
 from tformer.check.spec import Mistake, Spec
 
-SECONDS = 8.0  # for all alterations; a page's Python is slower than a shell's
+SECONDS = 8.0  # of work; a page's Python is slower than a shell's
 KEPT = 1 << 13  # outcomes of the last ones, of a kilobyte or two each
 MOST = 3  # that are told as "one of"; more prove nothing
 CHANGE = 0.03  # of the other numbers, as a share: what adds up to 1 does so nearly
@@ -31,9 +31,12 @@ Fits = Callable[[Callable[[Case], Outcome | None]], bool]
 @lru_cache(KEPT)
 def outcome_of(spec: Spec, alteration: Alteration, case: Case) -> Outcome:
     """Ask an altered formula."""
-    with catch_warnings():
-        simplefilter("ignore")  # of empty slices, of which the reader has written none
-        return spec.outcome(alteration.function, case)
+    return _task(spec).outcome(alteration.function, case, normal=spec.normal)
+
+
+@cache
+def _task(spec: Spec) -> Task:
+    return spec.task()
 
 
 def altered(spec: Spec, cases: list[Case], fits: Fits) -> list[Mistake]:
@@ -45,20 +48,22 @@ def altered(spec: Spec, cases: list[Case], fits: Fits) -> list[Mistake]:
         fits: says whether what a formula gives in each case is what came.
 
     Returns:
-        One; several, if they cannot be told apart; none if it is too many, if no
-        formula is altered so, or if it takes too long to find out.
+        One; several, if they cannot be told apart; none if they are too many, or if
+        no formula is altered so, of those that there was time for.
     """
     formula = FORMULAS.get(spec.name)
     if formula is None or any(case.options for case in cases):
         return []
-    last = time.monotonic() + SECONDS
+    last = time.process_time() + SECONDS
     found: list[Alteration] = []
-    for each in alterations(formula, spec.name in CHOOSING):
-        if time.monotonic() > last:
-            return []
-        if fits(partial(outcome_of, spec, each)):
-            found.append(each)
-    different = _different(spec, cases, found)
+    with catch_warnings():
+        simplefilter("ignore")  # of empty slices, of which the reader has written none
+        for each in alterations(formula, spec.name in CHOOSING):
+            if time.process_time() > last:
+                break
+            if fits(partial(outcome_of, spec, each)):
+                found.append(each)
+        different = _different(spec, cases, found)
     return [_named(spec, each) for each in different if len(different) <= MOST]
 
 

@@ -46,7 +46,7 @@ PARTS = """-x, x**2, np.sqrt(x), 2 * x, x / 2, x + 1, x - 1, 1 / x, 1 - x,
 np.abs(x), np.maximum(x, 0), x**3, x**1.5, np.cbrt(x), x**0.25, 10 * x, x / 10,
 2 * np.pi * x, x * np.pi / 180, x / np.pi, x / 8, x / 4, np.log(x), np.log1p(x),
 np.exp(x), np.tanh(x), sigmoid(x), 1.702 * x, np.log(2) * x, x / np.log(2), np.sign(x),
-np.round(x), np.trunc(x)"""
+np.round(x), np.trunc(x), 0 * x"""
 ARRAYS = """x[..., ::-1], x[..., ::-1, :], x[..., ::-1, :, :], x[::-1],
 np.roll(x, 1, -1), np.roll(x, -1, -1), np.roll(x, 1, -2), np.roll(x, -1, -2),
 np.roll(x, 1, -3), np.roll(x, -1, -3), transposed(x), x[..., :1], x[..., :1, :],
@@ -62,6 +62,8 @@ np.tril(x), np.triu(x), np.broadcast_to(mean(x, 0), x.shape),
 np.broadcast_to(mean(x, 1), x.shape), np.broadcast_to(mean(x, -1), x.shape),
 np.broadcast_to(mean(x, -2), x.shape), np.broadcast_to(x[:1], x.shape),
 np.broadcast_to(x[:, :1], x.shape), np.broadcast_to(x[..., :1, :], x.shape)"""
+# Numbers by which a part is multiplied or divided where it must not be, or their roots.
+SCALARS = "k r V Dh step warmup d_model num_heads alpha smoothing length"
 NEAR = "x + 1, x - 1, 1 - x, -x"
 INFINITE = "0, -1, -100, -1e4, np.nan, np.inf"
 X = r"\bx\b"
@@ -163,6 +165,11 @@ def _brackets(part: ast.BinOp) -> Iterator[ast.expr]:
 def _signs(op: ast.AST, a: ast.expr, b: ast.expr) -> Iterator[ast.expr]:
     for text in _texts(SIGNS.get(type(op), "")):
         yield _Filled({"a": a, "b": b}).visit(_read(text))
+
+
+def with_scalar(name: str) -> str:
+    """List what a number does to a part."""
+    return f"x * {name}, x / {name}, x * np.sqrt({name}), x / np.sqrt({name})"
 
 
 def with_part(texts: str, part: ast.expr) -> list[ast.expr]:

@@ -15,7 +15,7 @@ def sinusoids_loops(length, d_model):
         for i in range(0, d_model, 2):
             angle = position / 10000 ** (i / d_model)
             table[position][i : i + 2] = [sin(angle), cos(angle)][: d_model - i]
-    return table
+    return np.array(table)
 
 
 def sinusoids_einsum(length, d_model):
@@ -126,10 +126,8 @@ def slopes(num_heads):
 
 
 def alibi_loops(num_heads, T, S):
-    return [
-        [[-slope * abs(S - T + t - s) for s in range(S)] for t in range(T)]
-        for slope in slopes(num_heads)
-    ]
+    distances = [[abs(S - T + t - s) for s in range(S)] for t in range(T)]
+    return np.array([-slope * np.array(distances) for slope in slopes(num_heads)])
 
 
 def alibi_einsum(num_heads, T, S):
