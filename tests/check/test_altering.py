@@ -136,6 +136,17 @@ def test_what_no_alteration_gives_is_not_named():
     assert told("noam", noam) == []
 
 
+def test_what_raises_wherever_it_is_wrong_is_not_named():
+    def cached_step(q, k, v, cache):
+        seen = cache.setdefault("seen", [])
+        seen.append(k)
+        scores = q @ np.swapaxes(np.concatenate(seen, 2), -1, -2) / np.sqrt(q.shape[-1])
+        powers = np.exp(scores - scores.max(-1, keepdims=True))
+        return powers / powers.sum(-1, keepdims=True) @ cache.setdefault("v", v)
+
+    assert told("cached_step", cached_step) == []
+
+
 def test_after_its_time_nothing_is_named(monkeypatch):
     def layer_norm(x, weight, bias, eps):
         centred = x - x.mean(-1, keepdims=True)

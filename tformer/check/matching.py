@@ -21,6 +21,7 @@ from tformer.check.outcomes import Outcome, difference
 from tformer.check.spec import Mistake, Spec
 
 SECONDS = 8.0  # of work; a page's Python is slower than a shell's
+OFTEN = 50  # alterations between two looks at the clock
 KEPT = 1 << 13  # outcomes of the last ones, of a kilobyte or two each
 MOST = 3  # that are told as "one of"; more prove nothing
 CHANGE = 0.03  # of the other numbers, as a share: what adds up to 1 does so nearly
@@ -58,8 +59,8 @@ def altered(spec: Spec, cases: list[Case], fits: Fits) -> list[Mistake]:
     found: list[Alteration] = []
     with catch_warnings():
         simplefilter("ignore")  # of empty slices, of which the reader has written none
-        for each in alterations(formula, spec.name in CHOOSING):
-            if time.process_time() > last:
+        for i, each in enumerate(alterations(formula, spec.name in CHOOSING)):
+            if i % OFTEN == 0 and time.process_time() > last:
                 break
             if fits(partial(outcome_of, spec, each)):
                 found.append(each)
