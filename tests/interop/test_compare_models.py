@@ -169,11 +169,16 @@ def test_weights_are_found_in_every_form(models):
                 setattr(self, name, nn.Parameter(x))
 
     draw = torch.Generator().manual_seed(1)
-    q, k, v, o, w, n = (torch.randn(8, 8, generator=draw) for _ in range(6))
+    q, k, v, o, w, n, near = (torch.randn(8, 8, generator=draw) for _ in range(7))
     pairs = torch.arange(8).view(2, 2, 2).transpose(1, 2).flatten()
-    a = Holder(q=q, k=k, v=v, o=o, w=w, n=n, missing=torch.randn(8, 8, generator=draw))
+    missing = torch.randn(8, 8, generator=draw)
+    a = Holder(q=q, k=k, v=v, o=o, w=w, n=n, near=near, missing=missing)
     b = Holder(
-        qkv=torch.cat((q, k, v)).t(), o=o[pairs], w=3 * w, n=n.bfloat16().float()
+        qkv=torch.cat((q, k, v)).t(),
+        o=o[pairs],
+        w=3 * w,
+        n=n.bfloat16().float(),
+        near=1.01 * near,
     )
     found = {x.a: (x.b, x.how) for x in find_weights(a, b)}
     assert found["q"] == ("qkv[:, 0:8]", "equal, transposed")
@@ -181,5 +186,6 @@ def test_weights_are_found_in_every_form(models):
     assert found["o"][0] == "o"
     assert "in heads of 4" in found["o"][1]
     assert found["w"] == ("w", "times 3")
+    assert found["near"] == ("near", "times 1.01")
     assert found["n"] == ("n", "rounded")
     assert found["missing"] == (None, "nowhere")

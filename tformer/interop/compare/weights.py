@@ -94,11 +94,11 @@ def forms(x: Tensor, y: Tensor) -> Iterator[tuple[int, str]]:
         if same(x, turned):
             yield rank, f"equal{told}"
             continue
-        if same(x, turned, NARROW):
-            yield rank + 4, f"rounded{told}"
         factor = float((x * turned).sum() / x.square().sum().clamp(1e-300))
-        if factor and same(x, turned / factor):
-            yield rank + 6, f"times {factor:.6g}{told}"
+        if factor and same(x, turned / factor):  # before what is near, such as 1.01
+            yield rank + 4, f"times {factor:.6g}{told}"
+        if same(x, turned, NARROW):
+            yield rank + 6, f"rounded{told}"
         keys = [z.reshape(len(z), -1) @ weights(z) for z in (x, turned)]
         order = keys[1].argsort()[keys[0].argsort().argsort()]
         if same(x, turned[order]):
