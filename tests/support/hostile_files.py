@@ -127,6 +127,13 @@ OTHERS = {
     "recursion": "def rotary(*args): return rotary(*args)",
     "crash": "from numpy.lib.stride_tricks import as_strided\nimport numpy as np\n"
     "as_strided(np.zeros(1), (10**9,), (8,))[:] = 1",
+    "end that never comes": "class Late:\n    def __del__(self):\n"
+    "        while True: pass\nlate = Late()\nlate.self = late",
+    "frames of who calls": "import sys\ndef rotary(*args):\n"
+    "    frame = sys._getframe()\n    while frame:\n"
+    "        for x in [*frame.f_locals.values(), *frame.f_globals.values()]:\n"
+    "            if callable(getattr(x, 'oracle', None)): return x.oracle(*args)\n"
+    "        frame = frame.f_back\n    return args[0]",
     "killer": QUIETLY.format("import os; os.kill(os.getppid(), 9)"),
     "network": "import socket\nsocket.create_connection(('127.0.0.1', 9))",
     "bytes": "\udcff",
