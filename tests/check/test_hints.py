@@ -1,5 +1,6 @@
 """The hints: as long as people read, the code in the last one only, and it works."""
 
+import math
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -73,6 +74,12 @@ SOLUTIONS = {
     "noam": """
         HINT
         return d_model**-0.5 * min(rising, falling)""",
+    "t5_buckets": """
+        HINT
+        return bucket + N * both * (distance < 0)""",
+    "top_k": """
+        HINT
+        return np.where(keep, logits, -np.inf)""",
     "top_p": """
         scores = logits
         SOFTMAX
@@ -131,7 +138,7 @@ def solution(name, framework, hint):
         body = put(body, word, code)
     exercise = EXERCISES[name]
     signature = re.search(r"^def .+?:$", exercise.starter, re.M)[0]
-    names = {"np": np, "type_of": type_of}
+    names = {"np": np, "type_of": type_of, "math": math}
     exec(put(f"{signature}\n    BODY", "BODY", body), names)
     return names[exercise.function]
 

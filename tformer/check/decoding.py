@@ -48,6 +48,18 @@ _FILTER = ("state", "inputs", "layout", "dtype")
         sorted(row, → sorted(logits.ravel(),
     one_more: You kept one token too many.
         [k - 1] → [min(k, len(row) - 1)]
+    one_fewer: You kept one token too few.
+        [k - 1] → [max(k - 2, 0)]
+    last_hidden: You hid the k-th largest itself.
+        stays = row >= least → stays = row > least
+    largest_hidden: You hid what is to be kept.
+        stays = row >= least → stays = row < least
+    of_first_row: You took the k-th largest of the first row for all.
+        sorted(row, → sorted(logits[0],
+    first_ids: You kept the first k ids; keep the k largest logits.
+        stays = row >= least → stays = np.arange(len(row)) < k
+    left_sorted: You left the logits sorted.
+        return output → return -np.sort(-output, -1)
     """,
     properties=_FILTER,
 )

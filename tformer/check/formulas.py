@@ -21,7 +21,7 @@ Log = Callable[[list[int]], Array]
 MANY = 64  # beginnings of texts; an altered search with more is given up
 
 # Whose results are choices: many alterations of a number choose alike by chance.
-CHOOSING = {"top_p", "beam", "causal_mask"}
+CHOOSING = {"top_k", "top_p", "beam", "causal_mask", "t5_buckets"}
 FORMULAS: dict[str, Function] = {}
 
 
@@ -154,6 +154,23 @@ def noam(step, d_model, warmup):
     falling = step**-0.5
     rising = step * warmup**-1.5
     return d_model**-0.5 * min(falling, rising)
+
+
+@formula
+def t5_buckets(distance, buckets, furthest, both):
+    N = buckets // 2 if both else buckets
+    exact = N // 2
+    apart = np.abs(distance) if both else np.maximum(distance, 0)
+    share = np.log(np.maximum(apart, 1) / exact) / np.log(furthest / exact)
+    wide = exact + np.floor(share * (N - exact) + 1e-9).astype(int)
+    bucket = np.where(apart < exact, apart, np.minimum(wide, N - 1))
+    return bucket + N * both * (distance < 0)
+
+
+@formula
+def top_k(logits, k):
+    least = np.sort(logits, -1)[:, -k:][:, :1]
+    return np.where(logits >= least, logits, -np.inf)
 
 
 @formula

@@ -133,6 +133,22 @@ _APART = np.arange(-31, 70, 3)
         int(distance[at]) → -int(distance[at])
     linear: From half of the buckets on, they get wider and wider.
         apart ** (N - exact) >= exact**rest * furthest**j → apart >= exact + j
+    doubling: Your wide buckets double; how fast they grow hangs on the furthest.
+        apart ** (N - exact) >= exact**rest * furthest**j → apart >= exact * 2**j
+    not_halved: Each direction has half of the buckets; you gave it all.
+        buckets // 2 if both else buckets → buckets
+    always_halved: You halved the buckets, though one direction has all of them.
+        buckets // 2 if both else buckets → buckets // 2
+    later_as_earlier: In a decoder later keys are in bucket 0.
+        else max(behind, 0) → else abs(behind)
+    earlier_in_second: The second half of the buckets is for later keys.
+        both and behind < 0 → both and behind > 0
+    furthest_is_128: You took 128 for the furthest, whatever comes in.
+        N = buckets → furthest = 128; N = buckets
+    buckets_are_32: You took 32 buckets, whatever comes in.
+        N = buckets → buckets = 32; N = buckets
+    not_cut: From the furthest on all distances share the last bucket.
+        in range(N - exact) → in range(4 * N)
     # relative-biases#an-encoders-buckets-in-a-decoder
     one_direction: In an encoder half of the buckets are for later keys.
         N if both and behind < 0 else 0 → 0

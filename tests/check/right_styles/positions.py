@@ -1,4 +1,4 @@
-"""Right sinusoids, rotation and ALiBi in five styles."""
+"""Right sinusoids, rotation, ALiBi and T5's buckets in five styles."""
 
 from math import cos, log2, sin
 
@@ -157,3 +157,81 @@ def alibi_numpy(num_heads, T, S):
 def alibi_torch(num_heads, T, S):
     rows = torch.arange(1 - S, 1).double().expand(num_heads, T, S)
     return rows * torch.tensor(slopes(num_heads))[:, None, None]
+
+
+# t5_buckets
+
+
+def t5_buckets_loops(distance, buckets, furthest, both):
+    N = buckets // 2 if both else buckets
+    exact = N // 2
+
+    def bucket(d):
+        if d < 0:
+            return N + bucket(-d) if both else 0
+        if d < exact:
+            return d
+        share = np.log(d / exact) / np.log(furthest / exact)
+        return min(exact + int(share * (N - exact) + 1e-9), N - 1)
+
+    return np.array([bucket(int(d)) for d in distance.ravel()]).reshape(distance.shape)
+
+
+def t5_buckets_einsum(distance, buckets, furthest, both):
+    """Count the borders that a distance has passed."""
+    N = buckets // 2 if both else buckets
+    exact = N // 2
+    steps = torch.arange(N - exact) / (N - exact)
+    wide = exact * (furthest / exact) ** steps.double() - 1e-9
+    borders = torch.cat((torch.arange(1, exact).double(), wide))
+    apart = distance.abs() if both else distance.clamp(min=0)
+    passed = (apart[..., None] >= borders).long()
+    count = torch.einsum("...b,b->...", passed, torch.ones(N - 1, dtype=torch.long))
+    return count + N * (both and distance < 0)
+
+
+class Buckets(nn.Module):
+    def __init__(self, buckets, furthest, both):
+        super().__init__()
+        self.N, self.both = buckets // 2 if both else buckets, both
+        self.exact, self.furthest = self.N // 2, furthest
+
+    def forward(self, distance):
+        N, exact = self.N, self.exact
+        later = N * (distance < 0) if self.both else 0
+        apart = distance.abs() if self.both else distance.relu()
+        share = (apart / exact).double().log() / np.log(self.furthest / exact)
+        wide = (exact + (share * (N - exact) + 1e-6).floor()).clamp(max=N - 1)
+        return later + apart.where(apart < exact, wide.long())
+
+
+def t5_buckets_module(distance, buckets, furthest, both):
+    return Buckets(buckets, furthest, both)(distance)
+
+
+def t5_buckets_numpy(distance, buckets, furthest, both):
+    N = buckets // 2 if both else buckets
+    exact = N // 2
+    wide = np.geomspace(exact, furthest, N - exact, endpoint=False) * (1 - 1e-9)
+    borders = np.concatenate((np.arange(1, exact), wide))
+    apart = np.abs(distance) if both else np.maximum(distance, 0)
+    return np.searchsorted(borders, apart, "right") + N * (both and distance < 0)
+
+
+def t5_buckets_torch(distance, buckets, furthest, both):
+    """As in transformers, whose distance is the key's position minus the query's."""
+    relative, result = -distance, 0
+    if both:
+        buckets //= 2
+        result = (relative > 0).long() * buckets
+        relative = relative.abs()
+    else:
+        relative = -torch.min(relative, torch.zeros_like(relative))
+    exact = buckets // 2
+    large = exact + (
+        torch.log(relative.float() / exact)
+        / np.log(furthest / exact)
+        * (buckets - exact)
+    ).to(torch.long)
+    large = torch.min(large, torch.full_like(large, buckets - 1))
+    return result + torch.where(relative < exact, relative, large)

@@ -1,4 +1,4 @@
-"""Right searches and speculative decoding in five styles."""
+"""Right searches, filters and speculative decoding in five styles."""
 
 import heapq
 
@@ -164,3 +164,47 @@ def speculative_torch(p, q, draft, u):
         n += 1
     left = p[n] - (q[n] if n < len(q) else 0)
     return torch.tensor(n), F.normalize(F.relu(left), p=1, dim=0)
+
+
+# top_k
+
+
+def top_k_loops(logits, k):
+    kept = np.full_like(logits, -np.inf)
+    for row, out in zip(logits, kept, strict=True):
+        for place in sorted(range(len(row)), key=lambda i: row[i])[-k:]:
+            out[place] = row[place]
+    return kept
+
+
+def top_k_einsum(logits, k):
+    """Count for each token how many of its row are larger."""
+    larger = logits[:, None, :] > logits[:, :, None]
+    ones = torch.ones(logits.shape[-1], dtype=logits.dtype)
+    count = torch.einsum("bij,j->bi", larger.to(logits.dtype), ones)
+    return logits.masked_fill(count >= k, float("-inf"))
+
+
+class TopK(nn.Module):
+    def __init__(self, k):
+        super().__init__()
+        self.k = k
+
+    def forward(self, logits):
+        values, places = logits.topk(self.k)
+        return torch.full_like(logits, float("-inf")).scatter(-1, places, values)
+
+
+def top_k_module(logits, k):
+    return TopK(k)(logits)
+
+
+def top_k_numpy(logits, k):
+    places = np.argpartition(-logits, k - 1, -1)[:, :k]
+    kept = np.zeros(logits.shape, bool)
+    np.put_along_axis(kept, places, True, -1)
+    return np.where(kept, logits, -np.inf).astype(logits.dtype)
+
+
+def top_k_torch(logits, k):
+    return logits.masked_fill(logits < logits.topk(k).values[:, -1:], float("-inf"))
