@@ -61,6 +61,13 @@ def _unended(ids: list[int], eos: int) -> list[int]:
     return ids[:-1] if ids[-1] == eos else ids
 
 
+def _with_end(
+    ended: list[tuple[float, list[int]]], eos: int
+) -> list[tuple[float, list[int]]]:
+    """For a mistake: those with the end token."""
+    return [each for each in ended if each[1][-1] == eos]
+
+
 def _one_each(
     live: list[tuple[float, list[int]]],
 ) -> list[tuple[float, list[int]]]:
@@ -84,7 +91,7 @@ def _one_each(
         Case(f"{K} beams, α = {alpha}, seed {seed}", (_four(seed), 1, 2, K, n, alpha))
         for K, n, alpha, seed in (
             *((2, 3, 2.0, 29), (2, 3, 2.0, 6), (2, 3, 2.0, 4), (3, 4, 1.0, 5)),
-            (2, 3, 2.0, 10),
+            *((2, 3, 2.0, 10), (2, 3, 2.0, 2)),
         )
     ),
     wrong="""
@@ -99,8 +106,8 @@ def _one_each(
         max(ended) → ended[-1]
     ended_forgotten: You forget what ended earlier: only what is left at the end counts.
         divisor = → ended = []; divisor =
-    unended_forgotten: You forget texts that have not ended at max_len.
-        if ids[-1] == eos or length == max_len → if ids[-1] == eos or not ended
+    unended_forgotten: You forget texts that have not ended at max_len, if others have.
+        return max(ended)[1] → return max(_with_end(ended, eos) or ended)[1]
     unended_left_out: Texts that have not ended at max_len do not count for you.
         if ids[-1] == eos or length == max_len → if ids[-1] == eos
     ended_go_on: Texts that ended go on, and may end again.

@@ -121,8 +121,8 @@ class Numbers:
                 nothing = all(_is_nothing(self.given[x][0]) for x in self.wrong)
                 yield Diagnosis((named(self.spec, "nothing"),) if nothing else ())
                 yield Diagnosis(tuple(self._refused()))
-            if all(x.error for x, _ in self.given.values()):
-                return  # two mistakes may raise in every case, whatever they are
+            if all(self.given[case][0].error for case in self.wrong):
+                return  # two mistakes may raise there, too, whatever they are
             yield self._of_pairs(self._pairs(excused))
             yield self._of_pairs(self._formed_pairs(excused))
             yield Diagnosis(tuple(self._altered(excused)))
@@ -170,8 +170,6 @@ class Numbers:
                 return
 
     def _altered(self, excused: bool) -> list[Mistake]:
-        if all(self.given[case][0].error for case in self.wrong):
-            return []  # that an altered formula raises there, too, proves nothing
         came = [x for x, _ in self.given.values() if not x.error]
         if not {a.dtype.kind for x in came for a in x.arrays} <= {*"biuf"}:
             return []  # what is no number is told by its type alone
