@@ -24,11 +24,13 @@ def rotary(x, positions, base):
 """
 LISTS = """
 from math import cos, sin
+import numpy as np
 
 def rotary(x, positions, base):
     half = x.shape[-1] // 2
-    return [[[row(x[b, h, t], positions[t], base, half) for t in range(x.shape[2])]
+    rows = [[[row(x[b, h, t], positions[t], base, half) for t in range(x.shape[2])]
              for h in range(x.shape[1])] for b in range(x.shape[0])]
+    return np.array(rows, x.dtype)
 
 def row(x, position, base, half):
     angles = [float(position) * base ** (-i / half) for i in range(half)]
