@@ -9,7 +9,7 @@ import pytest
 from chapters import functions_of, keep
 
 HERE = Path(__file__).parent
-CHAPTERS = {"vit": "vit.md"}
+CHAPTERS = {"post_training": "post-training.md", "vit": "vit.md"}
 
 
 @pytest.mark.parametrize("script", CHAPTERS)

@@ -67,6 +67,13 @@ from tformer.reference.positions import (
 from tformer.reference.positions import (
     sinusoidal_positional_encoding as sinusoidal_positional_encoding,
 )
+from tformer.reference.post_training import token_log_probs as token_log_probs
+from tformer.reference.post_training import sequence_log_probs as sequence_log_probs
+from tformer.reference.post_training import sft_loss as sft_loss
+from tformer.reference.post_training import dpo_loss as dpo_loss
+from tformer.reference.post_training import grpo_advantages as grpo_advantages
+from tformer.reference.post_training import kl_k3 as kl_k3
+from tformer.reference.post_training import grpo_loss as grpo_loss
 from tformer.reference.qk_norm import NormOverHeads as NormOverHeads
 from tformer.reference.quantized import dequantize as dequantize
 from tformer.reference.quantized import quantize as quantize

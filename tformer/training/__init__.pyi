@@ -36,6 +36,13 @@ from tformer.training.mup import mup_adamw as mup_adamw
 from tformer.training.old_checkpoints import converted as converted
 from tformer.training.old_checkpoints import flatten as flatten
 from tformer.training.optimizer import adamw as adamw
+from tformer.training.post_training import token_log_probs as token_log_probs
+from tformer.training.post_training import sequence_log_probs as sequence_log_probs
+from tformer.training.post_training import sft_loss as sft_loss
+from tformer.training.post_training import dpo_loss as dpo_loss
+from tformer.training.post_training import grpo_advantages as grpo_advantages
+from tformer.training.post_training import kl_k3 as kl_k3
+from tformer.training.post_training import grpo_loss as grpo_loss
 from tformer.training.precision import Precision as Precision
 from tformer.training.processes import num_processes as num_processes
 from tformer.training.processes import process_rank as process_rank
