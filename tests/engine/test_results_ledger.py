@@ -7,7 +7,7 @@ import pytest
 
 from engine.results import choice, keep, kept_results, written
 from engine.results.groups import Group, command, folder_name, grouped
-from engine.results.ledger import differences, name_of, nearest, verdict
+from engine.results.ledger import differences, name_of, nearest, unsteady, verdict
 from engine.results.ledger import ledger as rows_of
 from engine.tables import paired
 from small_run import small_text_settings, train_here
@@ -93,6 +93,23 @@ def test_each_row_is_held_to_its_own_base():
     assert found["rotary positions"].apart == pytest.approx([0.05] * 3)
     assert (found["QK-norm"].instead, found["QK-norm"].at) == ("", "today")
     assert nearest(TODAY) == nearest({"norm": "rms", "feed_forward": "gelu"}) == "gpt"
+
+
+@pytest.mark.parametrize(
+    ("losses", "said"),
+    [
+        ([2.5, 5.0, 3.0], ["QK-norm, 2.500 to 5.000, each above all of the base's"]),
+        ([2.1, 5.0, 2.0], ["QK-norm, 2.000 to 5.000"]),
+        ([3.9, 5.1, 4.2], []),  # far apart too, but it hurts: the interval says so
+        ([2.0, 2.2, 2.1], []),
+    ],
+)
+def test_seeds_that_end_far_apart_are_told(losses, said):
+    kept = [*BOTH, *runs(losses, **GPT, qk_norm=True)]
+    kept[:3] = runs([2.0, 2.1, 2.05], **GPT)
+    assert unsteady(rows_of(grouped(kept))) == said
+    page = unfolded(written(kept))
+    assert ("**unstable**" in page, all(x in page for x in said)) == (bool(said), True)
 
 
 def test_names_of_parts():

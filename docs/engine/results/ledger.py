@@ -19,6 +19,7 @@ BASES: dict[str, dict[str, Any]] = {
 ALSO = ("d_ff", "optimizer")
 TIME = "evaluations.step-time.result.ratio"  # as tests/baselines/step_times.py wrote it
 CLOSE = 0.05  # a step that takes so much more or less time counts as equal
+UNSTEADY = 10  # seeds that end so many times as far apart as the base's
 SEEN = 0.25  # larger differences would make the others of the picture too small
 KINDS = ("helps", "does not show", "hurts")
 # A setting is called by its name and its value, "rotary positions", but for these.
@@ -212,6 +213,17 @@ def named(rows: Iterable[Row], kind: str) -> str:
         if verdict(r.apart) == kind
     ]
     return "; ".join(found) or "nothing"
+
+
+def unsteady(rows: Iterable[Row]) -> list[str]:
+    """List rows that do not show since their seeds end far apart, and where they end."""
+    told = []
+    for r in (row for row in rows if verdict(row.apart) == "does not show"):
+        ends, base = (group.values(LOSS) for group in (r.runs, r.base))
+        if max(ends) - min(ends) > UNSTEADY * (max(base) - min(base)) > 0:
+            above = ", each above all of the base's" * (min(ends) > max(base))
+            told.append(f"{r.name}, {min(ends):.3f} to {max(ends):.3f}{above}")
+    return told
 
 
 def drawn(rows: Iterable[Row]) -> tuple[list[tuple[str, float, float]], list[str]]:
