@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from engine.pages.blocks import find_fences
 from engine.pages.reading import Page
 from engine.project import Project
 
@@ -22,8 +23,10 @@ def functions_of(chapter: str) -> dict[str, Any]:
     experiment runs the very code that its chapter shows.
     """
     page = Page(Project(ROOT), ROOT / "docs/chapters" / chapter)
-    blocks = [x.fence for x in page.blocks if "title=" not in x.fence.opening]
-    tree = ast.parse("\n".join(fence.code for fence in blocks))
+    # Before snippets are put in: what the experiment keeps may not be there yet.
+    fences = [x for x in find_fences(page.body) if x.is_python]
+    own = [fence.code for fence in fences if "title=" not in fence.opening]
+    tree = ast.parse("\n".join(own))
     tree.body = [node for node in tree.body if _defines(node)]
     names: dict[str, Any] = {}
     exec(compile(tree, chapter, "exec"), names)
@@ -34,7 +37,7 @@ def _defines(node: ast.stmt) -> bool:
     if isinstance(node, ast.Assign):
         targets = [x for target in node.targets for x in ast.walk(target)]
         return all(x.id.isupper() for x in targets if isinstance(x, ast.Name))
-    return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef)
+    return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
 
 
 def as_on_the_page() -> None:

