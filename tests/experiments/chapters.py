@@ -37,7 +37,8 @@ def _defines(node: ast.stmt) -> bool:
     if isinstance(node, ast.Assign):
         targets = [x for target in node.targets for x in ast.walk(target)]
         return all(x.id.isupper() for x in targets if isinstance(x, ast.Name))
-    return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
+    definitions = ast.FunctionDef | ast.ClassDef
+    return isinstance(node, ast.Import | ast.ImportFrom | definitions)
 
 
 def as_on_the_page() -> None:

@@ -216,7 +216,7 @@ def named(rows: Iterable[Row], kind: str) -> str:
 
 
 def unsteady(rows: Iterable[Row]) -> list[str]:
-    """List rows that do not show since their seeds end far apart, and where they end."""
+    """List rows that do not show as their seeds end far apart, and where they end."""
     told = []
     for r in (row for row in rows if verdict(row.apart) == "does not show"):
         ends, base = (group.values(LOSS) for group in (r.runs, r.base))
