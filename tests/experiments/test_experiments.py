@@ -13,6 +13,7 @@ CHAPTERS = {
     "post_training": "post-training.md",
     "recall": "linear-attention.md",
     "rotary": "rotary.md",
+    "starting_well": "starting-well.md",
     "vit": "vit.md",
 }
 
