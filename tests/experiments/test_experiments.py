@@ -10,6 +10,7 @@ from chapters import functions_of, keep
 
 HERE = Path(__file__).parent
 CHAPTERS = {
+    "adapting": "adapting.md",
     "post_training": "post-training.md",
     "recall": "linear-attention.md",
     "rotary": "rotary.md",
