@@ -10,6 +10,7 @@ from pathlib import Path
 
 import material
 
+from engine.families.words import words
 from engine.project import Project
 from engine.site.forms import forms
 from engine.site.live import models, quoted
@@ -101,6 +102,8 @@ class LiveSite:
             return quotes()
         if path == "/live/forms.json":
             return known_forms()
+        if path == "/live/families.json":
+            return known_families()
         if path.startswith("/live/models/"):
             found = {f"{p.parent.name}/{p.name}": p for p in models(Project(ROOT))}
             at = found.get(path.removeprefix("/live/models/"))
@@ -126,3 +129,8 @@ def quotes() -> bytes:
 @functools.cache
 def known_forms() -> bytes:
     return json.dumps(forms(DOCS / "results")).encode()
+
+
+@functools.cache
+def known_families() -> bytes:
+    return json.dumps(words()).encode()

@@ -5,6 +5,7 @@ from playwright.sync_api import Page, expect
 
 import live_driving as live
 import test_live_beam as beam
+import test_live_config as config
 import test_live_decoding as decoding
 import test_live_masks as masks
 import test_live_residual as residual
@@ -29,6 +30,12 @@ KEYS = {
         "model | bfloat16 | layers N | texts at once B | key/value heads G | tokens L"
         " | width of a head",
         ("layers N", "ArrowLeft", "2k and v · 31N · 1B · 8G · 32,768L"),
+    ),
+    "config": (
+        "model | config.json | llama | The parameters | embedding | queries"
+        " | keys and values | output of attention | gated network | norms of a block"
+        " | last norm | output | tokens L | bfloat16 | The bytes of the cache",
+        ("tokens L", "ArrowLeft", "A text of 4,096 tokens keeps 536.9 MB"),
     ),
     "decoding": (
         "the scores | temperature | top-k | top-p | min-p | Draw 100 tokens"
@@ -77,6 +84,7 @@ def drawn(page: Page) -> None:
 
 ALL_THERE = {  # what is done so that all that a piece can show is there
     "beam": lambda page: beam.put(page, 3, 0.6, 5, "0.6"),
+    "config": lambda page: config.take(page, "gpt-oss-20b"),
     "decoding": drawn,
     "heads": lambda page: page.get_by_label("12").check(),
     "masks": lambda page: masks.cell(page, 0, 0).click(),

@@ -3,7 +3,8 @@
 A page with `data-live` gets one module, from the template `main.html`, which loads all
 else when a reader comes near. The site gets the trained models, `live/models/`, and the
 lines of the package that pieces quote, `live/source.json`: which these are stands in
-docs/live/quotes.json. `live/forms.json` has the forms of dates of the training.
+docs/live/quotes.json. `live/forms.json` has the forms of dates of the training,
+`live/families.json` what the config reader knows of the families.
 """
 
 import ast
@@ -15,12 +16,13 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from engine.definitions import NoDefinition, find_nodes
+from engine.families.words import words
 from engine.project import Project
 from engine.site import project_of
 from engine.site.forms import forms
 
 QUOTES, SOURCE = "live/quotes.json", "live/source.json"
-FORMS = "live/forms.json"
+FORMS, FAMILIES = "live/forms.json", "live/families.json"
 MODELS = "pretrained/dates*/*"  # in the package
 
 
@@ -32,6 +34,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, name, abs_src_path=str(path)))
     text = json.dumps(forms(project.docs / "results"), ensure_ascii=False)
     files.append(File.generated(config, FORMS, content=text + "\n"))
+    text = json.dumps(words(), ensure_ascii=False)
+    files.append(File.generated(config, FAMILIES, content=text + "\n"))
     if quotes := files.get_file_from_path(QUOTES):
         text = json.dumps(quoted(project), ensure_ascii=False, indent=1)
         files.append(File.generated(config, SOURCE, content=text + "\n"))

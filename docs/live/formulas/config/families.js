@@ -1,0 +1,185 @@
+/**
+ * What each family makes of its complete config c, as `tformer/models/families/*.py`: a
+ * family is the one that it came from, with some functions replaced.
+ */
+
+import {
+  allButEvery, dense, experts, FAR, heads, headsOf, layersOf, NEAR, STATE, typesBy,
+} from "./layers.js";
+import { divides, only, Refused, shown, size, sizeOr } from "./words.js";
+
+/** @typedef {import("./words.js").Config} Config */
+/** @typedef {import("./layers.js").Family} Family */
+
+/** @type {Family} */
+const llama = {
+  sizes: (c) => ({ V: size(c, "vocab_size"), D: size(c, "hidden_size"), N: layersOf(c),
+    P: size(c, "max_position_embeddings") }),
+  tied: (c) => Boolean(c.tie_word_embeddings),
+  layerTypes: (c) => Array(layersOf(c)).fill(NEAR),
+  attention: heads(() => ({})),
+  network: dense(true),
+  norm: () => ({ name: "RMSNorm", numbers: 1 }),
+  placement: () => "pre",
+  oneNorm: false,
+  positions: () => "rotary",
+  window: (c) => sizeOr(c, "sliding_window", 0) || null,
+  check: () => {},
+};
+const noBias = (/** @type {Config} */ c) => only(c, "attention_bias", false);
+const plusOne = () => ({ name: "RMSNorm, 1 + w", numbers: 1 });
+
+/** @type {Family} */
+const qwen2 = {
+  ...llama,
+  attention: heads(() => ({ outBias: false })),
+  layerTypes: (c) => typesBy((i) => (c.use_sliding_window && i >= size(c, "max_window_layers",
+    { least: 0 }) ? NEAR : FAR))(c).map((type) => (c.use_sliding_window ? type : FAR)),
+  check: (c) => only(c, "attention_bias", true),
+};
+/** @type {Family} */
+const qwen3 = {
+  ...qwen2,
+  attention: heads(() => ({ norms: "head" })),
+  check: (c) => only(c, "qk_norm", true),
+};
+/** @type {Family} */
+const olmo2 = { ...llama, attention: heads(() => ({ norms: "all" })), placement: () => "output" };
+/** @type {Family} */
+const gemma2 = {
+  ...llama,
+  network: dense(true, () => false),
+  norm: plusOne,
+  placement: () => "sandwich",
+  layerTypes: allButEvery(() => 2),
+  check: (c) => only(c, "mlp_bias", false),
+};
+/** @type {Family} */
+const deepseek = {
+  ...llama,
+  layerTypes: (c) => Array(layersOf(c)).fill(FAR),
+  attention: (c) => ({ kind: "latent", rotates: true, sizes: {
+    D: size(c, "hidden_size"), H: size(c, "num_attention_heads"),
+    Q: c.q_lora_rank === null ? null : size(c, "q_lora_rank"), R: size(c, "kv_lora_rank"),
+    Dh: size(c, "qk_nope_head_dim"), Dr: size(c, "qk_rope_head_dim"), Dv: size(c, "v_head_dim") } }),
+  network: experts((c) => ({ E: size(c, "n_routed_experts"), F: size(c, "moe_intermediate_size"),
+    Fs: size(c, "n_shared_experts", { least: 0 }) * size(c, "moe_intermediate_size"),
+    selectionBias: true })),
+  check: (c) => {
+    noBias(c);
+    only(c, "sliding_window", null);
+    only(c, "num_key_value_heads", c.num_attention_heads, null);
+    only(c, "moe_layer_freq", 1);
+  },
+};
+/** @type {Family} */
+const next = {
+  ...llama,
+  norm: plusOne,
+  layerTypes: (c) => {
+    const every = size(c, "full_attention_interval");
+    return typesBy((i) => ((i + 1) % every ? STATE : FAR), [STATE, FAR])(c);
+  },
+  attention: (c, _, type) => {
+    if (type === FAR) {
+      const gate = c.attention_bias ? "bias" : "plain";
+      return { kind: "heads", sizes: headsOf(c, { norms: "head", gate }), rotates: true };
+    }
+    const H = size(c, "linear_num_value_heads"), G = size(c, "linear_num_key_heads");
+    divides(["linear_num_value_heads", H], ["linear_num_key_heads", G]);
+    return { kind: "delta", rotates: false, sizes: { D: size(c, "hidden_size"), H, G,
+      Dk: size(c, "linear_key_head_dim"), Dv: size(c, "linear_value_head_dim"),
+      K: size(c, "linear_conv_kernel_dim") } };
+  },
+  network: experts((c) => ({ E: size(c, "num_experts"), F: size(c, "moe_intermediate_size"),
+    Fs: size(c, "shared_expert_intermediate_size"), sharedGate: true })),
+};
+
+/** @param {Config} c of SmolLM3 @returns {unknown[]} of each layer whether it rotates */
+function rotatesIn(c) {
+  const N = layersOf(c), every = size(c, "no_rope_layer_interval"), given = c.no_rope_layers;
+  if (given === null) return Array.from({ length: N }, (_, i) => (i + 1) % every);
+  if (!Array.isArray(given) || given.length < N) {
+    throw new Refused(`no_rope_layers (${shown(given)}) must be a list of ${N} layers.`);
+  }
+  return given.slice(0, N);
+}
+
+/** The families by `model_type`, but GPT-2 and our own, whose words are others.
+ * @type {Record<string, Family>} */
+export const FAMILIES = {
+  llama, mistral: llama, granite: llama, ministral3: llama, qwen2, qwen3, olmo2, gemma2,
+  phi3: { ...llama, check: (c) => {
+    for (const word of ["attention_bias", "mlp_bias", "lm_head_bias"]) only(c, word, false);
+  } },
+  olmo3: { ...olmo2, layerTypes: allButEvery(() => 4) },
+  smollm3: {
+    ...llama,
+    layerTypes: (c) => {
+      const turns = rotatesIn(c), windows = c.use_sliding_window && c.sliding_window !== null;
+      return typesBy((i) => (turns[i] ? FAR : NEAR))(c).map((type) => (windows ? type : FAR));
+    },
+    attention: (c, layer) => ({ kind: "heads", sizes: headsOf(c), rotates: Boolean(rotatesIn(c)[layer]) }),
+  },
+  cohere2: {
+    ...llama,
+    layerTypes: allButEvery((c) => size(c, "sliding_window_pattern")),
+    attention: (c, _, type) => ({ kind: "heads", sizes: headsOf(c), rotates: type === NEAR }),
+    norm: () => ({ name: "LayerNorm, no bias", numbers: 1 }),
+    placement: () => "parallel",
+    oneNorm: true,
+    check: (c) => {
+      only(c, "use_qk_norm", false);
+      only(c, "use_parallel_block", true);
+      only(c, "use_gated_activation", true);
+    },
+  },
+  gemma3_text: {
+    ...gemma2,
+    attention: heads(() => ({ norms: "head" })),
+    layerTypes: allButEvery((c) => size(c, "sliding_window_pattern")),
+  },
+  gpt_neox: {
+    ...llama,
+    network: dense(false, () => true),
+    norm: () => ({ name: "LayerNorm", numbers: 2 }),
+    placement: (c) => (c.use_parallel_residual ? "parallel" : "pre"),
+  },
+  nanochat: {
+    ...llama,
+    attention: heads(() => ({ norms: "head", normNumbers: 0 })),
+    network: dense(false, () => false),
+    norm: () => ({ name: "RMSNorm, no gain", numbers: 0 }),
+    check: (c) => only(c, "mlp_bias", false),
+  },
+  mixtral: { ...llama, network: experts((c) => ({ E: size(c, "num_local_experts"),
+    F: size(c, "intermediate_size") })) },
+  qwen3_moe: {
+    ...qwen3,
+    layerTypes: (c) => Array(layersOf(c)).fill(c.use_sliding_window ? NEAR : FAR),
+    network: experts((c) => ({ E: sizeOr(c, "num_local_experts", 0) || size(c, "num_experts"),
+      F: size(c, "moe_intermediate_size") })),
+  },
+  gpt_oss: {
+    ...llama,
+    layerTypes: allButEvery(() => 2),
+    attention: heads(() => ({ sinks: true })),
+    network: experts((c) => ({ E: size(c, "num_local_experts"), F: size(c, "intermediate_size"),
+      bias: true, routerBias: true })),
+  },
+  minimax_m2: {
+    ...llama,
+    attention: heads(() => ({ norms: "all" })),
+    network: experts((c) => ({ E: size(c, "num_local_experts"), F: size(c, "intermediate_size"),
+      selectionBias: true })),
+    check: noBias,
+  },
+  deepseek_v3: deepseek,
+  glm4_moe: {
+    ...llama,
+    attention: heads((c) => ({ outBias: false, norms: c.use_qk_norm ? "head" : "" })),
+    network: deepseek.network,
+  },
+  qwen3_next: next,
+  qwen3_5_text: { ...next, network: dense(true, () => false) },
+};
