@@ -32,6 +32,10 @@ EXACT = {
     "gemma-2-2b": (None, 2_024_517_888),
     "gemma-2-9b": (None, 8_324_201_984),
     "gemma-2-27b": (None, 26_047_480_320),
+    # As Hugging Face's class counts; published of the last, 30.7 billion.
+    "gemma-4-e2b": (4_628_569_344, None),
+    "gemma-4-e4b": (7_463_013_376, None),
+    "gemma-4-31b": (30_697_345_280, None),
     "smollm3-3b": (3_075_098_624, None),
     "phi-3-mini-4k": (3_821_079_552, None),
     "nanochat-d20": (560_988_160, None),

@@ -56,6 +56,8 @@ ALL = {
     "one bias for all heads": {"relative": lambda: of_t5(1)},
     "qk_norm": {"qk_norm": lambda: RMSNorm},
     "qk_norm over all heads": {"norm_over_heads": lambda: RMSNorm},
+    "norm of values": {"v_norm": lambda: RMSNorm},
+    "keys are values": {"k_eq_v": lambda: True, "rotary": turning},
     "window": {"window": lambda: 3},
     "sinks": {"sinks": lambda: True},
     "temperature": {"temperature": lambda: QueryTemperature(0.7, 2)},
@@ -66,6 +68,8 @@ ALL = {
         "rotary": turning,
         "relative": of_t5,
         "qk_norm": lambda: LayerNorm,
+        "v_norm": lambda: RMSNorm,
+        "k_eq_v": lambda: True,
         "window": lambda: 2,
         "sinks": lambda: True,
         "softcap": lambda: 0.7,
@@ -88,6 +92,8 @@ def built(parts, randomised=None, **options):
     options = {"num_kv_heads": 2, "head_dim": Dh, "bias": False, **options, **made}
     if norm := options.pop("qk_norm", None):
         options |= {"q_norm": norm(Dh), "k_norm": norm(Dh)}
+    if norm := options.pop("v_norm", None):
+        options["v_norm"] = norm(Dh)
     if norm := options.pop("norm_over_heads", None):
         of_keys = options["num_kv_heads"] * Dh
         options["q_norm"] = NormOverHeads(norm(H * Dh))
@@ -103,12 +109,15 @@ def built(parts, randomised=None, **options):
 @torch.no_grad()
 def slowly(module, x):
     """By the loops of the spec of attention."""
-    q, k, v = module.q_proj(x), module.k_proj(x), module.v_proj(x)
+    q, k = module.q_proj(x), module.k_proj(x)
+    v = (module.k_proj if module.k_eq_v else module.v_proj)(x)
     over_heads = isinstance(module.q_norm, NormOverHeads)
     if over_heads:  # before the cut into heads
         q, k = module.q_norm.norm(q), module.k_norm.norm(k)
     q = split_heads(q, H)
     k, v = (split_heads(each, module.num_kv_heads) for each in (k, v))
+    if module.v_norm is not None:
+        v = module.v_norm(v)
     if module.q_norm is not None and not over_heads:
         q, k = module.q_norm(q), module.k_norm(k)
     if module.rotary is not None:

@@ -157,6 +157,10 @@ def filled(ours):
         words["layer_types"] = [*family.PARTS.layer_types(small)]
     if words.get("no_rope_layers", True) is None:
         words["no_rope_layers"] = [int(x > 0) for x in family_of(words).rotates(ours)]
+    if "per_layer_config" in words:
+        far = [i for i, kind in enumerate(words["layer_types"]) if kind[0] == "f"]
+        wide = {"head_dim": words["global_head_dim"]}
+        words["per_layer_config"] = {f"{i:02}": wide for i in far}
     return words
 
 
@@ -180,6 +184,8 @@ def test_what_a_config_leaves_out_is_as_theirs(kind):
 
 def rope_of(kind, words):
     """Write the rotation of a family's defaults as transformers 5 does."""
+    if kind == "gemma4_text":
+        return words["rope_parameters"]
     theta = words.get("rotary_emb_base", words["rope_theta"])
     rope = {"rope_theta": theta, "rope_type": "default"}
     if kind in ("olmo3", "gemma3_text"):

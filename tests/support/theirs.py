@@ -104,6 +104,20 @@ MODELS = {
         {"head_dim": 10, "sliding_window": 3, "layer_types": 2 * TYPES}
         | {"rope_parameters": BY_TYPE, "final_logit_softcapping": 3.0},
     ),
+    "Gemma 4": (
+        "gemma4_text",
+        {"head_dim": 10, "global_head_dim": 16, "sliding_window": 3}
+        | {"layer_types": 2 * TYPES, "num_kv_shared_layers": 2}
+        | {"use_double_wide_mlp": True, "final_logit_softcapping": 3.0}
+        | {"hidden_size_per_layer_input": 5, "vocab_size_per_layer_input": V},
+    ),
+    "Gemma 4, keys for values": (
+        "gemma4_text",
+        {"head_dim": 10, "global_head_dim": 12, "sliding_window": 3}
+        | {"num_hidden_layers": 7, "attention_k_eq_v": True, "rms_norm_eps": 0.1}
+        | {"num_global_key_value_heads": 1, "hidden_size_per_layer_input": 0}
+        | {"tie_word_embeddings": False},
+    ),
     "Phi-3": ("phi3", {"sliding_window": 5, "rms_norm_eps": 0.1}),
     "Phi-3, short": ("phi3", {"rope_parameters": LONG, **L40}),
     "Phi-3, long": ("phi3", {"rope_parameters": LONG, **L8}),

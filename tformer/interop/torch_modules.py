@@ -122,7 +122,7 @@ def _weights(part: Any) -> dict[str, Tensor]:
         groups, copies = part.num_kv_heads, part.num_heads // part.num_kv_heads
         weights = {}
         for last in lasts:  # torch has all biases, or none
-            linears = part.q_proj, part.k_proj, part.v_proj, part.out_proj
+            linears: Any = part.q_proj, part.k_proj, part.v_proj, part.out_proj
             q, k, v, out = (
                 linear.weight.new_zeros(len(linear.weight)) if x is None else x
                 for linear, x in ((each, getattr(each, last)) for each in linears)
@@ -170,6 +170,7 @@ def _theirs(module: nn.Module) -> Any:
         given = signature(MultiHeadAttention).parameters.values()
         parts = [p.name for p in given if p.default is None and p.name not in SIZES]
         own = [name for name in parts if getattr(old, name) is not None]
+        own += [name for name in ("k_eq_v", "shared_kv") if getattr(old, name)]
         own += ["head_dim"] * (old.head_dim * old.num_heads != old.d_model)
         if own:
             raise ValueError(f"module has {', '.join(own)}, which torch's has not")

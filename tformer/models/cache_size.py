@@ -6,6 +6,7 @@ T tokens · D d_model · W window
 import torch
 
 from tformer.models.causal_lm import CausalLM
+from tformer.nn.cache import NoCache
 
 
 def cache_nbytes(model: CausalLM, length: int) -> int:
@@ -22,6 +23,8 @@ def cache_nbytes(model: CausalLM, length: int) -> int:
     cache, like = model.new_cache(length), next(model.blocks.parameters())
     with torch.no_grad(), torch.device(like.device):
         for block, own in zip(model.blocks, cache.blocks, strict=True):
+            if isinstance(own.sequence, NoCache):
+                continue  # it attends to what another layer keeps
             x = like.new_empty(1, 1, model.d_model)  # (1, 1, D)
             block.attention(x, is_causal=True, cache=own.sequence)  # type: ignore
     return cache.nbytes

@@ -9,6 +9,7 @@ from tformer.nn.cache import KeyValueCache as KeyValueCache
 from tformer.nn.cache import KeyValueCache as KVCache
 from tformer.nn.cache import BlockCache as BlockCache
 from tformer.nn.cache import ModelCache as ModelCache
+from tformer.nn.cache import NoCache as NoCache
 from tformer.nn.cache import cache_of as cache_of
 from tformer.nn.clamped import ClampedFeedForward as ClampedFeedForward
 from tformer.nn.clamped import clamped_swiglu as clamped_swiglu
@@ -80,6 +81,9 @@ from tformer.nn.norm import RMSNorm as RMSNorm
 from tformer.nn.packed import pack_tokens as pack_tokens
 from tformer.nn.packed import unpack_tokens as unpack_tokens
 from tformer.nn.packed import attend_to_segments as attend_to_segments
+from tformer.nn.per_layer import PerLayerEmbedding as PerLayerEmbedding
+from tformer.nn.per_layer import LayerInput as LayerInput
+from tformer.nn.per_layer import ScaledBlock as ScaledBlock
 from tformer.nn.positions import sinusoidal_positions as sinusoidal_positions
 from tformer.nn.positions import (
     SinusoidalPositionalEncoding as SinusoidalPositionalEncoding,
@@ -112,6 +116,7 @@ from tformer.nn.rotary import LongRotaryEmbedding as LongRotaryEmbedding
 from tformer.nn.rotary_scaling import longrope_factor as longrope_factor
 from tformer.nn.rotary_scaling import pairs_to_halves as pairs_to_halves
 from tformer.nn.rotary_scaling import halves_to_pairs as halves_to_pairs
+from tformer.nn.rotary_scaling import keep_fastest as keep_fastest
 from tformer.nn.rotary_scaling import scale_linear as scale_linear
 from tformer.nn.rotary_scaling import scale_ntk as scale_ntk
 from tformer.nn.rotary_scaling import scale_llama3 as scale_llama3

@@ -95,6 +95,25 @@ def scale_yarn(
     return frequencies * (keep + (1 - keep) / scale)
 
 
+def keep_fastest(frequencies: Array, part: float) -> Array:
+    """Keep the first r · Dh/2 frequencies, and let the other pairs stand still: θ = 0.
+
+    Barbero et al. 2024 (arXiv:2410.06205), section 6, as p-RoPE; the layers of Gemma 4
+    that see all tokens have r = 1/4 (`rope_type: proportional`). The slowest pairs then
+    compare content alone, at any distance. Where a part of a head is rotated instead,
+    it gets all frequencies from 1 to nearly 1 / base; here it keeps the fast ones.
+
+    Args:
+        frequencies: (Dh/2,), the fastest first.
+        part: r, above 0 and at most 1, of which the whole pairs count.
+    """
+    kept = int(part * len(frequencies)) if 0 < part <= 1 else 0
+    if not kept:
+        rule = f"must be at most 1 and keep one of {len(frequencies)} frequencies"
+        raise ValueError(f"part ({part}) {rule}")
+    return frequencies * (pair_numbers(frequencies) < kept)
+
+
 def yarn_factor(scale: float, mscale: float = 1.0) -> float:
     """Compute 0.1 · mscale · ln s + 1, by which YaRN multiplies queries and keys.
 

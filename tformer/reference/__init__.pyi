@@ -58,6 +58,9 @@ from tformer.reference.norm import LayerNorm as LayerNorm
 from tformer.reference.norm import RMSNorm as RMSNorm
 from tformer.reference.norm import layer_norm as layer_norm
 from tformer.reference.norm import rms_norm as rms_norm
+from tformer.reference.per_layer import LayerInput as LayerInput
+from tformer.reference.per_layer import PerLayerEmbedding as PerLayerEmbedding
+from tformer.reference.per_layer import ScaledBlock as ScaledBlock
 from tformer.reference.positions import (
     LearnedPositionalEmbedding as LearnedPositionalEmbedding,
 )
@@ -91,6 +94,7 @@ from tformer.nn.rotary_scaling import halves_to_pairs as halves_to_pairs
 from tformer.nn.rotary_scaling import pairs_to_halves as pairs_to_halves
 from tformer.reference.rotary import rotary_frequencies as rotary_frequencies
 from tformer.reference.rotary import rotate as rotate
+from tformer.nn.rotary_scaling import keep_fastest as keep_fastest
 from tformer.nn.rotary_scaling import scale_linear as scale_linear
 from tformer.nn.rotary_scaling import scale_llama3 as scale_llama3
 from tformer.nn.rotary_scaling import scale_ntk as scale_ntk

@@ -45,16 +45,19 @@ class Block:
         memory_mask: np.ndarray | None = None,
         *,
         is_causal: bool = False,
+        **options: object,
     ) -> np.ndarray:
         """Map x (B, T, D) to (B, T, D), with a memory (B, S, D) for cross-attention.
 
-        The masks are as in `MultiHeadAttention`, of x to itself and to the memory.
+        The masks are as in `MultiHeadAttention`, of x to itself and to the memory;
+        `options` are further ones of the attention.
         """
         if (memory is None) != (self.cross_attention is None):
             raise ValueError("memory must be given with cross-attention, and only then")
 
         def attend(x: np.ndarray) -> np.ndarray:
-            return self.attention(x, attn_mask=attn_mask, is_causal=is_causal)
+            masks = {"attn_mask": attn_mask, "is_causal": is_causal}
+            return self.attention(x, **masks, **options)
 
         if self.placement == "parallel":
             y = attend(self.attention_norm(x))

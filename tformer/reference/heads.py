@@ -15,6 +15,7 @@ from tformer.reference.feed_forward import sigmoid
 from tformer.reference.linear import Linear
 
 Map = Callable[[np.ndarray], np.ndarray]
+KeysValues = tuple[np.ndarray, np.ndarray]  # each (B, G, S, Dh)
 
 
 def split_heads(x: np.ndarray, num_heads: int) -> np.ndarray:
@@ -38,13 +39,14 @@ class MultiHeadAttention:
     """
 
     q_proj: Linear  # from D to H · Dh
-    k_proj: Linear  # from D to G · Dh
-    v_proj: Linear  # from D to G · Dh
+    k_proj: Linear | None  # from D to G · Dh; None: of another layer
+    v_proj: Linear | None  # from D to G · Dh; None: keys are values too
     out_proj: Linear  # from H · Dh to D
     num_heads: int  # heads H
     num_kv_heads: int | None = None  # G, which divides H; H if not given
     q_norm: Map | None = None  # of each query (Dh,)
     k_norm: Map | None = None  # of each key
+    v_norm: Map | None = None  # of each value
     rotary: Map | None = None  # rotates queries and keys (B, H, T, Dh)
     temperature: Map | None = None  # scales queries by their position
     relative: Callable[[int, int], np.ndarray] | None = None  # T, S to a bias
@@ -65,25 +67,29 @@ class MultiHeadAttention:
         attn_mask: np.ndarray | None = None,
         *,
         is_causal: bool = False,
+        keys_values: KeysValues | None = None,
+        keep: list[KeysValues] | None = None,
     ) -> np.ndarray:
         """Attend from query (B, T, D) to key and value (B, S, D); returns (B, T, D).
 
         The key is the query if not given (self-attention), the value the key. The mask
         is boolean, True = may attend: (T, S), or four axes, as from `length_mask`.
+        `keys_values`, of another layer, are attended to in place of keys and values of
+        `key`; `keep` gets those that were.
         """
         if key is None and value is not None:
             raise ValueError("value is given without key")
         key = query if key is None else key
         value = key if value is None else value
 
-        H, G = self.num_heads, self.num_kv_heads or self.num_heads
-        q = split_heads(self.q_proj(query), H)  # (B, H, T, Dh)
-        k = split_heads(self.k_proj(key), G)  # (B, G, S, Dh)
-        v = split_heads(self.v_proj(value), G)  # (B, G, S, Dh)
+        q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
         q = q if self.q_norm is None else self.q_norm(q)
-        k = k if self.k_norm is None else self.k_norm(k)
-        if self.rotary is not None:
-            q, k = self.rotary(q), self.rotary(k)
+        q = q if self.rotary is None else self.rotary(q)
+        if keys_values is None:
+            keys_values = self.project(key, value)
+        if keep is not None:
+            keep.append(keys_values)
+        k, v = keys_values  # (B, G, S, Dh)
         q = q if self.temperature is None else self.temperature(q)
         T, S = q.shape[2], k.shape[2]
         bias = None if self.relative is None else self.relative(T, S)  # (1, H, T, S)
@@ -103,3 +109,14 @@ class MultiHeadAttention:
         if self.gate is not None:
             merged = merged * sigmoid(self.gate(query))
         return self.out_proj(merged)  # (B, T, D)
+
+    def project(self, key: np.ndarray, value: np.ndarray) -> KeysValues:
+        """Make keys and values (B, G, S, Dh) of `key` and `value`, both (B, S, D)."""
+        if self.k_proj is None:
+            raise ValueError("keys_values must be given without k_proj")
+        G = self.num_kv_heads or self.num_heads
+        k = split_heads(self.k_proj(key), G)  # (B, G, S, Dh)
+        v = k if self.v_proj is None else split_heads(self.v_proj(value), G)
+        v = v if self.v_norm is None else self.v_norm(v)
+        k = k if self.k_norm is None else self.k_norm(k)
+        return (k if self.rotary is None else self.rotary(k)), v

@@ -21,7 +21,8 @@ ministral3 nanochat mixtral qwen3_moe gpt_oss deepseek_v3 glm4_moe minimax_m2 qw
 kimi_linear bert t5 bart marian
 """
 FAMILIES = {name: name for name in NAMES.split()}
-FAMILIES |= {"gemma3_text": "gemma3", "qwen3_5_text": "qwen3_5", "tformer": "custom"}
+FAMILIES |= {"gemma3_text": "gemma3", "gemma4_text": "gemma4"}
+FAMILIES |= {"qwen3_5_text": "qwen3_5", "tformer": "custom"}
 # Words of a config.json that change no number that a model computes.
 NOTES = """
 _name_or_path architectures auto_map bos_token_id chunk_size_feed_forward
@@ -39,7 +40,8 @@ max_length min_length no_repeat_ngram_size num_beams output_past
 
 # Words whose default in a family is a number, and which may be null all the same.
 MAY_BE_NONE = """head_dim num_key_value_heads sliding_window pad_token_id
-attn_logit_softcapping final_logit_softcapping q_lora_rank"""
+attn_logit_softcapping final_logit_softcapping q_lora_rank
+hidden_size_per_layer_input num_global_key_value_heads"""
 
 
 def family_of(config: Config) -> ModuleType:

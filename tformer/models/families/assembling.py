@@ -115,6 +115,7 @@ class Parts(NamedTuple):
     mixer: Callable[[Config, int, Options], nn.Module] = multi_head
     block: Callable[[Config], Options] = nothing
     model: Callable[[Config], Options] = nothing
+    block_type: Callable[..., Block] = Block
 
 
 def assemble(c: Config, parts: Parts) -> CausalLM:
@@ -129,7 +130,8 @@ def assemble(c: Config, parts: Parts) -> CausalLM:
         options["window"] = window if kind == "sliding_attention" else None
         options |= parts.attention(c, i)
         attention = parts.mixer(c, i, options)
-        blocks.append(Block(attention, parts.network(c, i), norm, **parts.block(c)))
+        network = parts.network(c, i)
+        blocks.append(parts.block_type(attention, network, norm, **parts.block(c)))
     tied = c["tie_word_embeddings"]
     whole: Options = {
         "embedding": TokenEmbedding(V, D, scale=False),

@@ -13,6 +13,7 @@ from tformer.nn.rotary import (
     rotary_frequencies,
 )
 from tformer.nn.rotary_scaling import (
+    keep_fastest,
     longrope_factor,
     scale_linear,
     scale_llama3,
@@ -21,7 +22,7 @@ from tformer.nn.rotary_scaling import (
 )
 
 LAYER_TYPES = ("full_attention", "sliding_attention")
-KINDS = ("default", "linear", "llama3", "yarn")
+KINDS = ("default", "linear", "llama3", "yarn", "proportional")
 LONG = "short_factor", "long_factor"  # of LongRoPE: a divisor of each pair
 # transformers 4 has the first two, 5 the last, which holds them all.
 DEFAULTS: Config = {
@@ -71,7 +72,7 @@ def rotary_of(
     rope = dict(rope_words(c) if words is None else words)
     kind = one_of("rope_type", rope.pop("rope_type"), KINDS)
     part = rope.pop("partial_rotary_factor")
-    width = int(head_dim * part)
+    width = head_dim if kind == "proportional" else int(head_dim * part)
     if width < 2 or width % 2:
         rule = f"must leave an even part of head_dim ({head_dim})"
         raise ValueError(f"partial_rotary_factor ({part}) {rule}")
@@ -81,6 +82,8 @@ def rotary_of(
     try:
         if kind == "linear":
             frequencies = scale_linear(frequencies, rope.pop("factor"))
+        elif kind == "proportional":
+            frequencies = keep_fastest(frequencies, part) / rope.pop("factor", 1.0)
         elif kind == "llama3":
             frequencies = scale_llama3(
                 frequencies,
