@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from tformer.checks import check_positive
 from tformer.nn.block import Block
 from tformer.nn.embedding import TokenEmbedding
-from tformer.nn.linear import Linear
 
 
 class PerLayerEmbedding(nn.Module):
@@ -44,7 +43,7 @@ class PerLayerEmbedding(nn.Module):
         self.num_layers, self.width, self.d_model = num_layers, width, d_model
         every = num_layers * width
         self.embedding = TokenEmbedding(vocab_size, every, scale=math.sqrt(width))
-        self.proj = Linear(d_model, every, bias=False)
+        self.proj = nn.Linear(d_model, every, bias=False)
         self.norm = norm
 
     def forward(self, ids: Tensor, x: Tensor) -> Tensor:
@@ -67,8 +66,8 @@ class LayerInput(nn.Module):
     def __init__(self, d_model: int, width: int, norm: nn.Module) -> None:
         super().__init__()
         check_positive(d_model=d_model, width=width)
-        self.gate_proj = Linear(d_model, width, bias=False)  # W₁
-        self.out_proj = Linear(width, d_model, bias=False)  # W₂
+        self.gate_proj = nn.Linear(d_model, width, bias=False)  # W₁
+        self.out_proj = nn.Linear(width, d_model, bias=False)  # W₂
         self.norm = norm
 
     def forward(self, x: Tensor, given: Tensor) -> Tensor:
