@@ -37,7 +37,8 @@ def asked(texts: list[str], known: dict[str, Any] = KNOWN) -> list[dict[str, Any
 def built(config: Config) -> dict[str, Any]:
     """Count a model of this config that the package builds, in the reader's words."""
     # Autocast, which the delta rule switches off, does not know the meta device.
-    device = "cpu" if config["model_type"].startswith("qwen3_") else "meta"
+    kind = config["model_type"]
+    device = "cpu" if kind.startswith(("qwen3_", "kimi")) else "meta"
     with torch.device(device), NothingDrawn():
         model = family_of(config).build(config)
     kinds = [[attention_word(x), feed_forward_word(x)] for x in model.blocks]
@@ -68,9 +69,14 @@ SWITCHES = (  # words that change a count or a layer, where a family takes both 
     *("tie_word_embeddings", "tie_embeddings", "bias", "use_sliding_window"),
     *("attention_bias", "mlp_bias", "use_qk_norm", "use_parallel_residual"),
 )
+DEEPSEEK = {  # its words, and Kimi Linear's for the same
+    "num_experts_per_tok": "num_experts_per_token",
+    "n_shared_experts": "num_shared_experts",
+}
+LATENT = ("deepseek_v3", "kimi_linear")  # as many heads of keys
 NEED_WIDTH = ("qwen3_next", "qwen3_5_text", "gemma3_text")  # head_dim, not None
 ONE_VALUE = {  # families that refuse the other value of a switch
-    "attention_bias": ("qwen2", "phi3", "deepseek_v3", "minimax_m2"),
+    "attention_bias": ("qwen2", "phi3", "minimax_m2", *LATENT),
     "mlp_bias": ("gemma2", "gemma3_text", "nanochat", "phi3"),
     "use_qk_norm": ("cohere2",),
 }
@@ -97,7 +103,7 @@ def drawn(kind: str, seed: int) -> dict[str, Any]:
         config |= {"num_hidden_layers": layers, "num_attention_heads": heads}
         config |= {"max_position_embeddings": draw.randint(41, 60)}
     some: dict[str, Any] = {
-        "num_key_value_heads": heads if kind == "deepseek_v3" else groups,
+        "num_key_value_heads": heads if kind in LATENT else groups,
         "head_dim": draw.choice([16, 24, *([] if kind in NEED_WIDTH else [None])]),
         "sliding_window": draw.choice([5, 11, 40]),
         "max_window_layers": draw.randint(0, layers),
@@ -126,14 +132,24 @@ def drawn(kind: str, seed: int) -> dict[str, Any]:
     some |= dict.fromkeys(
         ("num_experts", "num_local_experts", "n_routed_experts"), experts
     )
-    some |= {"n_group": 2, "topk_group": 2}
+    some |= {"n_group": 2, "num_expert_group": 2, "topk_group": 2}
+    for theirs, ours in DEEPSEEK.items():
+        some[ours] = some[theirs]
+    some |= {"linear_head_dim": draw.randint(3, 9), "linear_num_heads": 2}
     for name in SWITCHES:
         if kind not in ONE_VALUE.get(name, ()):
             some[name] = draw.random() < 0.5
-    if kind in ("deepseek_v3", "mistral", "ministral3", "phi3", "smollm3", "llama"):
-        some["sliding_window"] = None if kind[0] == "d" else draw.choice([None, 5, 11])
+    if kind == "kimi_linear":
+        config["max_position_embeddings"] = None
+        some["model_max_length"] = 50
+        each = [draw.choice(["dense", "sparse"]) for _ in range(layers)]
+        some["mlp_layer_types"] = draw.choice([None, each])
+        named = {"full_attn_layers": [1, 3], "head_dim": 5, "num_heads": 3}
+        some["linear_attn_config"] = draw.choice([None, named])
+    if kind in (*LATENT, "mistral", "ministral3", "phi3", "smollm3", "llama"):
+        some["sliding_window"] = None if kind in LATENT else draw.choice([None, 5, 11])
     if "layer_types" in defaults and draw.random() < 0.3:
-        last = "linear" if kind.startswith("qwen3_") else "sliding"
+        last = "linear" if kind.startswith(("qwen3_", "kimi")) else "sliding"
         kinds = ("full_attention", f"{last}_attention")
         some["layer_types"] = [draw.choice(kinds) for _ in range(layers)]
     return config | {name: x for name, x in some.items() if name in defaults}

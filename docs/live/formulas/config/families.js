@@ -89,7 +89,7 @@ const next = {
     divides(["linear_num_value_heads", H], ["linear_num_key_heads", G]);
     return { kind: "delta", rotates: false, sizes: { D: size(c, "hidden_size"), H, G,
       Dk: size(c, "linear_key_head_dim"), Dv: size(c, "linear_value_head_dim"),
-      K: size(c, "linear_conv_kernel_dim") } };
+      K: size(c, "linear_conv_kernel_dim"), N: 0 } };
   },
   network: experts((c) => ({ E: size(c, "num_experts"), F: size(c, "moe_intermediate_size"),
     Fs: size(c, "shared_expert_intermediate_size"), sharedGate: true })),
@@ -104,6 +104,53 @@ function rotatesIn(c) {
   }
   return given.slice(0, N);
 }
+
+/** The words of Kimi Linear's delta layers. @param {Config} c @returns {Config} */
+function told(c) {
+  const given = c.linear_attn_config ?? {};
+  if (typeof given === "object" && !Array.isArray(given)) return given;
+  throw new Refused(`linear_attn_config (${shown(given)}) must be an object.`);
+}
+
+/** @type {Family} */
+const kimi = {
+  ...deepseek,
+  sizes: (c) => ({ V: size(c, "vocab_size"), D: size(c, "hidden_size"), N: layersOf(c),
+    P: size(c, "model_max_length") }),
+  layerTypes: (c) => {
+    const named = told(c).full_attn_layers;
+    if (named !== undefined && !Array.isArray(named)) {
+      throw new Refused(`full_attn_layers (${shown(named)}) must be a list of layers.`);
+    }
+    return typesBy((i) => ((named ? named.includes(i + 1) : i > 0 && i % 4 === 0) ? FAR : STATE),
+      [STATE, FAR])(c);
+  },
+  attention: (c, layer, type) => {
+    if (type === FAR) return { ...deepseek.attention(c, layer, type), rotates: false };
+    const { head_dim, num_heads, short_conv_kernel_size } = told(c);
+    const all = { ...c, linear_head_dim: head_dim ?? c.linear_head_dim,
+      linear_num_heads: num_heads ?? c.linear_num_heads,
+      linear_conv_kernel_dim: short_conv_kernel_size ?? c.linear_conv_kernel_dim };
+    const width = size(all, "linear_head_dim"), H = size(all, "linear_num_heads");
+    return { kind: "delta", rotates: false, sizes: { D: size(c, "hidden_size"), H, G: H, Dk: width,
+      Dv: width, K: size(all, "linear_conv_kernel_dim"), N: width } };
+  },
+  network: (c, layer) => {
+    const types = c.mlp_layer_types;
+    if (types !== null && (!Array.isArray(types) || !["dense", "sparse"].includes(types[layer]))) {
+      throw new Refused(`mlp_layer_types (${shown(types)}) must say dense or sparse of each layer.`);
+    }
+    const first = types === null ? c.first_k_dense_replace : layer + Number(types[layer] === "dense");
+    return deepseek.network({ ...c, first_k_dense_replace: first,
+      n_routed_experts: size(c, "num_experts"), num_experts_per_tok: size(c, "num_experts_per_token"),
+      n_shared_experts: size(c, "num_shared_experts", { least: 0 }) }, layer);
+  },
+  positions: () => "none",
+  check: (c) => {
+    deepseek.check(c);
+    only(c, "max_position_embeddings", null, c.model_max_length);
+  },
+};
 
 /** The families by `model_type`, but GPT-2 and our own, whose words are others.
  * @type {Record<string, Family>} */
@@ -180,6 +227,7 @@ export const FAMILIES = {
     attention: heads((c) => ({ outBias: false, norms: c.use_qk_norm ? "head" : "" })),
     network: deepseek.network,
   },
+  kimi_linear: kimi,
   qwen3_next: next,
   qwen3_5_text: { ...next, network: dense(true, () => false) },
 };

@@ -4,7 +4,8 @@
  *
  * V vocabulary · D width · F inner width · H heads · G key/value heads · Dh width of a head
  * · E experts · k experts of a token · R latent of keys and values · Q latent of queries ·
- * Dr rotated part · Dv width of a value · Dk width of a key · K kernel · P positions
+ * Dr rotated part · Dv width of a value · Dk width of a key · K kernel · P positions ·
+ * N rank of the decay and the gate
  */
 
 /** @typedef {(string | number)[]} Term a product of letters and numbers */
@@ -21,7 +22,8 @@
  *   gate: "" | "plain" | "bias", sinks: boolean}} Heads */
 /** @typedef {{D: number, H: number, Q: number | null, R: number, Dh: number, Dr: number,
  *   Dv: number}} Latent */
-/** @typedef {{D: number, H: number, G: number, Dk: number, Dv: number, K: number}} Delta */
+/** @typedef {{D: number, H: number, G: number, Dk: number, Dv: number, K: number,
+ *   N: number}} Delta `N` is 0 where decay and gate are one matrix each */
 /** @typedef {{D: number, F: number, gated: boolean, bias: boolean}} Network */
 /** @typedef {Network & {E: number, k: number, Fs: number, sharedGate: boolean,
  *   routerBias: boolean, selectionBias: boolean}} Experts */
@@ -101,13 +103,18 @@ export function latentParts({ D, H, Q, R, Dh, Dr, Dv }) {
 /** @param {Delta} sizes @returns {Part[]} */
 export function deltaParts(sizes) {
   const at = "linear-attention/#the-gated-delta-rule";
+  /** @type {Term[]} */
+  const rates = sizes.N
+    ? [["D", "H"], ["D", "N"], ["N", "H", "Dk"], ["H"], ["H", "Dk"]] : [[2, "D", "H"], [2, "H"]];
+  /** @type {Term[]} */
+  const gate = sizes.N ? [["D", "N"], ["N", "H", "Dv"]] : [["D", "H", "Dv"]];
   return [
     part("queries, keys of the delta rule", at, sizes, [2, "D", "G", "Dk"]),
     part("values of the delta rule", at, sizes, ["D", "H", "Dv"]),
-    part("what is written, what decays", at, sizes, [2, "D", "H"], [2, "H"]),
+    part("what is written, what decays", at, sizes, ...rates),
     part("short convolution", "linear-attention/#short-convolution", sizes,
       [2, "G", "Dk", "K"], ["H", "Dv", "K"]),
-    part("norm and gate of its output", at, sizes, ["Dv"], ["D", "H", "Dv"]),
+    part("norm and gate of its output", at, sizes, ["Dv"], ...gate),
     part("output of the delta rule", at, sizes, ["H", "Dv", "D"]),
   ];
 }

@@ -19,12 +19,12 @@ const LINE = 18, PAD = 7, GAP = 12, WIDTH = 300;
 export function attentionBox({ attention, window }, positions) {
   const { kind, sizes } = attention;
   if (kind === "delta") {
-    return { kind, title: "gated delta rule", lines: [`${sizes.H} heads, ${sizes.G} of keys`,
+    return { kind, title: sizes.N ? "Kimi delta attention" : "gated delta rule", lines: [`${sizes.H} heads, ${sizes.G} of keys`,
       `a state of ${sizes.Dk} × ${sizes.Dv} each`, ...(sizes.K > 1 ? [`convolution of ${sizes.K}`] : [])] };
   }
   if (kind === "latent") {
     return { kind, title: "latent attention", lines: [`${sizes.H} heads`,
-      `latent of ${grouped(sizes.R)} + ${sizes.Dr}`, "rotary positions"] };
+      `latent of ${grouped(sizes.R)} + ${sizes.Dr}`, attention.rotates ? "rotary positions" : "no positions"] };
   }
   const { H, G, Dh, norms, gate, sinks } = sizes;
   const name = G === H ? "attention" : G === 1 ? "multi-query attention" : "grouped attention";
