@@ -22,6 +22,7 @@ from tformer.nn import (
     NormOverHeads,
     QueryTemperature,
     RelativeBias,
+    SharedKeysAttention,
     attend_to_segments,
     cache_of,
     merge_heads,
@@ -100,7 +101,9 @@ def built(parts, randomised=None, **options):
         options["k_norm"] = NormOverHeads(norm(of_keys))
     if options.pop("sinks", False):
         options["sinks"] = nn.Parameter(torch.zeros(H))
-    module = MultiHeadAttention(D, H, **options).eval()
+    shares = {"v_norm", "k_eq_v"} & options.keys()
+    kind = SharedKeysAttention if shares else MultiHeadAttention
+    module = kind(D, H, **options).eval()
     if isinstance(module.relative, RelativeBias):
         nn.init.normal_(module.relative.table)
     return randomised(module) if randomised else module
@@ -110,13 +113,14 @@ def built(parts, randomised=None, **options):
 def slowly(module, x):
     """By the loops of the spec of attention."""
     q, k = module.q_proj(x), module.k_proj(x)
-    v = (module.k_proj if module.k_eq_v else module.v_proj)(x)
+    shares = isinstance(module, SharedKeysAttention)
+    v = (module.k_proj if shares and module.k_eq_v else module.v_proj)(x)
     over_heads = isinstance(module.q_norm, NormOverHeads)
     if over_heads:  # before the cut into heads
         q, k = module.q_norm.norm(q), module.k_norm.norm(k)
     q = split_heads(q, H)
     k, v = (split_heads(each, module.num_kv_heads) for each in (k, v))
-    if module.v_norm is not None:
+    if shares and module.v_norm is not None:
         v = module.v_norm(v)
     if module.q_norm is not None and not over_heads:
         q, k = module.q_norm(q), module.k_norm(k)

@@ -6,7 +6,13 @@ from torch.testing import assert_close
 
 from tformer import MultiHeadAttention, RMSNorm, RotaryEmbedding
 from tformer.interop import to_torch
-from tformer.nn import cache_of, rotary_frequencies
+from tformer.nn import (
+    Passing,
+    Reading,
+    SharedKeysAttention,
+    cache_of,
+    rotary_frequencies,
+)
 from tformer.reference import from_torch
 
 B, T, D, H, Dh = 2, 6, 20, 6, 4
@@ -29,7 +35,7 @@ def test_keys_and_values_of_another_layer(randomised, window):
 
     source, own = made(), made()
     options |= {"q_norm": own.q_norm, "rotary": turning(), "shared_kv": True}
-    reads = MultiHeadAttention(D, H, **options).eval()
+    reads = SharedKeysAttention(D, H, **options).eval()
     reads.load_state_dict(own.state_dict(), strict=False)
     assert reads.k_proj is reads.v_proj is None
     for name in ("k_proj", "v_proj", "k_norm"):
@@ -39,10 +45,9 @@ def test_keys_and_values_of_another_layer(randomised, window):
     cache, read = cache_of(source, T), []
     assert cache_of(reads, T).nbytes == 0
     for begin, end in ((0, 4), (4, 5), (5, T)):
-        kept = []
-        source(x[:, begin:end], is_causal=True, cache=cache, keep=kept)
-        new, at = y[:, begin:end], {"start": begin, "is_causal": True}
-        read.append(reads(new, keys_values=kept[0], **at))
+        passing = Passing(cache)
+        source(x[:, begin:end], is_causal=True, cache=passing)
+        read.append(reads(y[:, begin:end], is_causal=True, cache=Reading(passing)))
     assert_close(torch.cat(read, dim=1), wanted, atol=1e-13, rtol=0)
     kept = []
     from_torch(source)(x.numpy(), is_causal=True, keep=kept)
@@ -52,15 +57,17 @@ def test_keys_and_values_of_another_layer(randomised, window):
 
 def test_what_shared_keys_and_values_refuse():
     with pytest.raises(ValueError, match="shared_kv leaves nothing to k_norm"):
-        MultiHeadAttention(D, H, head_dim=Dh, shared_kv=True, k_eq_v=True)
+        SharedKeysAttention(D, H, head_dim=Dh, shared_kv=True, k_eq_v=True)
     x = torch.randn(B, T, D)
-    with pytest.raises(ValueError, match="keys_values must be given with shared_kv"):
-        MultiHeadAttention(D, H, head_dim=Dh, shared_kv=True)(x)
+    with pytest.raises(ValueError, match="cache must be a Reading"):
+        SharedKeysAttention(D, H, head_dim=Dh, shared_kv=True)(x)
+    with pytest.raises(ValueError, match="source holds nothing"):
+        Reading(Passing())
     with pytest.raises(ValueError, match="value must be key, or not given"):
-        MultiHeadAttention(D, H, head_dim=Dh, k_eq_v=True)(x, x, 2 * x)
+        SharedKeysAttention(D, H, head_dim=Dh, k_eq_v=True)(x, x, 2 * x)
 
 
 @pytest.mark.parametrize("name", ["k_eq_v", "shared_kv"])
 def test_torch_has_neither(name):
     with pytest.raises(ValueError, match=f"module has {name}, which torch's has not"):
-        to_torch(MultiHeadAttention(D, 5, **{name: True}))
+        to_torch(SharedKeysAttention(D, 5, **{name: True}))

@@ -170,7 +170,7 @@ def _theirs(module: nn.Module) -> Any:
         given = signature(MultiHeadAttention).parameters.values()
         parts = [p.name for p in given if p.default is None and p.name not in SIZES]
         own = [name for name in parts if getattr(old, name) is not None]
-        own += [name for name in ("k_eq_v", "shared_kv") if getattr(old, name)]
+        own += [n for n in ("k_eq_v", "shared_kv") if getattr(old, n, False)]
         own += ["head_dim"] * (old.head_dim * old.num_heads != old.d_model)
         if own:
             raise ValueError(f"module has {', '.join(own)}, which torch's has not")

@@ -6,7 +6,7 @@ T tokens · D d_model · W window
 import torch
 
 from tformer.models.causal_lm import CausalLM
-from tformer.nn.cache import NoCache
+from tformer.nn.shared_keys import NoCache
 
 
 def cache_nbytes(model: CausalLM, length: int) -> int:

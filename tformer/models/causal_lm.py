@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from tformer.checks import check_above_0, check_id
 from tformer.nn.block import Block
-from tformer.nn.cache import KeysValues, ModelCache
+from tformer.nn.cache import ModelCache
 from tformer.nn.embedding import TokenEmbedding
 
 
@@ -32,10 +32,6 @@ class CausalLM(nn.Module):
         logit_scale: factor of the logits.
         logit_cap: c > 0 bounds each logit: c · tanh(logit / c).
         max_len: the longest sequence that the model is for.
-        per_layer: maps ids (B, T) and embedded tokens (B, T, D) to what each block is
-            given (B, T, N, P): `PerLayerEmbedding`.
-        kv_sources: the earlier block whose keys and values a block attends to, by the
-            numbers of both from 0; its attention has `shared_kv`.
         pad_id: the token after a short sequence, which a loss leaves out.
         config: what a family was built from, so that it can be saved.
     """
@@ -53,8 +49,6 @@ class CausalLM(nn.Module):
         dropout: float = 0.0,
         logit_scale: float = 1.0,
         logit_cap: float | None = None,
-        per_layer: nn.Module | None = None,
-        kv_sources: Mapping[int, int] | None = None,
         pad_id: int | None = None,
         config: Mapping[str, object] | None = None,
     ) -> None:
@@ -65,11 +59,6 @@ class CausalLM(nn.Module):
         self.blocks, self.norm, self.output = nn.ModuleList(blocks), norm, output
         if not self.blocks:
             raise ValueError("blocks (none) must be at least 1")
-        self.per_layer, self.kv_sources = per_layer, dict(kv_sources or {})
-        for i, source in self.kv_sources.items():
-            if source in self.kv_sources or not 0 <= source < i < len(self.blocks):
-                rule = "must be an earlier one, with keys and values of its own"
-                raise ValueError(f"kv_sources[{i}] ({source}) {rule}")
         self.logit_scale, self.logit_cap = logit_scale, logit_cap
         self.vocab_size, self.d_model = embedding.vocab_size, embedding.d_model
         self.max_len, self.pad_id = max_len, pad_id
@@ -115,22 +104,13 @@ class CausalLM(nn.Module):
     def states(self, ids: Tensor, *, cache: ModelCache | None = None) -> Tensor:
         """Compute that from which `logits` are made: (B, T) to (B, T, D)."""
         x = self.embedding(ids)  # (B, T, D)
-        given = None if self.per_layer is None else self.per_layer(ids, x)
         x = x if self.embedding_norm is None else self.embedding_norm(x)
-        start = 0 if cache is None else cache.length
         if self.positions is not None:
-            x = self.positions(x, start=start)
+            x = self.positions(x, start=0 if cache is None else cache.length)
         x = x if self.dropout is None else self.dropout(x)
-        kept: dict[int, list[KeysValues]] = {i: [] for i in self.kv_sources.values()}
         for i, block in enumerate(self.blocks):
-            options: dict[str, Any] = {"keep": kept[i]} if i in kept else {}
-            options["cache"] = None if cache is None else cache.blocks[i]
-            if i in self.kv_sources:  # whose cache has the new tokens already
-                of_source = kept[self.kv_sources[i]][0]
-                options |= {"cache": None, "keys_values": of_source, "start": start}
-            if given is not None:
-                options["given"] = given[:, :, i]
-            x = block(x, is_causal=True, **options)  # (B, T, D)
+            own = None if cache is None else cache.blocks[i]
+            x = block(x, is_causal=True, cache=own)  # (B, T, D)
         return x if self.norm is None else self.norm(x)
 
     def logits(self, x: Tensor) -> Tensor:

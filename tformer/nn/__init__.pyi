@@ -9,7 +9,6 @@ from tformer.nn.cache import KeyValueCache as KeyValueCache
 from tformer.nn.cache import KeyValueCache as KVCache
 from tformer.nn.cache import BlockCache as BlockCache
 from tformer.nn.cache import ModelCache as ModelCache
-from tformer.nn.cache import NoCache as NoCache
 from tformer.nn.cache import cache_of as cache_of
 from tformer.nn.clamped import ClampedFeedForward as ClampedFeedForward
 from tformer.nn.clamped import clamped_swiglu as clamped_swiglu
@@ -132,6 +131,10 @@ from tformer.nn.state import no_autocast as no_autocast
 from tformer.nn.state import wide as wide
 from tformer.nn.state import initial_rates as initial_rates
 from tformer.nn.state import StateCache as StateCache
+from tformer.nn.shared_keys import NoCache as NoCache
+from tformer.nn.shared_keys import Passing as Passing
+from tformer.nn.shared_keys import Reading as Reading
+from tformer.nn.shared_keys import SharedKeysAttention as SharedKeysAttention
 from tformer.nn.temperature import QueryTemperature as QueryTemperature
 from tformer.nn.tiles import Tiling as Tiling
 from tformer.nn.tiles import tiles as tiles

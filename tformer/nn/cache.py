@@ -134,26 +134,6 @@ class KeyValueCache:
         return other
 
 
-class NoCache:
-    """The place of a layer that keeps nothing: it attends to keys of another one."""
-
-    length = nbytes = 0
-
-    def append(self, key: Tensor, value: Tensor) -> KeysValues:  # noqa: ARG002
-        """Raise: the other layer keeps them."""
-        raise ValueError("a layer with shared_kv has no keys and values to keep")
-
-    def reorder(self, rows: Tensor) -> None:
-        """Change nothing."""
-
-    def truncate(self, length: int) -> None:
-        """Change nothing."""
-
-    def copy(self, max_len: int) -> "NoCache":  # noqa: ARG002
-        """Return another one."""
-        return NoCache()
-
-
 class BlockCache:
     """The caches of a block: of the sequence, and of the memory that it reads.
 
@@ -211,8 +191,6 @@ def cache_of(attention: nn.Module, max_len: int) -> Cache:
     make: Callable[[int], Cache] | None = getattr(attention, "new_cache", None)
     if make is not None:
         return make(max_len)
-    if getattr(attention, "shared_kv", False):
-        return NoCache()
     return KeyValueCache(max_len, window=getattr(attention, "window", None))
 
 

@@ -52,11 +52,6 @@ class MultiHeadAttention(nn.Module):
         dropout: probability in [0, 1) of dropping an attention weight in training.
         q_norm: maps queries (B, H, T, Dh) to the same, such as `RMSNorm(Dh)`.
         k_norm: the same for keys (arXiv:2010.04245).
-        v_norm: the same for values, as in Gemma 4.
-        k_eq_v: keys, before their norm and rotation, are values too: there is no
-            `v_proj` (Gemma 4's layers that see all tokens).
-        shared_kv: keys and values are another layer's, which the call is given: there
-            is no `k_proj` either (Brandon et al. 2024, arXiv:2405.12981, section 3).
         rotary: rotates queries and keys from position `start` on.
         temperature: scales queries from position `start` on: `QueryTemperature`.
         relative: makes from T and S the bias of the scores, such as `ALiBi`.
@@ -80,9 +75,6 @@ class MultiHeadAttention(nn.Module):
         dropout: float = 0.0,
         q_norm: nn.Module | None = None,
         k_norm: nn.Module | None = None,
-        v_norm: nn.Module | None = None,
-        k_eq_v: bool = False,
-        shared_kv: bool = False,
         rotary: nn.Module | None = None,
         temperature: nn.Module | None = None,
         relative: nn.Module | None = None,
@@ -105,16 +97,12 @@ class MultiHeadAttention(nn.Module):
         self.num_kv_heads, self.head_dim = num_kv_heads, head_dim
         self.dropout = dropout
 
-        if shared_kv and (k_eq_v or k_norm is not None or v_norm is not None):
-            raise ValueError("shared_kv leaves nothing to k_norm, v_norm and k_eq_v")
-        make = partial(nn.Linear, d_model, num_kv_heads * head_dim, bias=bias)
         self.q_proj = nn.Linear(d_model, num_heads * head_dim, bias=bias)
-        self.k_proj = None if shared_kv else make()
-        self.v_proj = None if shared_kv or k_eq_v else make()
+        self.k_proj = nn.Linear(d_model, num_kv_heads * head_dim, bias=bias)
+        self.v_proj = nn.Linear(d_model, num_kv_heads * head_dim, bias=bias)
         out_bias = bias if out_bias is None else out_bias
         self.out_proj = nn.Linear(num_heads * head_dim, d_model, bias=out_bias)
-        self.q_norm, self.k_norm, self.v_norm = q_norm, k_norm, v_norm
-        self.k_eq_v, self.shared_kv = k_eq_v, shared_kv
+        self.q_norm, self.k_norm = q_norm, k_norm
         self.rotary, self.relative, self.gate = rotary, relative, gate
         self.temperature, self.sinks, self.softcap = temperature, sinks, softcap
         self.window, self.scale = window, scale
@@ -122,8 +110,7 @@ class MultiHeadAttention(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw new weights by Glorot's uniform, variance 2 / (in + out); biases 0."""
-        every = self.q_proj, self.k_proj, self.v_proj, self.out_proj
-        for projection in filter(None, every):
+        for projection in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
             nn.init.xavier_uniform_(projection.weight)
             if projection.bias is not None:
                 nn.init.zeros_(projection.bias)
@@ -138,8 +125,6 @@ class MultiHeadAttention(nn.Module):
         is_causal: bool = False,
         cache: Cache | None = None,
         keys_values: KeysValues | None = None,
-        start: int = 0,
-        keep: list[KeysValues] | None = None,
         around: Callable[..., Tensor] | None = None,
     ) -> Tensor:
         """Attend from `query` to `key`; to itself if no key is given.
@@ -152,8 +137,6 @@ class MultiHeadAttention(nn.Module):
             is_causal: hide later keys.
             cache: of self-attention: `query` is what is new, S counts all so far.
             keys_values: of `project`, in place of key and value.
-            start: the position of the first query, where no cache says it.
-            keep: gets the keys and values that are attended to, for other layers.
             around: called with `scaled_dot_product_attention` and its arguments, in its
                 place, such as `attend_to_segments`.
 
@@ -163,7 +146,7 @@ class MultiHeadAttention(nn.Module):
         if (value if key is None else cache) is not None:
             raise ValueError("value needs key, and a cache is for self-attention alone")
         check_sequences(self.d_model, query=query)
-        start = start if cache is None else cache.length
+        start = 0 if cache is None else cache.length
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
         # Under autocast CUDA's layer norm is in float32, beside values in 16 bits.
         q = q if self.q_norm is None else self.q_norm(q).to(q.dtype)
@@ -174,8 +157,6 @@ class MultiHeadAttention(nn.Module):
             keys_values = self.project(key, key if value is None else value, start)
         if cache is not None:
             keys_values = cache.append(*keys_values)  # S is now the whole past
-        if keep is not None:
-            keep.append(keys_values)
         k, v = keys_values  # (B, G, S, Dh)
         bias = None if self.relative is None else self.relative(q.shape[2], k.shape[2])
         scoring: dict[str, object] = {"bias": bias, "is_causal": is_causal}
@@ -187,8 +168,8 @@ class MultiHeadAttention(nn.Module):
             raise ValueError("around makes no weights that can be recorded")
         if self.recorders:
             weights = weigh(q, k, attn_mask, **scoring)  # (B, H, T, S), for all
-            for record in self.recorders:
-                record(weights)
+            for keep in self.recorders:
+                keep(weights)
         attend = attend if around is None else partial(around, attend)
         dropout_p = self.dropout if self.training else 0.0
         heads = attend(q, k, v, attn_mask, dropout_p=dropout_p, **scoring)
@@ -200,13 +181,7 @@ class MultiHeadAttention(nn.Module):
     def project(self, key: Tensor, value: Tensor, start: int = 0) -> KeysValues:
         """Make keys and values (B, G, S, Dh) of `key` and `value`, both (B, S, D)."""
         check_sequences(self.d_model, key=key, value=value)
-        if self.k_proj is None:
-            raise ValueError("keys_values must be given with shared_kv")
-        if self.v_proj is None and value is not key:
-            raise ValueError("value must be key, or not given, with k_eq_v")
         k = split_heads(self.k_proj(key), self.num_kv_heads)
-        v = k if self.v_proj is None else split_heads(self.v_proj(value), k.shape[1])
-        v = v if self.v_norm is None else self.v_norm(v).to(v.dtype)
         k = k if self.k_norm is None else self.k_norm(k).to(k.dtype)
         k = k if self.rotary is None else self.rotary(k, start=start)
-        return k, v
+        return k, split_heads(self.v_proj(value), self.num_kv_heads)

@@ -100,6 +100,8 @@ from tformer.nn.rotary_scaling import scale_llama3 as scale_llama3
 from tformer.nn.rotary_scaling import scale_ntk as scale_ntk
 from tformer.nn.rotary_scaling import scale_yarn as scale_yarn
 from tformer.nn.rotary_scaling import yarn_factor as yarn_factor
+from tformer.reference.shared_layers import SharedKeysAttention as SharedKeysAttention
+from tformer.reference.shared_layers import SharedLayersLM as SharedLayersLM
 from tformer.reference.speculative import acceptance as acceptance
 from tformer.reference.speculative import after_rejection as after_rejection
 from tformer.reference.seq2seq_lm import Seq2SeqLM as Seq2SeqLM

@@ -39,14 +39,13 @@ class MultiHeadAttention:
     """
 
     q_proj: Linear  # from D to H · Dh
-    k_proj: Linear | None  # from D to G · Dh; None: of another layer
-    v_proj: Linear | None  # from D to G · Dh; None: keys are values too
+    k_proj: Linear  # from D to G · Dh
+    v_proj: Linear  # from D to G · Dh
     out_proj: Linear  # from H · Dh to D
     num_heads: int  # heads H
     num_kv_heads: int | None = None  # G, which divides H; H if not given
     q_norm: Map | None = None  # of each query (Dh,)
     k_norm: Map | None = None  # of each key
-    v_norm: Map | None = None  # of each value
     rotary: Map | None = None  # rotates queries and keys (B, H, T, Dh)
     temperature: Map | None = None  # scales queries by their position
     relative: Callable[[int, int], np.ndarray] | None = None  # T, S to a bias
@@ -112,11 +111,8 @@ class MultiHeadAttention:
 
     def project(self, key: np.ndarray, value: np.ndarray) -> KeysValues:
         """Make keys and values (B, G, S, Dh) of `key` and `value`, both (B, S, D)."""
-        if self.k_proj is None:
-            raise ValueError("keys_values must be given without k_proj")
         G = self.num_kv_heads or self.num_heads
         k = split_heads(self.k_proj(key), G)  # (B, G, S, Dh)
-        v = k if self.v_proj is None else split_heads(self.v_proj(value), G)
-        v = v if self.v_norm is None else self.v_norm(v)
         k = k if self.k_norm is None else self.k_norm(k)
-        return (k if self.rotary is None else self.rotary(k)), v
+        k = k if self.rotary is None else self.rotary(k)
+        return k, split_heads(self.v_proj(value), G)

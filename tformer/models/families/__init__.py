@@ -29,19 +29,18 @@ _name_or_path architectures auto_map bos_token_id chunk_size_feed_forward
 decoder_start_token_id dtype eos_token_id id2label initializer_range is_decoder
 is_encoder_decoder label2id output_attentions output_hidden_states problem_type
 return_dict torch_dtype transformers_version unk_index use_cache pretraining_tp
-cross_attention_hidden_size add_cross_attention summary_activation
-summary_first_dropout summary_proj_to_labels summary_type summary_use_proj
-task_specific_params tformer_version output_router_logits router_aux_loss_coef
-_num_labels add_bias_logits bad_words_ids classif_dropout classifier_dropout
-early_stopping extra_pos_embeddings force_bos_token_to_be_generated
-forced_bos_token_id forced_eos_token_id gradient_checkpointing init_std length_penalty
-max_length min_length no_repeat_ngram_size num_beams output_past
+cross_attention_hidden_size add_cross_attention summary_activation summary_first_dropout
+summary_proj_to_labels summary_type summary_use_proj task_specific_params
+tformer_version output_router_logits router_aux_loss_coef _num_labels add_bias_logits
+bad_words_ids classif_dropout classifier_dropout early_stopping extra_pos_embeddings
+force_bos_token_to_be_generated forced_bos_token_id forced_eos_token_id
+gradient_checkpointing init_std length_penalty max_length min_length
+no_repeat_ngram_size num_beams output_past
 """
 
 # Words whose default in a family is a number, and which may be null all the same.
 MAY_BE_NONE = """head_dim num_key_value_heads sliding_window pad_token_id
-attn_logit_softcapping final_logit_softcapping q_lora_rank
-hidden_size_per_layer_input num_global_key_value_heads"""
+attn_logit_softcapping final_logit_softcapping q_lora_rank hidden_size_per_layer_input"""
 
 
 def family_of(config: Config) -> ModuleType:

@@ -116,6 +116,7 @@ class Parts(NamedTuple):
     block: Callable[[Config], Options] = nothing
     model: Callable[[Config], Options] = nothing
     block_type: Callable[..., Block] = Block
+    model_type: Callable[..., CausalLM] = CausalLM
 
 
 def assemble(c: Config, parts: Parts) -> CausalLM:
@@ -140,6 +141,6 @@ def assemble(c: Config, parts: Parts) -> CausalLM:
         "max_len": c["max_position_embeddings"],
         "pad_id": c["pad_token_id"],
     }
-    model = CausalLM(blocks=blocks, config=c, **{**whole, **parts.model(c)})
+    model = parts.model_type(blocks=blocks, config=c, **{**whole, **parts.model(c)})
     model.reset_parameters()
     return model

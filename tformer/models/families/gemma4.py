@@ -20,9 +20,11 @@ from tformer.models.families.assembling import (
     sizes,
 )
 from tformer.models.families.renaming import Renaming
+from tformer.models.shared_layers import SharedLayersLM
 from tformer.nn.feed_forward import GatedFeedForward
 from tformer.nn.norm import RMSNorm
 from tformer.nn.per_layer import LayerInput, PerLayerEmbedding, ScaledBlock
+from tformer.nn.shared_keys import SharedKeysAttention
 
 NEAR = {"rope_type": "default", "rope_theta": 10_000.0}
 FAR = {"rope_type": "proportional", "rope_theta": 1_000_000.0}
@@ -118,6 +120,11 @@ def attention(c: Config, layer: int) -> Options:
     }
 
 
+def mixer(c: Config, _: int, options: Options) -> nn.Module:
+    """Make attention that may have no keys and values of its own."""
+    return SharedKeysAttention(c["hidden_size"], c["num_attention_heads"], **options)
+
+
 def rotaries(c: Config, kinds: Sequence[str]) -> Sequence[nn.Module | None]:
     """Rotate heads of each type by its own words."""
     if {*(c["rope_parameters"] or ())} != {*ROPE}:
@@ -161,7 +168,8 @@ def model(c: Config) -> Options:
 
 PARTS = gemma3.PARTS._replace(norm=norm, attention=attention, network=network)
 PARTS = PARTS._replace(layer_types=layer_types, rotaries=rotaries, block=block)
-PARTS = PARTS._replace(model=model, block_type=ScaledBlock)
+PARTS = PARTS._replace(mixer=mixer, model=model)
+PARTS = PARTS._replace(block_type=ScaledBlock, model_type=SharedLayersLM)
 
 
 def global_words(c: Config) -> Config:
