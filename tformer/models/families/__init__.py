@@ -39,8 +39,8 @@ no_repeat_ngram_size num_beams output_past
 """
 
 # Words whose default in a family is a number, and which may be null all the same.
-MAY_BE_NONE = """head_dim num_key_value_heads sliding_window pad_token_id
-attn_logit_softcapping final_logit_softcapping q_lora_rank hidden_size_per_layer_input"""
+MAY_BE_NONE = """head_dim num_key_value_heads sliding_window pad_token_id q_lora_rank
+attn_logit_softcapping final_logit_softcapping hidden_size_per_layer_input"""
 
 
 def family_of(config: Config) -> ModuleType:
