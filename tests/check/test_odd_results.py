@@ -103,23 +103,12 @@ def test_an_error_of_the_judge_ends_no_call(graded, monkeypatch):
     assert "could not be judged (IndexError)" in found.reason
 
 
-def test_lists_in_a_list_are_no_mask(graded):
-    found = graded(
-        "def causal_mask(T, S):\n"
-        "    return [[s - S <= t - T for s in range(S)] for t in range(T)]\n",
-        "causal_mask",
-    )
-    assert found.verdict == "wrong"
-    assert found.judged.differs.message == (
-        "it returns something of the type list, not booleans"
-    )
-    assert [mistake.id for mistake in found.judged.mistakes] == ["lists"]
-
-
-def test_lists_in_a_list_are_no_array_of_numbers(graded):
-    """Though they would have the right numbers."""
+def test_lists_in_a_list_are_an_array(graded):
+    """Whoever writes loops in Python has the right numbers, and is told so."""
+    source = "def causal_mask(T, S):\n"
+    source += "    return [[%s for s in range(S)] for t in range(T)]\n"
+    assert graded(source % "s - S <= t - T", "causal_mask").verdict == "right"
+    assert graded(source % "s - S < t - T", "causal_mask").verdict == "wrong"
     source = "def lora_weight(weight, a, b, alpha):\n"
-    source += "    return (weight + alpha / len(a) * (b @ a))"
-    assert graded(f"{source}\n", "lora").verdict == "right"
-    found = graded(f"{source}.tolist()\n", "lora")
-    assert [mistake.id for mistake in found.judged.mistakes] == ["lists"]
+    source += "    return (weight + alpha / len(a) * (b @ a)).tolist()\n"
+    assert graded(source, "lora").verdict == "right"

@@ -39,7 +39,6 @@ cut_to_whole: Your result is cut to whole numbers.
 # notation#five-conventions
 inverted: You marked what is to be hidden: True = may attend.
 numbers: You return numbers: it must be booleans.
-lists: You return lists in a list: make an array or a tensor of them.
 inverted_numbers: Your mask is of numbers, and 1 is what it hides; it is boolean,
     True = may attend.
 added_mask: Your mask is to be added, 0 and a large negative number; it is boolean

@@ -98,8 +98,8 @@ def read(returned: object, normal: Normal = lambda x: x) -> Outcome:
     if several and all(_is_number(x) for x in parts):  # a list of ids is one array
         returned = [np.asarray(as_numpy(x)).item() for x in parts]
         parts = [returned]
-    elif isinstance(returned, list) and any(isinstance(x, list) for x in parts):
-        return Outcome((np.array("list"),))  # rows in lists have no dtype, no device
+    elif isinstance(returned, list) and all(isinstance(x, list) for x in parts):
+        parts = [returned]  # rows of numbers are one array
     names = [str(getattr(x, "dtype", "")).removeprefix("torch.") for x in parts]
     dtype = next((name for name in names if name in WIDE), None)
     return Outcome(tuple(normal(_numbers(x)) for x in parts), dtype)

@@ -16,9 +16,6 @@ def other_results(spec: Spec, given: Given, rtol: float) -> Iterator[Mistake]:
     """Name what is seen by comparing with the inputs, and by ratios."""
     if all(_added(x, y) for x, y in given.values()):
         yield named(spec, "added_mask")
-    if all(str(a) == "list" for x, _ in given.values() for a in x.arrays):
-        yield named(spec, "lists")
-        return
     tuples = all(str(a) == "tuple" for x, _ in given.values() for a in x.arrays)
     if tuples or all(_first_of(x, y, rtol) for x, y in given.values()):
         yield named(spec, "more_results")

@@ -11,7 +11,7 @@ from torch import nn
 
 
 def causal_mask_loops(T, S):
-    return np.array([[s - t <= S - T for s in range(S)] for t in range(T)])
+    return [[s - t <= S - T for s in range(S)] for t in range(T)]
 
 
 def causal_mask_einsum(T, S):

@@ -15,7 +15,7 @@ def sinusoids_loops(length, d_model):
         for i in range(0, d_model, 2):
             angle = position / 10000 ** (i / d_model)
             table[position][i : i + 2] = [sin(angle), cos(angle)][: d_model - i]
-    return np.array(table)
+    return table
 
 
 def sinusoids_einsum(length, d_model):
