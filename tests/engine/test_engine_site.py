@@ -84,7 +84,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     theme = ("  font: false", "  font: false\n  custom_dir: theme")
     config.write_text(config.read_text("utf-8").replace(*theme) + CONFIG, "utf-8")
     for file, text in {
-        "tiny/__init__.py": '"""A package."""\n',
+        "tiny/__init__.py": '"""A package."""\n\n__version__ = "1.0.0"\n',
         "tiny/__init__.pyi": STUB,
         "tiny/data/__init__.py": DATA,
         "tiny/nn/__init__.py": '"""Parts."""\n',
@@ -168,7 +168,7 @@ def test_a_lab_is_mended_and_taken_away(built: tuple[Path, str]) -> None:
     assert not re.search(r"<script[^>]*>[^<]*https?://(?!www.w3.org|example.org)", lab)
     assert (root / "site/assets/css/jupyter.css").stat().st_size > 100_000
     taken = folder / "lab.ipynb"
-    assert problem_of("tiny", taken) is None
+    assert problem_of("tiny", taken, root) is None
     alone = problem_of("tiny", root / "docs/labs/lab.ipynb")
     assert "'tiny' is not a package" in (alone or "")
     link = "](https://example.org/tiny/chapters/scale/#the-question)"

@@ -6,9 +6,10 @@ from torch import nn
 from tformer.models import BERT, BERTConfig, Transformer, TransformerConfig
 from tformer.models.causal_lm import CausalLM
 from tformer.models.encoder_decoder import EncoderDecoder
-from tformer.models.families import bart, custom, t5
+from tformer.models.families import bart, custom, gemma4, t5
 from tformer.models.multi_token import MultiTokenHead, MultiTokenHeads
 from tformer.models.seq2seq_lm import Seq2SeqLM
+from tformer.models.shared_layers import SharedLayersLM
 from tformer.models.vit import ViT
 from tformer.nn import (
     ALiBi,
@@ -25,6 +26,7 @@ from tformer.nn import (
     Indexer,
     KimiDeltaAttention,
     LatentAttention,
+    LayerInput,
     LayerNorm,
     LearnedPositionalEmbedding,
     LinearAttention,
@@ -33,12 +35,15 @@ from tformer.nn import (
     Mamba2,
     MultiHeadAttention,
     NormOverHeads,
+    PerLayerEmbedding,
     QuantizedLinear,
     QueryTemperature,
     RelativeBias,
     RMSNorm,
     RotaryEmbedding,
     Router,
+    ScaledBlock,
+    SharedKeysAttention,
     ShortConvolution,
     SinusoidalPositionalEncoding,
     TokenEmbedding,
@@ -62,6 +67,14 @@ def vectors(B, T):
 
 def streams(B, T):
     return (torch.randn(B, T, 3, D),)
+
+
+def ids_and_vectors(B, T):
+    return torch.randint(1, V, (B, T)), torch.randn(B, T, D)
+
+
+def vectors_and_told(B, T):
+    return torch.randn(B, T, D), torch.randn(B, T, 5)
 
 
 def two_vectors(B, T):
@@ -98,6 +111,11 @@ def lengths(B, T):
 
 
 SMALL = {"vocab_size": V, "d_model": D, "num_heads": H, "num_layers": 1, "max_len": 20}
+SHARED = {"vocab_size": V, "hidden_size": D, "intermediate_size": F}
+SHARED |= {"num_hidden_layers": 4, "num_attention_heads": H, "num_key_value_heads": 1}
+SHARED |= {"head_dim": 4, "global_head_dim": 8, "num_kv_shared_layers": 2}
+SHARED |= {"layer_types": 2 * ["sliding_attention", "full_attention"]}
+SHARED |= {"hidden_size_per_layer_input": 5, "vocab_size_per_layer_input": V}
 IMAGE = {"image_size": 6, "patch_size": 3, "channels": 1, "num_layers": 1}
 MODULES = {
     QuantizedLinear: (lambda: QuantizedLinear(nn.Linear(D, F)), vectors),
@@ -124,6 +142,15 @@ MODULES = {
         lambda: MultiHeadAttention(D, H, num_kv_heads=2, dropout=0.1),
         with_memory,
     ),
+    SharedKeysAttention: (
+        lambda: SharedKeysAttention(D, H, v_norm=RMSNorm(D // H), k_eq_v=True),
+        vectors,
+    ),
+    PerLayerEmbedding: (
+        lambda: PerLayerEmbedding(V, 2, 5, D, RMSNorm(5)),
+        ids_and_vectors,
+    ),
+    LayerInput: (lambda: LayerInput(D, 5, RMSNorm(D)), vectors_and_told),
     LatentAttention: (
         lambda: LatentAttention(
             D, H, kv_rank=6, head_dim=4, rotary=rotary(), dropout=0.1
@@ -153,6 +180,13 @@ MODULES = {
         with_memory,
     ),
     Seq2SeqLM: (lambda: SEQ2SEQ["T5"](), two_ids),
+    ScaledBlock: (
+        lambda: ScaledBlock(
+            MultiHeadAttention(D, H), FeedForward(D, F), lambda: LayerNorm(D)
+        ),
+        vectors,
+    ),
+    SharedLayersLM: (lambda: gemma4.build(SHARED), ids),
     Block: (lambda: transformer_block(D, H, F, dropout=0.1), vectors),
     ViT: (lambda: ViT(V, **IMAGE, d_model=D, num_heads=H, dropout=0.1), images),
     BERT: (lambda: BERT(BERTConfig.tiny(**SMALL, dropout=0.1)), ids),

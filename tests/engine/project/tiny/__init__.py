@@ -1,1 +1,3 @@
 """A package small enough to test an engine with."""
+
+__version__ = "1.0.0"
