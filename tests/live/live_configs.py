@@ -146,9 +146,19 @@ def drawn(kind: str, seed: int) -> dict[str, Any]:
         some["mlp_layer_types"] = draw.choice([None, each])
         named = {"full_attn_layers": [1, 3], "head_dim": 5, "num_heads": 3}
         some["linear_attn_config"] = draw.choice([None, named])
+    if kind == "gemma4_text":
+        some["head_dim"], some["sliding_window"] = 16, draw.choice([5, 11])
+        some["global_head_dim"] = draw.choice([16, 24])
+        some["num_global_key_value_heads"] = draw.choice([None, 1])
+        for name in ("attention_k_eq_v", "use_double_wide_mlp"):
+            some[name] = draw.random() < 0.5
+        config["num_hidden_layers"] = layers = 6 + draw.randint(1, 6)
+        some["num_kv_shared_layers"] = draw.randint(0, layers - 6)
+        some["hidden_size_per_layer_input"] = draw.choice([0, 7])
+        some["vocab_size_per_layer_input"] = 31
     if kind in (*LATENT, "mistral", "ministral3", "phi3", "smollm3", "llama"):
         some["sliding_window"] = None if kind in LATENT else draw.choice([None, 5, 11])
-    if "layer_types" in defaults and draw.random() < 0.3:
+    if "layer_types" in defaults and kind != "gemma4_text" and draw.random() < 0.3:
         last = "linear" if kind.startswith(("qwen3_", "kimi")) else "sliding"
         kinds = ("full_attention", f"{last}_attention")
         some["layer_types"] = [draw.choice(kinds) for _ in range(layers)]

@@ -73,6 +73,7 @@ export function read(given, known) {
       [32, "H"])));
   }
   rows.push(...ofLayers(layers));
+  rows.push(...(family.further?.(c) ?? []).map(({ part, times }) => row(part, times)));
   const each = { pre: 2, post: 2, output: 2, sandwich: 4, parallel: family.oneNorm ? 1 : 2 }[placement];
   const normed = "block-today/#rmsnorm";
   if (norm.numbers) {
@@ -181,6 +182,7 @@ export function kept({ attention, window }, length, bytes) {
   const rolls = window !== null && 2 * window < length;
   /** @type {Term[]} */
   let terms = [[2, "G", "Dh", ...(rolls ? [2, "W"] : ["L"]), "b"]];
+  if (kind === "heads" && sizes.shared) terms = [[0]]; // the other layer keeps them
   if (kind === "latent") terms = [["R", "L", "b"], ["Dr", "L", "b"]];
   if (kind === "delta") {
     const before = sizes.K - 1;

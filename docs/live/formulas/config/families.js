@@ -6,6 +6,7 @@
 import {
   allButEvery, dense, experts, FAR, heads, headsOf, layersOf, NEAR, STATE, typesBy,
 } from "./layers.js";
+import { gemma4 } from "./gemma4.js";
 import { divides, only, Refused, shown, size, sizeOr } from "./words.js";
 
 /** @typedef {import("./words.js").Config} Config */
@@ -186,6 +187,7 @@ export const FAMILIES = {
     attention: heads(() => ({ norms: "head" })),
     layerTypes: allButEvery((c) => size(c, "sliding_window_pattern")),
   },
+  gemma4_text: gemma4(llama),
   gpt_neox: {
     ...llama,
     network: dense(false, () => true),

@@ -24,6 +24,8 @@ import { divides, Refused, shown, size, sizeOr } from "./words.js";
  * @property {boolean} oneNorm both sub-layers of a block have one norm together
  * @property {(c: Config) => string} positions
  * @property {(c: Config) => number | null} window of the layers that have one
+ * @property {(c: Config) => {part: import("./parts.js").Part, times: number}[]} [further]
+ *   parts that others do not have
  * @property {(c: Config) => void} check what else the family refuses
  */
 
@@ -69,7 +71,7 @@ export function headsOf(c, changes = {}) {
   divides(["num_attention_heads", H], ["num_key_value_heads", G]);
   const bias = Boolean(c.attention_bias);
   return { D, H, G, Dh, bias, outBias: bias, norms: "", normNumbers: 1, gate: "", sinks: false,
-    ...changes };
+    shared: false, valuesAreKeys: false, ...changes };
 }
 
 /** @param {(c: Config) => Partial<Heads>} changes @returns {Family["attention"]} */

@@ -19,7 +19,8 @@
  */
 /** @typedef {{D: number, H: number, G: number, Dh: number, bias: boolean,
  *   outBias: boolean, norms: "" | "head" | "all", normNumbers: number,
- *   gate: "" | "plain" | "bias", sinks: boolean}} Heads */
+ *   gate: "" | "plain" | "bias", sinks: boolean, shared: boolean,
+ *   valuesAreKeys: boolean}} Heads `shared` where keys and values are another layer's */
 /** @typedef {{D: number, H: number, Q: number | null, R: number, Dh: number, Dr: number,
  *   Dv: number}} Latent */
 /** @typedef {{D: number, H: number, G: number, Dk: number, Dv: number, K: number,
@@ -63,19 +64,28 @@ export function part(name, chapter, sizes, ...terms) {
 }
 
 /** @param {Heads} sizes @returns {Part[]} */
-export function headParts({ D, H, G, Dh, bias, outBias, norms, normNumbers, gate, sinks }) {
+export function headParts({ D, H, G, Dh, bias, outBias, norms, normNumbers, gate, sinks, shared,
+  valuesAreKeys }) {
   const sizes = { D, H, G, Dh };
   const few = G < H ? "heads/#fewer-keys-and-values" : "heads/#the-formula";
   const n = normNumbers;
+  const keysParts = () => {
+    if (shared) return [];
+    const at = valuesAreKeys ? "small-caches/#shared-keys" : few, m = valuesAreKeys ? 1 : 2;
+    const times = (/** @type {Term} */ term) => (m === 1 ? term : [m, ...term]);
+    return [part(valuesAreKeys ? "keys, which are values too" : "keys and values", at, sizes,
+      times(["D", "G", "Dh"]), bias && times(["G", "Dh"]))];
+  };
   const found = [
     part("queries", "heads/#the-formula", sizes, ["D", "H", "Dh"], bias && ["H", "Dh"]),
-    part("keys and values", few, sizes, [2, "D", "G", "Dh"], bias && [2, "G", "Dh"]),
+    ...keysParts(),
     part("output of attention", "heads/#the-formula", sizes, ["H", "Dh", "D"], outBias && ["D"]),
   ];
   const normed = "block-today/#the-norm-of-queries-has-the-wrong-width";
   if (norms && n) {
     found.push(norms === "head"
-      ? part("norms of queries and keys", normed, sizes, [2 * n, "Dh"])
+      ? part(shared ? "norm of queries" : "norms of queries and keys", normed, sizes,
+        shared && n === 1 ? ["Dh"] : [(shared ? 1 : 2) * n, "Dh"])
       : part("norms of queries and keys", normed, sizes, ["H", "Dh"], ["G", "Dh"]));
   }
   if (gate) {
