@@ -3,6 +3,24 @@
 import torch
 from torch import nn
 
+from module_inputs import (
+    D,
+    F,
+    H,
+    V,
+    heads,
+    ids,
+    ids_and_vectors,
+    images,
+    lengths,
+    streams,
+    two_ids,
+    two_vectors,
+    vectors,
+    vectors_and_mask,
+    vectors_and_told,
+    with_memory,
+)
 from tformer.models import BERT, BERTConfig, Transformer, TransformerConfig
 from tformer.models.causal_lm import CausalLM
 from tformer.models.encoder_decoder import EncoderDecoder
@@ -47,67 +65,15 @@ from tformer.nn import (
     ShortConvolution,
     SinusoidalPositionalEncoding,
     TokenEmbedding,
-    length_mask,
     rotary_frequencies,
     transformer_block,
     transformer_decoder,
     transformer_encoder,
 )
 
-D, H, F, V = 16, 4, 24, 11
-
 
 def rotary(width=D // H):
     return RotaryEmbedding(rotary_frequencies(width))
-
-
-def vectors(B, T):
-    return (torch.randn(B, T, D),)
-
-
-def streams(B, T):
-    return (torch.randn(B, T, 3, D),)
-
-
-def ids_and_vectors(B, T):
-    return torch.randint(1, V, (B, T)), torch.randn(B, T, D)
-
-
-def vectors_and_told(B, T):
-    return torch.randn(B, T, D), torch.randn(B, T, 5)
-
-
-def two_vectors(B, T):
-    return tuple(torch.randn(2, B, T, D))
-
-
-def vectors_and_mask(B, T):
-    lengths = torch.arange(B) % T + 1
-    return torch.randn(B, T, D), length_mask(lengths, T)
-
-
-def with_memory(B, T):
-    return torch.randn(B, T, D), torch.randn(B, T + 2, D)
-
-
-def heads(B, T):
-    return (torch.randn(B, H, T, D // H),)
-
-
-def ids(B, T):
-    return (torch.randint(1, V, (B, T)),)
-
-
-def two_ids(B, T):
-    return torch.randint(1, V, (B, T)), torch.randint(1, V, (B, T + 1))
-
-
-def images(B, T):
-    return (torch.randn(B, 1, 6, 6),)  # of one size
-
-
-def lengths(B, T):
-    return (T, T)
 
 
 SMALL = {"vocab_size": V, "d_model": D, "num_heads": H, "num_layers": 1, "max_len": 20}
@@ -131,10 +97,7 @@ MODULES = {
     LearnedPositionalEmbedding: (lambda: LearnedPositionalEmbedding(20, D), vectors),
     RotaryEmbedding: (rotary, heads),
     QueryTemperature: (lambda: QueryTemperature(0.5, 2), heads),
-    LongRotaryEmbedding: (
-        lambda: LongRotaryEmbedding(rotary(), rotary(), 3),
-        heads,
-    ),
+    LongRotaryEmbedding: (lambda: LongRotaryEmbedding(rotary(), rotary(), 3), heads),
     NormOverHeads: (lambda: NormOverHeads(RMSNorm(D)), heads),
     ALiBi: (lambda: ALiBi(H), lengths),
     RelativeBias: (lambda: RelativeBias(H), lengths),
