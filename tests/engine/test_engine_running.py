@@ -34,6 +34,7 @@ LEFT = """
     open("kept.txt", "w").close()
     np.set_printoptions(precision=2)
     torch.set_printoptions(precision=2, sci_mode=False)
+    torch.set_default_dtype(torch.float64)
     plt.rcParams["figure.figsize"] = (1, 1)
     ```
 
@@ -62,8 +63,8 @@ def test_a_page_is_a_program_and_nothing_of_it_is_left(write: Write) -> None:
     page = write(LEFT)
 
     def process() -> tuple[object, ...]:
-        threads = torch.get_num_threads()
-        return sys.modules["__main__"], sys.argv, Path.cwd(), sys.path[:], threads
+        torchs = torch.get_num_threads(), torch.get_default_dtype()
+        return sys.modules["__main__"], sys.argv, Path.cwd(), sys.path[:], torchs
 
     before, files = process(), sorted(os.listdir())
     numbers = set()

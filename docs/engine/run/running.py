@@ -145,6 +145,7 @@ def enter_page(page: Page, leaving: contextlib.ExitStack) -> Path:
         import torch
 
         leaving.callback(torch.set_num_threads, torch.get_num_threads())
+        leaving.callback(torch.set_default_dtype, torch.get_default_dtype())
         torch.set_num_threads(1)
     leaving.enter_context(np.printoptions())  # more pages may follow
     leaving.enter_context(matplotlib.rc_context())
