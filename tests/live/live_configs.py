@@ -156,6 +156,14 @@ def drawn(kind: str, seed: int) -> dict[str, Any]:
         some["num_kv_shared_layers"] = draw.randint(0, layers - 6)
         some["hidden_size_per_layer_input"] = draw.choice([0, 7])
         some["vocab_size_per_layer_input"] = 31
+        both = ["full_attention", "sliding_attention"]
+        given = [*both, *(draw.choice(both) for _ in range(layers - 2))]
+        some["layer_types"] = draw.choice([None, given])
+        by_six = [i for i in range(layers) if i in (5, layers - 1)]
+        if some["layer_types"] is None and draw.random() < 0.5:
+            far = {"head_dim": 24}
+            far |= {"num_key_value_heads": 1} if some["attention_k_eq_v"] else {}
+            some["per_layer_config"] = {str(i): far for i in by_six}
     if kind in (*LATENT, "mistral", "ministral3", "phi3", "smollm3", "llama"):
         some["sliding_window"] = None if kind in LATENT else draw.choice([None, 5, 11])
     if "layer_types" in defaults and kind != "gemma4_text" and draw.random() < 0.3:

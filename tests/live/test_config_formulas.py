@@ -56,3 +56,49 @@ def test_small_models_have_the_counts_of_what_the_package_builds(kind):
         theirs = built(config)
         assert {name: ours[name] for name in theirs} == theirs, config
         assert sum(row["count"] for row in ours["rows"]) == theirs["parameters"]
+
+
+FAR = {"5": {"head_dim": 16, "num_key_value_heads": 1}}
+ONE = {"rope_type": "default", "rope_theta": 10_000.0}
+REFUSED_BY_GEMMA_4 = (
+    {"num_kv_shared_layers": -1},
+    {"num_kv_shared_layers": 2},  # none that sees all tokens is left
+    {"num_kv_shared_layers": 99},
+    {"use_bidirectional_attention": "vision"},
+    {"enable_moe_block": True},
+    {"hidden_activation": "silu"},
+    {"rope_parameters": None},
+    {"rope_parameters": {"full_attention": ONE}},
+    {"global_head_dim": None},
+    {"num_global_key_value_heads": 3},  # of four heads
+    {"per_layer_config": {"0": {"head_dim": 16}}},  # has a window
+    {"per_layer_config": FAR},  # and nothing of layer 6
+    {"per_layer_config": {**FAR, "6": {**FAR["5"], "use_gate": True}}},
+    {"per_layer_config": {"5": 3, "6": 3}},
+    {"per_layer_config": {**FAR, "6": FAR["5"]}, "attention_k_eq_v": False},
+)
+TAKEN_BY_GEMMA_4 = (
+    {},
+    {"num_global_key_value_heads": 0},  # as many as elsewhere
+    {"hidden_size_per_layer_input": None},
+    {"per_layer_config": {}},  # all layers have head_dim
+    {"per_layer_config": {**FAR, "6": {**dict(reversed(FAR["5"].items()))}}},
+)
+
+
+def test_gemma_4_refuses_what_the_package_refuses():
+    seven = {"num_hidden_layers": 7, "num_kv_shared_layers": 1, "layer_types": None}
+    four = {"num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32}
+    base = drawn("gemma4_text", 0) | seven | four | {"attention_k_eq_v": True}
+    base |= {"per_layer_config": None, "num_global_key_value_heads": 1}
+    changes = [*TAKEN_BY_GEMMA_4, *REFUSED_BY_GEMMA_4]
+    for change, ours in zip(
+        changes, asked([json.dumps(base | x) for x in changes]), strict=True
+    ):
+        if change in TAKEN_BY_GEMMA_4:
+            theirs = built(base | change)
+            assert {name: ours.get(name) for name in theirs} == theirs, change
+            continue
+        with pytest.raises((TypeError, ValueError)):
+            built(base | change)
+        assert next(iter(change)) in ours.get("refused", ""), (change, ours)

@@ -18,6 +18,7 @@ FACTS = {
     for name, facts in sizes.items()
 }
 PRESETS = ("gpt2", "gemma-3-1b", "deepseek-v3", "gpt-oss-20b", "command-r7b")
+PRESETS += ("gemma-4-e2b",)
 PARTS, CACHE = "The parameters, part by part", "The bytes that layers keep"
 
 
@@ -115,12 +116,14 @@ def test_the_block_has_the_parts_of_the_layer(page):
         assert part in text
     live.choose(page, "12 × all, experts")
     assert "window" not in " ".join(block.locator("text").all_text_contents())
-    for name, norms in (("gemma-2-2b", 4), ("olmo-2-1b", 2), ("command-r7b", 1)):
+    counts = {"gemma-2-2b": 4, "olmo-2-1b": 2, "command-r7b": 1, "gemma-4-e2b": 5}
+    for name, norms in counts.items():
         take(page, name)
-        inside = (
-            block.locator(".config-box.norm").count() - 1
-        )  # the last is behind them
+        inside = block.locator(".config-box.norm").count() - 1  # the last: behind them
         assert inside == norms, name
+    live.choose(page, "4 × all, keys of an earlier layer")
+    for part in ("keys of an earlier", "the token again", "times a fixed number"):
+        assert part in block.text_content()
 
 
 WRONG = {
@@ -173,12 +176,10 @@ def test_what_is_not_known_is_said(page):
     paste(page, json.dumps(config))
     assert notes.inner_text() == ""
     paste(page, json.dumps(config | {"num_local_experts": 8, "qk_norm": True}))
-    assert "Not known in llama, and not counted: num_local_experts, qk_norm" in (
-        notes.inner_text()
-    )
-    assert (
-        "if the words that are not known" in page.locator(".config-sum-up").inner_text()
-    )
+    said = "Not known in llama, and not counted: num_local_experts, qk_norm"
+    assert said in notes.inner_text()
+    doubt = "if the words that are not known"
+    assert doubt in page.locator(".config-sum-up").inner_text()
     twice = {"model_type": "gpt_oss", "num_experts_per_tok": 4}
     for used in (4, 5):  # a word that the released files write beside the other
         paste(page, json.dumps(twice | {"experts_per_token": used}))

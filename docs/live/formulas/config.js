@@ -35,7 +35,8 @@ import { complete, Refused } from "./config/words.js";
  * @property {Layer[]} layers
  * @property {Kind[]} kinds of layers, each once, in the order in which they first come
  * @property {{placement: import("./config/layers.js").Placement, norm: string,
- *   oneNorm: boolean, positions: string, tied: boolean, V: number, D: number}} around
+ *   oneNorm: boolean, positions: string, tied: boolean, V: number, D: number, told: number,
+ *   scaled: boolean}} around
  * @property {number} maxLen
  */
 
@@ -89,7 +90,8 @@ export function read(given, known) {
   return {
     kind, unknown, notes, rows, parameters, active: sum(rows.map(({ active }) => active)),
     layers, kinds: kindsOf(layers), maxLen: P,
-    around: { placement, norm: norm.name, oneNorm: family.oneNorm, positions, tied, V, D },
+    around: { placement, norm: norm.name, oneNorm: family.oneNorm, positions, tied, V, D,
+      told: family.told?.(c) ?? 0, scaled: Boolean(family.scaled) },
   };
 }
 

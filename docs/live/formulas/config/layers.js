@@ -26,6 +26,8 @@ import { divides, Refused, shown, size, sizeOr } from "./words.js";
  * @property {(c: Config) => number | null} window of the layers that have one
  * @property {(c: Config) => {part: import("./parts.js").Part, times: number}[]} [further]
  *   parts that others do not have
+ * @property {(c: Config) => number} [told] width of what each layer is told of its token
+ * @property {boolean} [scaled] what a block returns is multiplied by a fixed number
  * @property {(c: Config) => void} check what else the family refuses
  */
 

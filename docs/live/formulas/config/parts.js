@@ -6,6 +6,7 @@
  * · E experts · k experts of a token · R latent of keys and values · Q latent of queries ·
  * Dr rotated part · Dv width of a value · Dk width of a key · K kernel · P positions ·
  * N rank of the decay and the gate
+ * Of what each layer is told: N layers · P width
  */
 
 /** @typedef {(string | number)[]} Term a product of letters and numbers */
@@ -69,16 +70,14 @@ export function headParts({ D, H, G, Dh, bias, outBias, norms, normNumbers, gate
   const sizes = { D, H, G, Dh };
   const few = G < H ? "heads/#fewer-keys-and-values" : "heads/#the-formula";
   const n = normNumbers;
-  const keysParts = () => {
-    if (shared) return [];
-    const at = valuesAreKeys ? "small-caches/#shared-keys" : few, m = valuesAreKeys ? 1 : 2;
-    const times = (/** @type {Term} */ term) => (m === 1 ? term : [m, ...term]);
-    return [part(valuesAreKeys ? "keys, which are values too" : "keys and values", at, sizes,
-      times(["D", "G", "Dh"]), bias && times(["G", "Dh"]))];
-  };
+  const shares = "small-caches/#shared-keys";
+  const keys = shared ? part("keys and values of an earlier layer", shares, sizes, [0])
+    : valuesAreKeys
+      ? part("keys, which are values too", shares, sizes, ["D", "G", "Dh"], bias && ["G", "Dh"])
+      : part("keys and values", few, sizes, [2, "D", "G", "Dh"], bias && [2, "G", "Dh"]);
   const found = [
     part("queries", "heads/#the-formula", sizes, ["D", "H", "Dh"], bias && ["H", "Dh"]),
-    ...keysParts(),
+    keys,
     part("output of attention", "heads/#the-formula", sizes, ["H", "Dh", "D"], outBias && ["D"]),
   ];
   const normed = "block-today/#the-norm-of-queries-has-the-wrong-width";

@@ -110,7 +110,7 @@ function has(table, name) {
 }
 
 /** @param {unknown} value */
-function isObject(value) {
+export function isObject(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

@@ -26,15 +26,16 @@ export function attentionBox({ attention, window }, positions) {
     return { kind, title: "latent attention", lines: [`${sizes.H} heads`,
       `latent of ${grouped(sizes.R)} + ${sizes.Dr}`, attention.rotates ? "rotary positions" : "no positions"] };
   }
-  const { H, G, Dh, norms, gate, sinks } = sizes;
+  const { H, G, Dh, norms, gate, sinks, shared, valuesAreKeys } = sizes;
   const name = G === H ? "attention" : G === 1 ? "multi-query attention" : "grouped attention";
   const turned = attention.rotates ? "rotary positions"
     : ["alibi", "t5"].includes(positions) ? `${positions} bias` : "";
   const nowhere = positions === "rotary" && !attention.rotates ? "no positions" : "";
   return { kind: window === null ? kind : "window", title: name, lines: [
     `${H} heads of ${Dh}`, G === H ? "" : `${G} of keys and values`,
+    shared ? "keys of an earlier layer" : valuesAreKeys ? "keys are values too" : "",
     window === null ? "" : `window of ${grouped(window)}`, turned || nowhere,
-    norms ? "norms of q and k" : "", gate ? "gate" : "", sinks ? "sinks" : "",
+    norms ? (shared ? "norm of q" : "norms of q and k") : "", gate ? "gate" : "", sinks ? "sinks" : "",
   ].filter(Boolean) };
 }
 
@@ -56,7 +57,7 @@ export function networkBox({ kind, sizes }) {
  * @returns {SVGSVGElement}
  */
 export function drawBlock({ around }, layer, which) {
-  const { placement, norm, oneNorm, positions, tied, V, D } = around;
+  const { placement, norm, oneNorm, positions, tied, V, D, told, scaled } = around;
   const attention = attentionBox(layer, positions), network = networkBox(layer.network);
   const normed = { kind: "norm", title: norm };
   const frame = svg("rect", { class: "config-frame", rx: 8 });
@@ -99,7 +100,7 @@ export function drawBlock({ around }, layer, which) {
   }
 
   const named = positions === "learned" || positions === "sinusoidal" ? [`+ ${positions} positions`] : [];
-  chain([{ kind: "whole", title: "embedding", lines: [`${grouped(V)} × ${grouped(D)}`, ...named] }]);
+  chain([{ kind: "whole", title: "embedding", lines: [`${grouped(V)} × ${grouped(D)}`, ...named, ...told ? [`and ${grouped(told)} numbers for each layer`] : []] }]);
   const top = y + 10; // below the number of layers
   down(y);
   down(y + 10);
@@ -138,6 +139,12 @@ export function drawBlock({ around }, layer, which) {
       if (placement === "post") chain([normed]);
       from = y - 6;
     }
+    if (told) {
+      chain([{ kind: "told", title: "the token again", lines: [`${grouped(told)} numbers, as far as let in`] },
+        normed]);
+      add(from);
+    }
+    if (scaled) chain([{ kind: "scale", title: "times a fixed number" }]);
   }
   const bottom = y - 4;
   for (const [name, value] of Object.entries({ x: 4, y: top + 2, width: WIDTH - 8, height: bottom - top })) {

@@ -6,6 +6,7 @@ import { h, svg } from "../../ui/dom.js";
 /** @typedef {import("../../formulas/config.js").Reading} Reading */
 /** @typedef {import("../../formulas/config.js").Layer} Layer */
 
+const SHARED = "keys of an earlier layer";
 const [NARROW, WIDE, HIGH] = [7, 16, 22];
 
 /**
@@ -15,7 +16,8 @@ const [NARROW, WIDE, HIGH] = [7, 16, 22];
  */
 export function kindName({ attends, attention, network }, positions) {
   const lost = positions === "rotary" && attention.kind === "heads" && !attention.rotates;
-  return [attends, lost && "no positions", network.kind === "experts" && "experts"]
+  const shares = attention.kind === "heads" && attention.sizes.shared;
+  return [attends, shares && SHARED, lost && "no positions", network.kind === "experts" && "experts"]
     .filter(Boolean).join(", ");
 }
 
@@ -71,10 +73,11 @@ export function cacheRows({ kinds }, length, bytes) {
   /** @type {Map<string, {name: string, layers: number, bytes: number} & ReturnType<typeof kept>>} */
   const found = new Map();
   for (const { layer, count } of kinds) {
-    const one = kept(layer, length, bytes);
+    const one = kept(layer, length, bytes), { attention } = layer;
+    const shares = attention.kind === "heads" && attention.sizes.shared;
     const key = JSON.stringify([layer.attends, one]);
     const layers = (found.get(key)?.layers ?? 0) + count;
-    found.set(key, { ...one, name: layer.attends, layers, bytes: layers * one.bytes });
+    found.set(key, { ...one, name: shares ? `${layer.attends}, ${SHARED}` : layer.attends, layers, bytes: layers * one.bytes });
   }
   return [...found.values()];
 }
