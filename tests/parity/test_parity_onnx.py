@@ -22,7 +22,11 @@ GPT2 = {"vocab_size": V, "n_embd": 24, "n_layer": 1, "n_head": 4, "n_positions":
 ONE = dict(reversed(MODELS.values()))  # of each family
 TWO = ("mistral", "gemma2", "gpt_oss")  # layers, with a window and without, or a window
 OTHERS = ("latent", "T5")  # models of one's own parts
-NO_OPERATOR = ("qwen3_5_text", "qwen3_next")  # a triangular system of equations
+NO_OPERATOR = (
+    "kimi_linear",
+    "qwen3_5_text",
+    "qwen3_next",
+)  # a triangular system of equations
 SIDES = {"vocab_size": V, "d_model": 24, "encoder_layers": 1, "decoder_layers": 2}
 SIDES |= {"encoder_attention_heads": 4, "decoder_attention_heads": 6}
 SIDES |= {"encoder_ffn_dim": 31, "decoder_ffn_dim": 29, "pad_token_id": 0}
@@ -54,9 +58,13 @@ def config_of(kind):
     words = {n: x for n, x in ONE[kind].items() if n != "layer_types"}
     if kind in TWO:
         words["num_hidden_layers"] = 2
-    elif kind in NO_OPERATOR:
+    elif kind == "gemma4_text":  # shared keys are in no cache that a step could take
+        words |= {"num_hidden_layers": 2, "num_kv_shared_layers": 0}
+    elif kind.startswith("qwen3_") and kind in NO_OPERATOR:
         words["full_attention_interval"] = 2
     sizes = dict(SIZES)
+    if kind == "kimi_linear":
+        sizes |= {"model_max_length": sizes["max_position_embeddings"]}
     if kind == "gpt_neox":
         del sizes["num_key_value_heads"]
     return {"model_type": kind, **sizes, **words}
