@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from pieces import in_pieces, splits
+from pieces import check_cached
 from tformer.nn import (
     GatedDeltaRule,
     ShortConvolution,
@@ -121,25 +121,8 @@ def test_the_layer_with_everything_is_its_formula_and_every_weight_learns():
 
 @pytest.mark.usefixtures("float64")
 def test_a_convolution_is_cached_in_every_split_and_rows_change_places():
-    module, x = with_everything(chunk=2), draw(B, 5, D)
-    with torch.no_grad():
-        whole = module(x)
-        for pieces in splits(5):
-            cache = module.new_cache(5)
-
-            def call(start, end, cache=cache):
-                return module(x[:, start:end], cache=cache)
-
-            assert_close(in_pieces(call, pieces), whole, rtol=0, atol=1e-11)
-            assert cache.nbytes == 8 * B * (4 * 3 * 5 + 2 * (6 + 6 + 20))
-        cache = module.new_cache(6)
-        module(x[:, :4], cache=cache)
-        other = cache.copy(9)
-        cache.reorder(torch.tensor([1, 1, 0]))
-        new = draw(3, 1, D)
-        ours = module(new, cache=cache)
-        assert_close(ours, module(torch.cat((x[[1, 1, 0], :4], new), dim=1))[:, -1:])
-        assert_close(module(x[:, 4:], cache=other), whole[:, 4:])
+    nbytes = 8 * B * (4 * 3 * 5 + 2 * (6 + 6 + 20))
+    check_cached(with_everything(chunk=2), draw(B, 5, D), nbytes)
 
 
 def test_what_the_layer_refuses(raises):

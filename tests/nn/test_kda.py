@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from pieces import in_pieces, splits
+from pieces import check_cached
 from tformer.nn import (
     KimiDeltaAttention,
     delta_rule,
@@ -151,18 +151,9 @@ def test_the_layer_is_its_formula_and_every_weight_learns():
 
 
 @pytest.mark.usefixtures("float64")
-def test_cached_in_every_split():
-    module, x = layer(chunk=2), draw(B, 5, D)
-    with torch.no_grad():
-        whole = module(x)
-        for pieces in splits(5):
-            cache = module.new_cache(5)
-
-            def call(start, end, cache=cache):
-                return module(x[:, start:end], cache=cache)
-
-            assert_close(in_pieces(call, pieces), whole, rtol=0, atol=1e-11)
-            assert cache.nbytes == 8 * B * (4 * 3 * 5 + 2 * (12 + 12 + 20))
+def test_cached_in_every_split_and_rows_change_places():
+    nbytes = 8 * B * (4 * 3 * 5 + 2 * (12 + 12 + 20))
+    check_cached(layer(chunk=2), draw(B, 5, D), nbytes)
 
 
 def test_what_is_refused(raises):

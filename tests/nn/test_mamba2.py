@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from pieces import in_pieces, splits
+from pieces import check_cached
 from tformer.nn import (
     Mamba2,
     linear_attention_recurrent,
@@ -166,17 +166,8 @@ def test_the_layer_is_its_formula_and_every_weight_learns():
 
 @pytest.mark.usefixtures("float64")
 def test_cached_in_every_split_and_rows_change_places():
-    module, x = layer(chunk=2), draw(B, 5, D)
-    with torch.no_grad():
-        whole = module(x)
-        for pieces in splits(5):
-            cache = module.new_cache(5)
-
-            def call(start, end, cache=cache):
-                return module(x[:, start:end], cache=cache)
-
-            assert_close(in_pieces(call, pieces), whole, rtol=0, atol=1e-11)
-            assert cache.nbytes == 8 * B * (4 * 5 * 3 + 2 * (12 + 10 + 10))
+    nbytes = 8 * B * (4 * 5 * 3 + 2 * (12 + 10 + 10))
+    check_cached(layer(chunk=2), draw(B, 5, D), nbytes)
 
 
 def test_what_is_refused(raises):

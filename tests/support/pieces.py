@@ -3,6 +3,7 @@
 import itertools
 
 import torch
+from torch.testing import assert_close
 
 
 def splits(length: int) -> list[tuple[int, ...]]:
@@ -23,3 +24,32 @@ def in_pieces(call, pieces):
         [call(end - piece, end) for piece, end in zip(pieces, ends, strict=True)],
         dim=1,
     )
+
+
+@torch.no_grad()
+def check_cached(module, x, nbytes):
+    """Hold a layer with a cache to itself: in every split, with rows moved, copied.
+
+    Args:
+        module: a causal layer with `new_cache`.
+        x: (B, T, D) in float64, T at least 2.
+        nbytes: of the cache after x.
+    """
+    whole, T = module(x), x.shape[1]
+    for pieces in splits(T):
+        cache = module.new_cache(T)
+
+        def call(start, end, cache=cache):
+            return module(x[:, start:end], cache=cache)
+
+        assert_close(in_pieces(call, pieces), whole, rtol=0, atol=1e-11)
+        assert cache.nbytes == nbytes
+    cache = module.new_cache(T + 1)
+    module(x[:, :-1], cache=cache)
+    other = cache.copy(T + 4)
+    rows = torch.tensor([1, 1, 0])
+    cache.reorder(rows)
+    new = torch.randn(3, 1, x.shape[2])
+    moved = torch.cat((x[rows, :-1], new), dim=1)
+    assert_close(module(new, cache=cache), module(moved)[:, -1:])
+    assert_close(module(x[:, -1:], cache=other), whole[:, -1:])
