@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Request
 
 from browsers import violations, watch
 from navigation import CHAPTERS, FILES, MODULES, PAGES, url
@@ -19,6 +19,8 @@ COLOURFUL += [url(file) for file in FILES if file.endswith(".ipynb")]
 MODULE_PAGES = list(MODULES.values())
 LATE = {page for n, page in enumerate(MODULE_PAGES) if n % 8} - set(COLOURFUL)
 SHOWN = [pytest.param(x, marks=[pytest.mark.nightly] * (x in LATE)) for x in PAGES]
+# A request that the page's end cuts short; the site has not failed.
+LEFT = ("net::ERR_ABORTED", "NS_BINDING_ABORTED")
 SCHEME = "() => document.body.dataset.mdColorScheme"
 DESK, PHONE = (1280, 900), (390, 844)
 
@@ -36,8 +38,12 @@ def opened(
     tab = context.new_page()
     wrong: list[str] = []
 
+    def on_failure(request: Request) -> None:
+        if request.failure not in LEFT:
+            wrong.append(f"failed: {request.url}: {request.failure}")
+
     watch(tab, home, wrong)
-    tab.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
+    tab.on("requestfailed", on_failure)
     tab.goto(home + page)
     try:
         yield tab, wrong
@@ -82,6 +88,30 @@ def test_a_bad_page_is_noticed(browser: Browser, home: str) -> None:
         for sign in ("wider", "not seen", "not loaded", "color-contrast", "link-name"):
             assert sign in text
         assert "Content Security Policy" in text
+
+
+def test_a_request_that_fails_is_noticed_and_one_that_is_left_is_not(
+    browser: Browser, home: str
+) -> None:
+    ask = "(name) => { fetch(name).catch(() => 0) }"
+    with opened(browser, home) as (tab, wrong):
+        tab.route("**/slow", lambda _: None)
+        with tab.expect_request("**/slow"):
+            tab.evaluate(ask, "slow")
+        with tab.expect_event("requestfailed") as left:
+            tab.goto(home + url(CHAPTERS[0]))
+        assert left.value.failure in LEFT
+        assert not wrong, "\n".join(wrong)
+        tab.route("**/refused", lambda route: route.abort("connectionrefused"))
+        tab.route("**/blocked", lambda route: route.abort("blockedbyclient"))
+        for name in ("refused", "blocked"):
+            with tab.expect_event("requestfailed"):
+                tab.evaluate(ask, name)
+            assert any(x.startswith(f"failed: {tab.url}{name}: ") for x in wrong)
+        # A file that is not there is an answer, of which the browser complains.
+        with tab.expect_console_message(lambda x: "status of 404" in x.text) as said:
+            tab.evaluate(ask, "gone")
+        assert said.value.text in wrong
 
 
 def test_the_drawing_leads_to_every_chapter_by_keyboard(

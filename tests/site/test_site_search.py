@@ -45,7 +45,6 @@ def tab(browser: Browser, home: str) -> Iterator[tuple[Page, list[str], list[str
         asked: list[str] = []
         tab.on("request", lambda request: asked.append(request.url))
         tab.reload(wait_until="networkidle")
-        wrong.clear()  # the reload broke off what the first visit asked for
         yield tab, wrong, asked
 
 
