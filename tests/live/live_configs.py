@@ -14,6 +14,7 @@ from engine.families.facts import attention_word, feed_forward_word
 from engine.families.words import words
 from tformer.models.cache_size import cache_nbytes
 from tformer.models.families import Config, family_of
+from tformer.models.families.custom import PARTS
 from tformer.models.folder import NothingDrawn
 from tformer.nn.experts import active_parameters
 
@@ -184,9 +185,6 @@ def drawn_own(draw: random.Random) -> dict[str, Any]:
         if latent
         else {
             "kv_heads": draw.choice([None, groups]),
-            "qk_norm": draw.random() < 0.5,
-            "gate": draw.random() < 0.5,
-            "sinks": draw.random() < 0.5,
             "window": draw.choice([None, 5]),
         }
     )
@@ -195,6 +193,8 @@ def drawn_own(draw: random.Random) -> dict[str, Any]:
     if experts:
         own |= {"experts": 4, "top_k": draw.choice([None, 1, 3])}
         own["shared_experts"] = draw.choice([None, 0, 2])
+    flags = [name for name, part in PARTS.items() if part.kind is bool]
+    own |= {n: draw.random() < 0.5 for n in flags if PARTS[n].latent or not latent}
     return own | {
         "model_type": "tformer",
         "vocab_size": draw.randint(30, 60),

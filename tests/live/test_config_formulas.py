@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.tables import read_kept
+from every_module import NEEDS, OTHER_PARTS
 from live_configs import KNOWN, asked, built, drawn, joined, spread
 from published_sizes import COUNTS
 
@@ -46,6 +47,17 @@ def test_every_preset_with_experts_has_the_published_count(presets):
     for sizes in COUNTS.values():
         for name, count in sizes.items():
             assert presets[name]["parameters"] == count, name
+
+
+def test_each_part_that_the_book_chooses_is_counted():
+    """Alone, where it needs no other, on multi-head and on latent attention."""
+    own = {"model_type": "tformer"}
+    configs = {n: own | NEEDS.get(n, {}) | {n: x} for n, x in OTHER_PARTS.items()}
+    told = asked([*map(json.dumps, configs.values())])
+    for (name, config), ours in zip(configs.items(), told, strict=True):
+        theirs = built(config)
+        said = f"docs/live/formulas/config/own.js counts {name} in another way"
+        assert {n: ours.get(n) for n in theirs} == theirs, said
 
 
 @pytest.mark.parametrize("kind", KINDS)

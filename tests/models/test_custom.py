@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from every_module import LANGUAGE_MODELS, OTHER_PARTS
+from every_module import LANGUAGE_MODELS, NEEDS, OTHER_PARTS
 from tformer.models.families.custom import DEFAULTS, PARTS, build, check_config
 from tformer.nn import (
     ALiBi,
@@ -33,10 +33,6 @@ def test_every_part_is_in_one_of_the_models_that_all_is_tested_with():
         assert any(config[name] != part.default for config in configs), (
             f"tests/support/every_module.py: let one of LANGUAGE_MODELS have {name}"
         )
-
-
-NEEDS = {"top_k": {"experts": 4}, "shared_experts": {"experts": 4}}
-NEEDS |= {"global_every": {"window": 5}, "kv_rank": {"positions": "rotary"}}
 
 
 @pytest.mark.parametrize("latent", [False, True], ids=["heads", "latent"])

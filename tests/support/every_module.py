@@ -187,13 +187,14 @@ OTHER_PARTS = {
     "placement": "post",
     "feed_forward": "swiglu",
     "experts": 3,
-    "top_k": 1,
-    "shared_experts": 1,
     "kv_rank": 4,
-    "kv_heads": 1,
+    **dict.fromkeys(("top_k", "shared_experts", "kv_heads"), 1),
     "window": 3,
     "global_every": 2,
 }
+# What else a config must say for a part.
+NEEDS = {"top_k": {"experts": 4}, "shared_experts": {"experts": 4}}
+NEEDS |= {"global_every": {"window": 5}, "kv_rank": {"positions": "rotary"}}
 
 
 def language_model(**chosen):

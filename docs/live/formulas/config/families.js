@@ -83,7 +83,7 @@ const next = {
   },
   attention: (c, _, type) => {
     if (type === FAR) {
-      const gate = c.attention_bias ? "bias" : "plain";
+      const gate = [["D", "H", "Dh"], ...(c.attention_bias ? [["H", "Dh"]] : [])];
       return { kind: "heads", sizes: headsOf(c, { norms: "head", gate }), rotates: true };
     }
     const H = size(c, "linear_num_value_heads"), G = size(c, "linear_num_key_heads");

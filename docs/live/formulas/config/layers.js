@@ -72,7 +72,7 @@ export function headsOf(c, changes = {}) {
   if (Dh < 1) throw new Refused(`hidden_size (${D}) must be at least num_attention_heads (${H}).`);
   divides(["num_attention_heads", H], ["num_key_value_heads", G]);
   const bias = Boolean(c.attention_bias);
-  return { D, H, G, Dh, bias, outBias: bias, norms: "", normNumbers: 1, gate: "", sinks: false,
+  return { D, H, G, Dh, bias, outBias: bias, norms: "", normNumbers: 1, gate: [], sinks: false,
     shared: false, valuesAreKeys: false, ...changes };
 }
 

@@ -22,7 +22,7 @@ const gpt2 = {
     const D = size(c, "n_embd"), H = size(c, "n_head"), bias = Boolean(c.bias);
     divides(["n_embd", D], ["n_head", H]);
     return { kind: "heads", rotates: false, sizes: { D, H, G: H, Dh: D / H, bias, outBias: bias,
-      norms: "", normNumbers: 0, gate: "", sinks: false, shared: false, valuesAreKeys: false } };
+      norms: "", normNumbers: 0, gate: [], sinks: false, shared: false, valuesAreKeys: false } };
   },
   network: (c) => {
     const D = size(c, "n_embd");
@@ -65,10 +65,11 @@ const tformer = {
       return { kind: "latent", rotates, sizes: { D, H, Q: null, R: size(c, "kv_rank"), Dh, Dr, Dv: Dh } };
     }
     const G = sizeOr(c, "kv_heads", H);
+    const gate = c.gate ? [["D", "H", "Dh"]] : [];
     divides(["num_heads", H], ["kv_heads", G]);
     return { kind: "heads", rotates, sizes: { D, H, G, Dh, bias, outBias: bias,
       norms: c.qk_norm ? "head" : "", normNumbers: normOf(c).numbers,
-      gate: c.gate ? "plain" : "", sinks: Boolean(c.sinks), shared: false, valuesAreKeys: false } };
+      gate, sinks: Boolean(c.sinks), shared: false, valuesAreKeys: false } };
   },
   network: (c) => {
     const D = size(c, "d_model"), gated = GATES.includes(c.feed_forward), bias = Boolean(c.bias);

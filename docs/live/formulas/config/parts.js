@@ -20,7 +20,7 @@
  */
 /** @typedef {{D: number, H: number, G: number, Dh: number, bias: boolean,
  *   outBias: boolean, norms: "" | "head" | "all", normNumbers: number,
- *   gate: "" | "plain" | "bias", sinks: boolean, shared: boolean,
+ *   gate: Term[], sinks: boolean, shared: boolean,
  *   valuesAreKeys: boolean}} Heads `shared` where keys and values are another layer's */
 /** @typedef {{D: number, H: number, Q: number | null, R: number, Dh: number, Dr: number,
  *   Dv: number}} Latent */
@@ -87,9 +87,8 @@ export function headParts({ D, H, G, Dh, bias, outBias, norms, normNumbers, gate
         shared && n === 1 ? ["Dh"] : [(shared ? 1 : 2) * n, "Dh"])
       : part("norms of queries and keys", normed, sizes, ["H", "Dh"], ["G", "Dh"]));
   }
-  if (gate) {
-    found.push(part("gate of attention", "block-today/#output-gate", sizes,
-      ["D", "H", "Dh"], gate === "bias" && ["H", "Dh"]));
+  if (gate.length) {
+    found.push(part("gate of attention", "block-today/#output-gate", sizes, ...gate));
   }
   if (sinks) found.push(part("sinks", "long-context/#what-a-sink-does", sizes, ["H"]));
   return found;

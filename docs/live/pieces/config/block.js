@@ -35,7 +35,7 @@ export function attentionBox({ attention, window }, positions) {
     `${H} heads of ${Dh}`, G === H ? "" : `${G} of keys and values`,
     shared ? "keys of an earlier layer" : valuesAreKeys ? "keys are values too" : "",
     window === null ? "" : `window of ${grouped(window)}`, turned || nowhere,
-    norms ? (shared ? "norm of q" : "norms of q and k") : "", gate ? "gate" : "", sinks ? "sinks" : "",
+    norms ? (shared ? "norm of q" : "norms of q and k") : "", gate.length ? "gate" : "", sinks ? "sinks" : "",
   ].filter(Boolean) };
 }
 
