@@ -60,7 +60,9 @@ ALL = {
     "norm of values": {"v_norm": lambda: RMSNorm},
     "keys are values": {"k_eq_v": lambda: True, "rotary": turning},
     "window": {"window": lambda: 3},
-    "sinks": {"sinks": lambda: True},
+    "sinks": {"sinks": lambda: nn.Parameter(torch.zeros(H))},
+    "gate": {"gate": lambda: nn.Linear(D, H * Dh)},
+    "gate of each head": {"gate": lambda: nn.Linear(D, H)},
     "temperature": {"temperature": lambda: QueryTemperature(0.7, 2)},
     "scale": {"scale": lambda: 0.9},
     "bias": {"bias": lambda: True},
@@ -72,10 +74,11 @@ ALL = {
         "v_norm": lambda: RMSNorm,
         "k_eq_v": lambda: True,
         "window": lambda: 2,
-        "sinks": lambda: True,
+        "sinks": lambda: nn.Parameter(torch.zeros(H)),
         "softcap": lambda: 0.7,
         "scale": lambda: 0.9,
         "bias": lambda: True,
+        "gate": lambda: nn.Linear(D, H, bias=False),
     },
     "everything else": {
         "temperature": lambda: QueryTemperature(0.7, 3),
@@ -83,6 +86,7 @@ ALL = {
         "norm_over_heads": lambda: LayerNorm,
         "bias": lambda: True,
         "out_bias": lambda: False,
+        "gate": lambda: nn.Linear(D, H * Dh, bias=False),
     },
 }
 every_part = pytest.mark.parametrize("parts", ALL.values(), ids=ALL)
@@ -99,8 +103,6 @@ def built(parts, randomised=None, **options):
         of_keys = options["num_kv_heads"] * Dh
         options["q_norm"] = NormOverHeads(norm(H * Dh))
         options["k_norm"] = NormOverHeads(norm(of_keys))
-    if options.pop("sinks", False):
-        options["sinks"] = nn.Parameter(torch.zeros(H))
     shares = {"v_norm", "k_eq_v"} & options.keys()
     kind = SharedKeysAttention if shares else MultiHeadAttention
     module = kind(D, H, **options).eval()
@@ -137,7 +139,11 @@ def slowly(module, x):
     if module.sinks is not None:
         options["sinks"] = module.sinks.numpy()
     heads = attention(*(y.numpy() for y in (q, k, v)), **options)
-    return module.out_proj(merge_heads(torch.from_numpy(heads)))
+    merged = merge_heads(torch.from_numpy(heads))
+    if module.gate is not None:
+        opened = 1 / (1 + torch.exp(-module.gate(x)))
+        merged *= opened.repeat_interleave(H * Dh // opened.shape[-1], dim=-1)
+    return module.out_proj(merged)
 
 
 @every_part

@@ -56,7 +56,7 @@ class MultiHeadAttention(nn.Module):
         temperature: scales queries from position `start` on: `QueryTemperature`.
         relative: makes from T and S the bias of the scores, such as `ALiBi`.
         gate: maps the input (B, T, D) to (B, T, H · Dh), whose sigmoid multiplies what
-            the heads bring (arXiv:2505.06708).
+            the heads bring; or to (B, T, H), a number a head (arXiv:2505.06708).
         sinks: (H,), a parameter: as `attention_weights` has them, and window, scale and
             softcap too.
     """
@@ -173,10 +173,10 @@ class MultiHeadAttention(nn.Module):
         attend = attend if around is None else partial(around, attend)
         dropout_p = self.dropout if self.training else 0.0
         heads = attend(q, k, v, attn_mask, dropout_p=dropout_p, **scoring)
-        merged = merge_heads(heads)  # (B, T, H · Dh)
         if self.gate is not None:
-            merged = merged * torch.sigmoid(self.gate(query))
-        return self.out_proj(merged)  # (B, T, D)
+            gate = split_heads(self.gate(query), self.num_heads)  # (B, H, T, Dh or 1)
+            heads = heads * torch.sigmoid(gate)
+        return self.out_proj(merge_heads(heads))  # (B, T, D)
 
     def project(self, key: Tensor, value: Tensor, start: int = 0) -> KeysValues:
         """Make keys and values (B, G, S, Dh) of `key` and `value`, both (B, S, D)."""

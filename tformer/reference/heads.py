@@ -49,7 +49,7 @@ class MultiHeadAttention:
     rotary: Map | None = None  # rotates queries and keys (B, H, T, Dh)
     temperature: Map | None = None  # scales queries by their position
     relative: Callable[[int, int], np.ndarray] | None = None  # T, S to a bias
-    gate: Map | None = None  # W^G, from D to H · Dh: heads · sigmoid(x W^G)
+    gate: Map | None = None  # W^G, from D to H · Dh, or H: heads · sigmoid(x W^G)
     sinks: np.ndarray | None = None  # (H,); as in `attention_weights`
     window: int | None = None
     scale: float | None = None
@@ -104,10 +104,10 @@ class MultiHeadAttention:
             scale=self.scale,
             softcap=self.softcap,
         )  # (B, H, T, Dh)
-        merged = merge_heads(heads)  # (B, T, H · Dh)
         if self.gate is not None:
-            merged = merged * sigmoid(self.gate(query))
-        return self.out_proj(merged)  # (B, T, D)
+            gate = split_heads(self.gate(query), self.num_heads)  # (B, H, T, Dh or 1)
+            heads = heads * sigmoid(gate)
+        return self.out_proj(merge_heads(heads))  # (B, T, D)
 
     def project(self, key: np.ndarray, value: np.ndarray) -> KeysValues:
         """Make keys and values (B, G, S, Dh) of `key` and `value`, both (B, S, D)."""

@@ -61,6 +61,7 @@ PARTS = {
     "kv_heads": count("Key/value heads; divides the number of heads.", latent=False),
     "qk_norm": flag("Normalise each query and each key.", latent=False),
     "gate": flag("Gate what the heads bring by a sigmoid of x.", latent=False),
+    "head_gate": flag("Gate each head as a whole: a number a head.", latent=False),
     "window": count("How many tokens a query sees, itself included.", latent=False),
     "global_every": count("Of so many layers the last sees all tokens, and no window."),
     "sinks": flag("A learned logit of each head, in its softmax.", latent=False),
@@ -196,6 +197,7 @@ def make_attention(
 ) -> nn.Module:
     """Make the attention of a layer."""
     D, H, width = c["d_model"], c["num_heads"], width_of(c)
+    gates = H if c["head_gate"] else H * width
     shared = {**distances, "dropout": c["dropout"], "scale": c["score_scale"]}
     if c["kv_rank"]:
         sizes = {"kv_rank": c["kv_rank"], "head_dim": width}
@@ -208,7 +210,7 @@ def make_attention(
         bias=c["bias"],
         q_norm=make_norm(c, width) if c["qk_norm"] else None,
         k_norm=make_norm(c, width) if c["qk_norm"] else None,
-        gate=nn.Linear(D, H * width, bias=False) if c["gate"] else None,
+        gate=nn.Linear(D, gates, bias=False) if c["gate"] or c["head_gate"] else None,
         sinks=nn.Parameter(torch.zeros(H)) if c["sinks"] else None,
         window=window,
         softcap=c["softcap"],

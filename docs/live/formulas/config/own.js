@@ -60,7 +60,7 @@ const tformer = {
       only(c, "positions", "rotary");
       only(c, "kv_heads", null);
       only(c, "window", null);
-      for (const word of ["qk_norm", "gate", "sinks"]) only(c, word, false);
+      for (const word of ["qk_norm", "gate", "head_gate", "sinks"]) only(c, word, false);
       const Dr = Math.max(2, Math.floor(Dh / 4) * 2);
       return { kind: "latent", rotates, sizes: { D, H, Q: null, R: size(c, "kv_rank"), Dh, Dr, Dv: Dh } };
     }
@@ -69,7 +69,7 @@ const tformer = {
     divides(["num_heads", H], ["kv_heads", G]);
     return { kind: "heads", rotates, sizes: { D, H, G, Dh, bias, outBias: bias,
       norms: c.qk_norm ? "head" : "", normNumbers: normOf(c).numbers,
-      gate, sinks: Boolean(c.sinks), shared: false, valuesAreKeys: false } };
+      gate: c.head_gate ? [["D", "H"]] : gate, sinks: Boolean(c.sinks), shared: false, valuesAreKeys: false } };
   },
   network: (c) => {
     const D = size(c, "d_model"), gated = GATES.includes(c.feed_forward), bias = Boolean(c.bias);
