@@ -77,8 +77,8 @@ DEEPSEEK = {  # its words, and Kimi Linear's for the same
 LATENT = ("deepseek_v3", "kimi_linear")  # as many heads of keys
 NEED_WIDTH = ("qwen3_next", "qwen3_5_text", "gemma3_text")  # head_dim, not None
 ONE_VALUE = {  # families that refuse the other value of a switch
-    "attention_bias": ("qwen2", "phi3", "minimax_m2", *LATENT),
-    "mlp_bias": ("gemma2", "gemma3_text", "nanochat", "phi3"),
+    "attention_bias": ("qwen2", "phi3", "minimax_m2", "exaone4", *LATENT),
+    "mlp_bias": ("gemma2", "gemma3_text", "nanochat", "phi3", "exaone4"),
     "use_qk_norm": ("cohere2",),
 }
 
@@ -165,7 +165,15 @@ def drawn(kind: str, seed: int) -> dict[str, Any]:
             far = {"head_dim": 24}
             far |= {"num_key_value_heads": 1} if some["attention_k_eq_v"] else {}
             some["per_layer_config"] = {str(i): far for i in by_six}
-    if kind in (*LATENT, "mistral", "ministral3", "phi3", "smollm3", "llama"):
+    if kind in (
+        *LATENT,
+        "mistral",
+        "ministral3",
+        "phi3",
+        "smollm3",
+        "llama",
+        "exaone4",
+    ):
         some["sliding_window"] = None if kind in LATENT else draw.choice([None, 5, 11])
     if "layer_types" in defaults and kind != "gemma4_text" and draw.random() < 0.3:
         last = "linear" if kind.startswith(("qwen3_", "kimi")) else "sliding"

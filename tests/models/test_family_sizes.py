@@ -69,6 +69,9 @@ ROUNDED = {  # in millions
     "olmo-2-13b": (13_700, None),
     "olmo-3-7b": (7_300, None),
     "olmo-3-32b": (32_200, None),
+    # Published without embedding and logits, and the first whole: 1.28 billion.
+    "exaone-4.0-1.2b": (1_280, 1_070),
+    "exaone-4.0-32b": (None, 30_950),
     "granite-3.0-2b": (2_500, None),
     "granite-3.0-8b": (8_100, None),
     "command-r7b": (8_000, None),

@@ -74,6 +74,13 @@ MODELS = {
         {"no_rope_layers": [1, 0, 0, 1], "use_sliding_window": True}
         | {"sliding_window": 3, "tie_word_embeddings": False},
     ),
+    "EXAONE 4": ("exaone4", {"sliding_window": 3, "rms_norm_eps": 0.1}),
+    "EXAONE 4, no window": (
+        "exaone4",
+        {"sliding_window": None, "sliding_window_pattern": None}
+        | {"layer_types": 4 * TYPES[1:], "rope_parameters": LLAMA3}
+        | {"head_dim": 10, "tie_word_embeddings": True},
+    ),
     "Granite": (
         "granite",
         {"embedding_multiplier": 3.0, "attention_multiplier": 0.3}

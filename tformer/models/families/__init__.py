@@ -16,9 +16,9 @@ Config = Mapping[str, Any]  # as in a config.json
 Weights = Mapping[str, Tensor]  # of a file, by name
 # The model_types whose file has their name; then those whose file has another.
 NAMES = """
-gpt2 llama mistral qwen2 qwen3 olmo2 olmo3 smollm3 granite cohere2 gemma2 gpt_neox phi3
-ministral3 nanochat mixtral qwen3_moe gpt_oss deepseek_v3 glm4_moe minimax_m2 qwen3_next
-kimi_linear bert t5 bart marian
+gpt2 llama mistral qwen2 qwen3 olmo2 olmo3 smollm3 granite cohere2 exaone4 gemma2
+gpt_neox phi3 ministral3 nanochat mixtral qwen3_moe gpt_oss deepseek_v3 glm4_moe
+minimax_m2 qwen3_next kimi_linear bert t5 bart marian
 """
 FAMILIES = {name: name for name in NAMES.split()}
 FAMILIES |= {"gemma3_text": "gemma3", "gemma4_text": "gemma4"}

@@ -169,6 +169,16 @@ export const FAMILIES = {
     },
     attention: (c, layer) => ({ kind: "heads", sizes: headsOf(c), rotates: Boolean(rotatesIn(c)[layer]) }),
   },
+  exaone4: {
+    ...olmo2,
+    layerTypes: (c) => allButEvery((all) => (all.sliding_window === null ? 1
+      : all.sliding_window_pattern === "LLLG" ? 4 : size(all, "sliding_window_pattern")))(c),
+    attention: (c, _, type) => ({ kind: "heads", sizes: headsOf(c, { norms: "head" }),
+      rotates: c.sliding_window === null || type === NEAR }),
+    check: (c) => {
+      for (const word of ["attention_bias", "mlp_bias"]) only(c, word, false);
+    },
+  },
   cohere2: {
     ...llama,
     layerTypes: allButEvery((c) => size(c, "sliding_window_pattern")),
