@@ -141,7 +141,7 @@ speed: ready  ## write the page Speed from what `make bench` kept
 
 families: ready $(PARITY)/.packages  ## count the presets of all families, ask transformers who uses what, write the page
 	$(PARITY)/bin/python docs/engine/families/scan.py docs/families/today.json
-	$(PY) -m engine families
+	$(PY) -m engine families $(ARGS)
 	$(PY) -m engine outputs docs/families.md
 
 successor: ready  ## build a copy with Zensical, and report what it lacks

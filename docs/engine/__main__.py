@@ -36,6 +36,9 @@ def main(arguments: list[str] | None = None) -> int:
         if name in WORK or name == "results":
             what = "page" if name in WORK else "run"
             command.add_argument("paths", nargs="*", type=Path, metavar=what)
+        if name == "families":
+            told = "count only the presets that are not counted yet: seconds, not minutes"
+            command.add_argument("--new", action="store_true", help=told)
         if name == "release":
             command.add_argument("tag", help="as v0.2.0")
     given = parser.parse_args(arguments)
@@ -69,7 +72,7 @@ def _run(project: Project, given: argparse.Namespace) -> list[str]:
     elif given.command == "families":
         from engine.families import write as write_families
 
-        write_families(project.docs)
+        write_families(project.docs, anew=not given.new)
     else:
         pages = [path.resolve() for path in given.paths]
         for path in pages:

@@ -48,7 +48,7 @@ SIZES: dict[str, Config] = {
         "max_position_embeddings": 131_072,
     },
 }
-rename = Renaming([row for row in olmo2.NAMES if row not in olmo2.OVER_HEADS])
+rename = Renaming(tuple(x for x in olmo2.NAMES if x not in olmo2.OVER_HEADS))
 
 
 def attention(c: Config, layer: int) -> Options:
