@@ -16,13 +16,47 @@ LOOK = Path(__file__).with_name("look.js").read_text("utf-8")
 COLOURFUL = [page for page in PAGES if page.endswith("/attention/")]
 COLOURFUL += [url(file) for file in FILES if file.endswith(".ipynb")]
 # Pages of the API come from one template: each eighth by day, the others at night.
+CHAPTER_PAGES = {url(file) for file in CHAPTERS}
 MODULE_PAGES = list(MODULES.values())
 LATE = {page for n, page in enumerate(MODULE_PAGES) if n % 8} - set(COLOURFUL)
-SHOWN = [pytest.param(x, marks=[pytest.mark.nightly] * (x in LATE)) for x in PAGES]
+TODAY = [pytest.param(x, marks=[pytest.mark.nightly] * (x in LATE)) for x in PAGES]
 # A request that the page's end cuts short; the site has not failed.
 LEFT = ("net::ERR_ABORTED", "NS_BINDING_ABORTED")
+# All folds open, and all of the page laid out.
+SHOWN = """() => {
+  for (const fold of document.querySelectorAll("article details")) fold.open = true
+  for (const part of document.querySelectorAll(".md-typeset > *, .tabbed-content"))
+    part.style.contentVisibility = "visible"
+}"""
+WIDE = """(boxes) => boxes.filter((box) => box.clientWidth &&
+  box.scrollWidth > box.clientWidth).map((box) =>
+    `${box.scrollWidth - box.clientWidth} px: ${box.textContent.slice(0, 60)}`)"""
+# The pill that unfolds a docstring stands in sight.
+HIDDEN = """(pills) => pills.filter((pill) => pill.offsetHeight &&
+  pill.getBoundingClientRect().right >
+    pill.closest("code").getBoundingClientRect().right
+  ).map((pill) => `a fold out of sight: ${pill.ariaLabel}`)"""
+# What is not audited is taken away, for axe would walk through it: code whose colours
+# are audited elsewhere, and what a formula shows to no screen reader.
+LESS = """(parts) => {
+  for (const part of document.querySelectorAll(parts)) part.remove()
+}"""
 SCHEME = "() => document.body.dataset.mdColorScheme"
 DESK, PHONE = (1280, 900), (390, 844)
+
+
+@contextmanager
+def blank(browser: Browser, size: tuple[int, int] = DESK) -> Iterator[Page]:
+    """Yield a tab in which no page was opened yet."""
+    context = browser.new_context(
+        color_scheme="light",
+        viewport={"width": size[0], "height": size[1]},
+        reduced_motion="reduce",
+    )
+    try:
+        yield context.new_page()
+    finally:
+        context.close()
 
 
 @contextmanager
@@ -30,44 +64,74 @@ def opened(
     browser: Browser, home: str, page: str = ""
 ) -> Iterator[tuple[Page, list[str]]]:
     """Open a page; yield it with a list of what it complains of, and asks elsewhere."""
-    context = browser.new_context(
-        color_scheme="light",
-        viewport={"width": DESK[0], "height": DESK[1]},
-        reduced_motion="reduce",
-    )
-    tab = context.new_page()
     wrong: list[str] = []
 
     def on_failure(request: Request) -> None:
         if request.failure not in LEFT:
             wrong.append(f"failed: {request.url}: {request.failure}")
 
-    watch(tab, home, wrong)
-    tab.on("requestfailed", on_failure)
-    tab.goto(home + page)
-    try:
+    with blank(browser) as tab:
+        watch(tab, home, wrong)
+        tab.on("requestfailed", on_failure)
+        tab.goto(home + page)
         yield tab, wrong
-    finally:
-        context.close()
 
 
 def audit(tab: Page, page: str = "", **options: object) -> list[str]:
     """Return what axe finds in a page, in its code where the colours of code occur."""
-    part = None if page in COLOURFUL else {"exclude": [[".highlight"]]}
-    return violations(tab, part, **options)
+    tab.evaluate(LESS, ".katex-html" + ", .highlight" * (page not in COLOURFUL))
+    return violations(tab, **options)
 
 
-@pytest.mark.parametrize("page", SHOWN)
-def test_page(browser: Browser, home: str, page: str) -> None:
-    with opened(browser, home, page) as (tab, wrong):
-        wrong += tab.evaluate(LOOK) + audit(tab, page)
-        tab.emulate_media(color_scheme="dark")
-        tab.locator("body[data-md-color-scheme=slate]").wait_for()
-        dark = tab.evaluate(LOOK) + audit(tab, page, runOnly=["color-contrast"])
-        wrong += [f"in the dark: {sentence}" for sentence in dark]
-        tab.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-        wrong += [f"on a phone: {sentence}" for sentence in tab.evaluate(LOOK)]
-        assert not wrong, "\n".join(wrong)
+def resize(tab: Page, width: int, height: int) -> None:
+    tab.set_viewport_size({"width": width, "height": height})
+
+
+def misfits(tab: Page) -> list[str]:
+    """Return formulas wider than a phone, and code wider than a desk, folds open."""
+    found = []
+    tab.evaluate(SHOWN)
+    for width, wide in (
+        (390, "div.arithmatex"),
+        (360, "div.arithmatex"),
+        (1366, "article pre > code"),
+    ):
+        resize(tab, width, 664)
+        said = tab.locator(wide).evaluate_all(WIDE)
+        said += tab.locator(".fold-box").evaluate_all(HIDDEN)
+        found += [f"at {width} px: {sentence}" for sentence in said]
+    return found
+
+
+@pytest.fixture(scope="module")
+def visited(browser: Browser, home: str) -> Iterator[tuple[Page, list[str]]]:
+    """One tab for all pages: what they share is loaded once."""
+    with opened(browser, home) as both:
+        yield both
+
+
+@pytest.mark.parametrize("page", TODAY)
+def test_page(visited: tuple[Page, list[str]], home: str, page: str) -> None:
+    """Light and dark, on a phone and at a desk; of a chapter all that is wide fits."""
+    tab, wrong = visited
+    wrong.clear()
+    tab.evaluate("localStorage.clear()")
+    tab.emulate_media(color_scheme="light")
+    resize(tab, *DESK)
+    tab.goto(home + page)
+    wrong += tab.evaluate(LOOK)
+    resize(tab, *PHONE)
+    wrong += [f"on a phone: {sentence}" for sentence in tab.evaluate(LOOK)]
+    if page in CHAPTER_PAGES:
+        wrong += misfits(tab)
+    resize(tab, *DESK)
+    assert tab.evaluate(SCHEME) == "default"
+    wrong += audit(tab, page)
+    tab.emulate_media(color_scheme="dark")
+    tab.locator("body[data-md-color-scheme=slate]").wait_for()
+    dark = tab.evaluate(LOOK) + audit(tab, page, runOnly=["color-contrast"])
+    wrong += [f"in the dark: {sentence}" for sentence in dark]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_a_bad_page_is_noticed(browser: Browser, home: str) -> None:

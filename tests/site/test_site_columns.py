@@ -1,44 +1,11 @@
-"""What fits its column: formulas on a phone, code at a desk, tables of results."""
+"""What fits its column: tables of results on a phone."""
 
 import pytest
 from playwright.sync_api import Browser
 
 from browsers import violations
 from engine.site.stacked import stacked
-from navigation import CHAPTERS, url
-from test_site_browser import opened
-
-# All folds open, and all of the page laid out.
-SHOWN = """() => {
-  for (const fold of document.querySelectorAll("article details")) fold.open = true
-  for (const part of document.querySelectorAll(".md-typeset > *, .tabbed-content"))
-    part.style.contentVisibility = "visible"
-}"""
-WIDE = """(boxes) => boxes.filter((box) => box.clientWidth &&
-  box.scrollWidth > box.clientWidth).map((box) =>
-    `${box.scrollWidth - box.clientWidth} px: ${box.textContent.slice(0, 60)}`)"""
-# The pill that unfolds a docstring stands in sight.
-HIDDEN = """(pills) => pills.filter((pill) => pill.offsetHeight &&
-  pill.getBoundingClientRect().right >
-    pill.closest("code").getBoundingClientRect().right).length"""
-
-
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_formulas_fit_a_phone_and_code_a_desk(
-    browser: Browser, home: str, chapter: str
-) -> None:
-    with opened(browser, home, url(chapter)) as (tab, _):
-        for width in (390, 360):
-            tab.set_viewport_size({"width": width, "height": 664})
-            tab.evaluate(SHOWN)
-            wide = tab.locator("div.arithmatex").evaluate_all(WIDE)
-            assert not wide, (width, wide)
-        tab.set_viewport_size({"width": 1366, "height": 650})
-        wide = tab.locator("article pre > code").evaluate_all(WIDE)
-        assert not wide, wide
-        for width in (1366, 390):
-            tab.set_viewport_size({"width": width, "height": 650})
-            assert tab.locator(".fold-box").evaluate_all(HIDDEN) == 0
+from test_site_browser import SHOWN, opened
 
 
 @pytest.mark.parametrize("page", ["results/", "speed/"])
