@@ -26,7 +26,12 @@ from engine.run.compiling import BlockFailed
 from engine.run.figures import place_figures, touching_problems
 from engine.run.outputs import output_problem
 from engine.run.running import Runner
-from engine.run.working import all_of, made_of, package_imported_anew
+from engine.run.working import (
+    all_of,
+    core_alone,
+    made_of,
+    package_imported_anew,
+)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -80,7 +85,7 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
         self.to_pass = set()
         try:
             self.page = Page(project_of(self.config), self.path)
-            _ = self.page.blocks
+            _ = self.page.blocks, self.page.depths
         except PageError as error:
             problem = str(error)
             yield self._test("can be read", lambda _: [problem])
@@ -95,6 +100,8 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
         yield self._test("figures", figures)
         if self.page.is_chapter:
             yield self._test("one file alone", one_file_alone)
+        if self.page.depths:
+            yield self._test("the core alone", core_runs_alone)
 
     @functools.cached_property
     def runner(self) -> Runner:
@@ -178,6 +185,11 @@ def figures(item: PageItem) -> list[str]:
     """Find the place of each figure, and labels that touch."""
     page, runner = item.parent.page, item.parent.runner
     return touching_problems(place_figures(page, runner.results()))
+
+
+def core_runs_alone(item: PageItem) -> list[str]:
+    """Run the core in a process of its own, without what its folds of depth hold."""
+    return core_alone(item.parent.page)
 
 
 def one_file_alone(item: PageItem) -> list[str]:

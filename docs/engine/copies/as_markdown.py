@@ -78,13 +78,16 @@ _STEP = 4
 def flat_lines(page: Page) -> Iterator[tuple[int, str]]:
     """Yield the lines outside of fences with their index, tabs and boxes opened up.
 
-    The title of a tab or a box becomes a bold line; what was in it is moved left.
+    The title of a tab, a box or a fold becomes a bold line; what was in it is moved
+    left.
     """
     depth = 0
     for index, line in page.prose:
         while line.strip() and depth and indent_of(line) < depth:
             depth -= _STEP
         text = line[depth:] if line.strip() else ""
+        if (mark := page.depth_marks.get(index)) is not None:
+            text = f"**{mark}**" if mark else ""
         title = _title(text.strip())
         if title is not None and indent_of(text) % _STEP == 0:
             depth += indent_of(text) + _STEP

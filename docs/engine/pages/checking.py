@@ -10,6 +10,7 @@ from textwrap import indent
 from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
 
 from engine.pages.blocks import PYTHON, SESSIONS, Fence, squeeze
+from engine.pages.depth import core_problems
 from engine.pages.listing import unlisted_problem
 from engine.pages.numbers import number_problems
 from engine.pages.reading import Page, Rendered, render
@@ -25,6 +26,7 @@ def page_problems(page: Page) -> list[str]:
         *section_problems(page),
         *image_problems(page, rendered),
         *text_problems(page),
+        *core_problems(page),
         *(number_problems(page) if page.is_chapter else []),
     ]
 

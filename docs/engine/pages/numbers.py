@@ -123,6 +123,10 @@ def _paragraphs(page: Page) -> Iterator[tuple[Origin, str]]:
     skipped = in_math = False
     for n, line in enumerate([*page.lines, Line("", page.top)]):
         stripped = line.strip(" >")
+        if (mark := page.depth_marks.get(n)) is not None:
+            stripped = ""
+            if mark and not skipped:
+                yield line.origin, mark
         if stripped.count("$$") % 2:
             in_math = not in_math
         heading = stripped.startswith("#") and n in prose

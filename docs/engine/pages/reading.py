@@ -14,6 +14,7 @@ from pymdownx.snippets import SnippetMissingError  # type: ignore[import-untyped
 from engine.definitions import DefinitionExtension, DefinitionPreprocessor
 from engine.pages import blocks
 from engine.pages.blocks import TAB, Block, Fence, Line, Origin, PageError, number
+from engine.pages.depth import Depth, find_depths
 from engine.project import PACKAGE, Project
 
 CHAPTERS = "chapters"  # the folder in docs/
@@ -101,6 +102,17 @@ class Page:
         """The lines outside of all fences, each with its index."""
         inside = {n for f in self.fences for n in range(f.start, f.end + 1)}
         return [(n, line) for n, line in enumerate(self.lines) if n not in inside]
+
+    @functools.cached_property
+    def depths(self) -> list[Depth]:
+        """The folds below its core, in order."""
+        return find_depths(self.prose) if self.on_site else []
+
+    @functools.cached_property
+    def depth_marks(self) -> dict[int, str]:
+        """The lines that make a fold of depth: its title at the first, else nothing."""
+        marks = {n: "" for x in self.depths for n in (*range(x.start, x.inside), x.end)}
+        return marks | {x.start: x.title for x in self.depths}
 
 
 def front_matter(text: str) -> tuple[str, dict[str, Any]]:

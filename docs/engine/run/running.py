@@ -63,6 +63,13 @@ class Runner:
         """Run the whole page."""
         return [self.result(block) for block in self.page.blocks]
 
+    def only(self, blocks: list[Block]) -> list[Result]:
+        """Run some blocks of the page, without those between them."""
+        outcomes = [*map(self._outcome, blocks)]
+        if failed := next((x for x in outcomes if isinstance(x, BlockFailed)), None):
+            raise failed
+        return [x for x in outcomes if isinstance(x, Result)]
+
     def again(self, block: Block) -> str | None:
         """Return what a block prints in another run, or None where it fails."""
         if self._second is None:

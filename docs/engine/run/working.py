@@ -6,7 +6,7 @@ import io
 import multiprocessing
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import (
     ProcessPoolExecutor,
     ThreadPoolExecutor,
@@ -22,6 +22,7 @@ from engine.copies.notebooks import Ran, notebooks
 from engine.copies.standalone import standalone_files
 from engine.pages.blocks import PageError
 from engine.pages.checking import page_problems
+from engine.pages.depth import core_blocks
 from engine.pages.exercises import answers_of
 from engine.pages.reading import Page
 from engine.project import Project
@@ -53,22 +54,33 @@ def run_pages(pages: list[Page]) -> Iterator[tuple[Page, Outcome]]:
     which takes most of the time that a short page needs, and nothing of the project:
     every page imports the package anew, as it is now.
     """
+    context = _context(pages)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        jobs = {pool.submit(_in_process, context, page, work): page for page in pages}
+        for job in as_completed(jobs):
+            yield jobs[job], job.result()
+
+
+def core_alone(page: Page) -> list[str]:
+    """Run the core of a page without its depth, and compare what it prints."""
+    context = _context([page])
+    return _in_process(context, page, work_core).problems
+
+
+def _context(pages: list[Page]) -> Any:
     way = "spawn" if sys.platform == "win32" else "forkserver"
     context: Any = multiprocessing.get_context(way)
     shared = [__name__, "matplotlib.pyplot"]
     shared += ["torch"] if any(page.uses_torch for page in pages) else []
     context.set_forkserver_preload(shared)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        jobs = {pool.submit(_in_process, context, page): page for page in pages}
-        for job in as_completed(jobs):
-            yield jobs[job], job.result()
+    return context
 
 
-def _in_process(context: Any, page: Page) -> Outcome:
+def _in_process(context: Any, page: Page, does: "Work") -> Outcome:
     """Return the outcome of a page, whose process may die."""
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         try:
-            return pool.submit(work, page.project.root, page.path).result()
+            return pool.submit(does, page.project.root, page.path).result()
         except BrokenProcessPool:
             died = page.project.tidy(f"{page.top}: its process died")
             return Outcome([died], failed=True)
@@ -76,11 +88,23 @@ def _in_process(context: Any, page: Page) -> Outcome:
 
 def work(root: Path, path: Path) -> Outcome:
     """Return the outcome of a page; this is where a new process begins."""
+    return _outcome(root, path, _make)
+
+
+def work_core(root: Path, path: Path) -> Outcome:
+    """Return the outcome of the core of a page alone."""
+    return _outcome(root, path, _run_core)
+
+
+Work = Callable[[Path, Path], Outcome]
+
+
+def _outcome(root: Path, path: Path, does: Callable[[Page, Outcome], None]) -> Outcome:
     project, started = Project(root), time.perf_counter()
     outcome, said = Outcome(), io.StringIO()
     with contextlib.redirect_stderr(said):  # progress bars and the like
         try:
-            _make(Page(project, path), outcome)
+            does(Page(project, path), outcome)
         except (BlockFailed, PageError) as error:
             outcome.failed = True
             outcome.problems.append(f"{error}\n{said.getvalue()}".strip())
@@ -103,6 +127,14 @@ def _make(page: Page, outcome: Outcome) -> None:
                 outcome.problems += [each for each in (problem, answer) if each]
     outcome.problems += touching_problems(ran.placed)
     outcome.products, outcome.inputs = made_of(ran)
+
+
+def _run_core(page: Page, outcome: Outcome) -> None:
+    with contextlib.closing(Runner(page)) as runner:
+        blocks = core_blocks(page)
+        for block, result in zip(blocks, runner.only(blocks), strict=True):
+            if problem := output_problem(block, result, lambda _: None):
+                outcome.problems.append(f"the core without its depth: {problem}")
 
 
 def all_of(runner: Runner) -> Ran:

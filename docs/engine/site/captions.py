@@ -23,10 +23,10 @@ from markdown.extensions import Extension  # type: ignore[import-untyped]
 from markdown.inlinepatterns import InlineProcessor  # type: ignore[import-untyped]
 from markdown.treeprocessors import Treeprocessor  # type: ignore[import-untyped]
 
+from engine.pages.depth import DRAWS
 from engine.run.figures import PHONE, Size, size_of
 
 _IMAGE = r'!\[([^\]]*)\]\(([^)\s]+)\s+"((?:[^"\\]|\\.)*)"\s*\)'
-_DRAWS = re.compile(r"The code of this (picture|figure|plot)")
 FIGURES = Path("docs/figures")  # where the engine's are
 CAPTION = "data-caption"  # the title as it is written, until `_Figures` takes it
 
@@ -110,7 +110,7 @@ def _figures_first(parent: etree.Element) -> None:
         fold, figure = parent[i], parent[i + 1]
         summary = fold.find("summary") if fold.tag == "details" else None
         said = "" if summary is None else "".join(summary.itertext())
-        if figure.tag == "figure" and _DRAWS.match(said):
+        if figure.tag == "figure" and DRAWS.match(said):
             parent[i], parent[i + 1] = figure, fold
 
 

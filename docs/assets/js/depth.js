@@ -1,0 +1,42 @@
+/* The switch of a chapter: it opens or closes all folds below the core, here and on the
+   pages that follow. What an address leads to is opened too. Without this file they are
+   boxes that one opens by hand. */
+document$.subscribe(() => {
+  const folds = [...document.querySelectorAll("article details.depth:not(.drawing)")]
+  const choices = [...document.querySelectorAll(".depth-switch input")]
+  const NAME = "depth" // of what is stored: "all", or nothing
+
+  const stored = () => {
+    try {
+      return localStorage.getItem(NAME)
+    } catch {} // a private window
+  }
+  const store = (all) => {
+    try {
+      if (all) localStorage.setItem(NAME, "all")
+      else localStorage.removeItem(NAME)
+    } catch {}
+  }
+
+  const show = (all) => {
+    for (const choice of choices) choice.checked = (choice.value === "all") === all
+    for (const fold of folds) fold.open = all
+  }
+
+  /* Material opens the innermost box around a place; here are those around that. */
+  const reveal = () => {
+    const place = document.getElementById(decodeURIComponent(location.hash.slice(1)))
+    let opened = false
+    for (let box = place; (box = box?.closest("details:not([open])")); ) box.open = opened = true
+    if (opened) place.scrollIntoView()
+  }
+
+  if (choices.length && stored() === "all") show(true)
+  for (const choice of choices)
+    choice.addEventListener("change", () => {
+      store(choice.value === "all")
+      show(choice.value === "all")
+    })
+  addEventListener("hashchange", reveal)
+  reveal()
+})
