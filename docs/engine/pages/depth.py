@@ -117,14 +117,14 @@ def depth_at(page: "Page", index: int) -> Depth | None:
 
 
 def size_of_core(page: "Page") -> Size:
-    """Measure what stands in no fold, and the title of each."""
-    inside = {n for x in page.depths for n in range(x.start + 1, x.end + 1)}
+    """Measure what stands in no fold."""
+    inside = {n for x in page.depths for n in range(x.start, x.end + 1)}
     return _size(page, {*range(len(page.lines))} - inside)
 
 
 def size_of(page: "Page", depth: Depth) -> Size:
-    """Measure a fold, without its title."""
-    return _size(page, {*range(depth.inside, depth.end)})
+    """Measure a fold, with its title."""
+    return _size(page, {depth.start, *range(depth.inside, depth.end)})
 
 
 def minutes_of(page: "Page") -> tuple[float, float]:
