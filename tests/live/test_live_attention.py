@@ -103,10 +103,10 @@ def stir(page: Page, seed: int) -> None:
 @live.IN_BOTH
 def test_it_starts_with_the_smallest_case_of_the_chapter(page):
     text = (DOCS / "chapters/attention.md").read_text("utf-8")
-    block = text[text.index("query = np.array") : text.index("scores = query @ key.T")]
-    names = {"np": np}
-    exec(block, names)
-    chapter = np.concatenate([names["query"], names["key"]])
+    begin = text.index("query = torch.tensor")
+    names = {"torch": torch}
+    exec(text[begin : text.index("```", begin)], names)
+    chapter = torch.cat([names["query"], names["key"]])
     assert vectors(page).tolist() == chapter.tolist()
     check(page)
 
