@@ -23,12 +23,15 @@ document$.subscribe(() => {
     for (const fold of folds) fold.open = all
   }
 
-  /* Material opens the innermost box around a place; here are those around that. */
+  /* A browser looks for a place before the fold around it is open, and stays where it is. */
   const reveal = () => {
     const place = document.getElementById(decodeURIComponent(location.hash.slice(1)))
-    let opened = false
-    for (let box = place; (box = box?.closest("details:not([open])")); ) box.open = opened = true
-    if (opened) place.scrollIntoView()
+    if (!place?.closest("details.depth")) return
+    for (let box = place; (box = box.closest("details:not([open])")); ) box.open = true
+    requestAnimationFrame(() => {
+      const { top } = place.getBoundingClientRect()
+      if (top < 0 || top > innerHeight) place.scrollIntoView()
+    })
   }
 
   if (choices.length && stored() === "all") show(true)
