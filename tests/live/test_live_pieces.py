@@ -65,6 +65,11 @@ KEYS = {
         " | What you tried",
         ("residual connection", "Space", "Only residual connections, 24 layers"),
     ),
+    "rotary": (
+        "position of the query | position of the key | Both 10 back | Both 10 on"
+        " | 10,000 | ones | pairs | pairs",
+        ("position of the query", "ArrowRight", "Distance 2: the score / 64 is 0.8845"),
+    ),
     "scaling": (
         "weak | float32 | GPUs n | parameters P | tokens a GPU | network"
         " | tokens a parameter | speed F",
