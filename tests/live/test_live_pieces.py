@@ -75,6 +75,15 @@ KEYS = {
         " | tokens a parameter | speed F",
         ("GPUs n", "ArrowLeft", "32 GPUs: efficiency 19 %"),
     ),
+    "tiles": (
+        "Back | Next tile | 2 | shrink the earlier sums | score of key 1"
+        " | score of key 2 | score of key 3 | score of key 4",
+        (
+            "Next tile",
+            "Enter",
+            "Tile 2: m = 3, ℓ = 1.5530, o = 47.0643. The earlier sums",
+        ),
+    ),
     "width": (
         "width of queries and keys, d_k",
         ("width of queries and keys, d_k", "ArrowLeft", "At d_k 32, the largest"),
