@@ -75,6 +75,12 @@ KEYS = {
         " | tokens a parameter | speed F",
         ("GPUs n", "ArrowLeft", "32 GPUs: efficiency 19 %"),
     ),
+    "state": (
+        "angle of the key | value, first | value, second | corrected, β | kept, α"
+        " | Write | Take back | Start again | What the states answer"
+        " | Each state is asked with the key of each token",
+        ("Write", "Enter", "Token 3 wrote (7, 8) under the key (1.00, 0.00). Asked"),
+    ),
     "tiles": (
         "Back | Next tile | 2 | shrink the earlier sums | score of key 1"
         " | score of key 2 | score of key 3 | score of key 4",
