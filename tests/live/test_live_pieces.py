@@ -42,6 +42,10 @@ KEYS = {
         " | Forget them",
         ("top-k", "ArrowLeft", "7 of 8 tokens can be drawn, A"),
     ),
+    "experts": (
+        "common part | steps of the bias | 2",
+        ("steps of the bias", "PageUp", "After 10 steps 1 of 8 experts is unused"),
+    ),
     "heads": (
         "2 heads | 4 | heads, H | transpose when splitting"
         " | transpose back when merging",
