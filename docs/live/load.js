@@ -4,7 +4,8 @@
 // static picture stays until the first live one is drawn, and wherever that fails. With
 // `data-keep` it stays above the piece: where the text speaks of it. With `data-wait` a
 // piece that fills the page waits for the reader's first move, or for a look of some
-// seconds: the page is there at once, and the piece does not hold it up.
+// seconds: the page is there at once, and the piece does not hold it up. An address that
+// names a piece, such as `#break-head=…`, leads to it, wherever it stands.
 
 const NEAR = "600px";
 const LOOK = 6000; // ms
@@ -15,14 +16,21 @@ const watcher = new IntersectionObserver((entries) => {
     if (entry.isIntersecting) {
       watcher.unobserve(entry.target);
       const figure = /** @type {HTMLElement} */ (entry.target);
-      // An address with a state is opened to see the state.
-      const waits = "wait" in figure.dataset && !location.hash.includes("=");
+      // An address with a state is opened to see the state; of the piece that it names.
+      const waits = "wait" in figure.dataset && (named !== null || !location.hash.includes("="));
       void (waits ? moved() : Promise.resolve()).then(() => enliven(figure));
     }
   }
 }, { rootMargin: NEAR });
 
-for (const figure of document.querySelectorAll("[data-live]")) watcher.observe(figure);
+const given = new URLSearchParams(location.hash.slice(1));
+const figures = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-live]"));
+const named = [...figures].find(({ dataset }) => given.has(dataset.live ?? "")) ?? null;
+for (const figure of figures) if (figure !== named) watcher.observe(figure);
+if (named) {
+  named.scrollIntoView({ block: "center" });
+  void enliven(named);
+}
 
 /** @returns {Promise<void>} that ends with the reader's first move, or after a look */
 function moved() {

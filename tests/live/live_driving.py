@@ -15,7 +15,7 @@ NAME = """() => {
     : node.ariaHidden === "true" ? "" : [...node.childNodes].map(said).join("")
   const label = at.labels?.[0]
   const text = at.options ? label?.firstChild.data : label?.innerText
-  return text ?? at.ariaLabel ?? said(at)
+  return text || at.ariaLabel || said(at)
 }"""
 STILL = (
     "() => Promise.all(document.getAnimations().map((a) => a.finished.catch(() => 0)))"

@@ -79,7 +79,7 @@ export function entry({ text, onText }) {
  * Say in words what the model cannot read, or has not learned to.
  * @param {Reading} reading
  */
-function remark({ text, cut, unknown, unlike }) {
+export function remark({ text, cut, unknown, unlike }) {
   if (!text) return "The field is empty: the model reads the end token alone, and writes something anyway.";
   const parts = [];
   if (cut) {

@@ -124,6 +124,15 @@ export function read(hash, sizes, usual = () => START) {
 }
 
 /**
+ * Say whether an address holds a state of the explorer: neither a heading alone, nor what
+ * another piece of the page keeps there under its own name.
+ * @param {string} hash with the #
+ */
+export function isState(hash) {
+  return hash.includes("=") && !/^#[a-z]+-[a-z-]+=/.test(hash);
+}
+
+/**
  * Give the modules in an older address the names that they have today.
  * @param {string | null} names
  */

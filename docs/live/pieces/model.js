@@ -13,7 +13,7 @@ import { probabilities } from "../explorer/probabilities.js";
 import { Runs, crossHead, loadModel } from "../explorer/runs.js";
 import { copyLink } from "../explorer/share.js";
 import { stage } from "../explorer/stage.js";
-import { TRAINED, read, write } from "../explorer/state.js";
+import { TRAINED, isState, read, write } from "../explorer/state.js";
 import { LEGEND } from "../explorer/tokens.js";
 import { STOPS, stateAt, tour } from "../explorer/tour.js";
 import { transport } from "../explorer/transport.js";
@@ -66,9 +66,9 @@ export class LiveModel extends LivePiece {
   #open(model) {
     const { numEncoderLayers, numDecoderLayers, numHeads, dModel } = model.config;
     const sizes = { encoderLayers: numEncoderLayers, decoderLayers: numDecoderLayers, heads: numHeads };
-    this.#state = read(location.hash, sizes, stateAt);
+    this.#state = read(isState(location.hash) ? location.hash : "", sizes, stateAt);
     window.addEventListener("hashchange", () => {
-      if (location.hash.includes("=")) this.#change(read(location.hash, sizes, stateAt));
+      if (isState(location.hash)) this.#change(read(location.hash, sizes, stateAt));
     });
     new MutationObserver(() => this.#draw()).observe(document.body, {
       attributes: true, attributeFilter: ["data-md-color-scheme"],
