@@ -14,14 +14,14 @@ from tformer.nn import (
     delta_rule,
     delta_rule_recurrent,
     kda,
-    kda_recurrent,
     short_convolution,
     unit_length,
 )
 
 B, H, T, DK, DV, D = 2, 3, 7, 5, 11, 6
 both_forms = pytest.mark.parametrize(
-    ("attend", "delta"), [(kda_recurrent, delta_rule_recurrent), (kda, delta_rule)]
+    ("attend", "delta"),
+    [(delta_rule_recurrent, delta_rule_recurrent), (kda, delta_rule)],
 )
 
 
@@ -46,7 +46,7 @@ def papers(q, k, v, beta, log_decay, state, kept=None, decays=None):
     return torch.stack(outputs), S
 
 
-@pytest.mark.parametrize("attend", [kda_recurrent, partial(kda, chunk=3)])
+@pytest.mark.parametrize("attend", [delta_rule_recurrent, partial(kda, chunk=3)])
 def test_is_the_papers_formula(attend):
     each, decay, state = inputs(), -3 * torch.rand(B, H, T, DK).double(), draw(DK, DV)
     state = state.expand(B, H, DK, DV)
@@ -134,7 +134,7 @@ def test_the_layer_is_its_formula_and_every_weight_learns():
     outputs = []
     for head in range(4):
         key, value = slice(3 * head, 3 * head + 3), slice(5 * head, 5 * head + 5)
-        output, _ = kda_recurrent(
+        output, _ = delta_rule_recurrent(
             unit_length(q[:, None, :, key]) / math.sqrt(3),
             unit_length(k[:, None, :, key]),
             v[:, None, :, value],
@@ -162,7 +162,7 @@ def test_what_is_refused(raises):
     with raises(ValueError, f"log_decay must be (2, 3, 7, 5) {beside} (2, 3, 7)"):
         kda(q, k, v, beta, log_decay=-beta)
     with raises(ValueError, f"beta must be (2, 3, 7) {beside} (2, 3, 7, 5)"):
-        kda_recurrent(q, k, v, q)
+        kda(q, k, v, q)
     with raises(ValueError, "rank (0) must be at least 1"):
         KimiDeltaAttention(D, H, rank=0)
     with raises(ValueError, "kernel (0) must be at least 1"):

@@ -18,7 +18,6 @@ from tformer.nn import (
     delta_rule_recurrent,
     feature_map,
     kda,
-    kda_recurrent,
     linear_attention,
     linear_attention_recurrent,
     unit_length,
@@ -29,7 +28,7 @@ B, H, T, DK, DV, D = 2, 3, 7, 5, 11, 6
 RULES = {
     "linear": (linear_attention, linear_attention_recurrent, 3),
     "delta": (delta_rule, delta_rule_recurrent, 4),
-    "kda": (kda, kda_recurrent, 4),
+    "kda": (kda, delta_rule_recurrent, 4),
 }
 every_rule = pytest.mark.parametrize("rule", RULES)
 LAYERS = [LinearAttention, GatedDeltaRule, partial(KimiDeltaAttention, kernel=1)]

@@ -5,7 +5,7 @@ import torch
 from torch.testing import assert_close
 
 from double_everywhere import DoubleEverywhere
-from tformer.nn import KimiDeltaAttention, kda, kda_recurrent, unit_length
+from tformer.nn import KimiDeltaAttention, delta_rule_recurrent, kda, unit_length
 
 transformers = pytest.importorskip("transformers")
 theirs = pytest.importorskip("transformers.models.kimi_linear.modeling_kimi_linear")
@@ -25,7 +25,7 @@ NAMES = {  # theirs, ours
 }
 
 
-@pytest.mark.parametrize("ours", [kda_recurrent, kda])
+@pytest.mark.parametrize("ours", [delta_rule_recurrent, kda])
 @pytest.mark.parametrize("with_state", [False, True])
 @pytest.mark.parametrize(
     ("name", "options"),

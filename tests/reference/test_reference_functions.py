@@ -42,14 +42,17 @@ def test_far_and_missing_numbers(name):
 
 
 @pytest.mark.parametrize("options", [[], ["log_decay"], ["log_decay", "state"]])
-@pytest.mark.parametrize("rule", ["linear_attention", "delta_rule", "kda"])
-def test_recurrences(parity, rule, options):
+@pytest.mark.parametrize(
+    ("rule", "by_channel"),
+    [("linear_attention", False), ("delta_rule", False), ("delta_rule", True)],
+)
+def test_recurrences(parity, rule, by_channel, options):
     key = nn.unit_length(parity.numbers(B, H, T, Dk))
     inputs = [parity.numbers(B, H, T, Dk), key, parity.numbers(B, H, T, Dv)]
     if rule != "linear_attention":
         inputs.append(parity.numbers(B, H, T).sigmoid())
     state, decay = parity.numbers(B, H, Dk, Dv), -parity.numbers(B, H, T).square()
-    if rule == "kda":
+    if by_channel:
         decay = -parity.numbers(B, H, T, Dk).square()
     given = {"log_decay": decay, "state": state}
     ours, theirs = (getattr(p, f"{rule}_recurrent") for p in (reference, nn))

@@ -109,9 +109,9 @@ REFUSED = [  # a message, what raises it in both; and the twin's, if it has its 
         lambda p, x: p.delta_rule_recurrent(*[x(2, 3, 7, 5)] * 3, x(1, 3, 7)),
     ),
     (
-        "log_decay must be (2, 3, 7, 5) with query (2, 3, 7, 5), not (2, 3, 7)",
-        lambda p, x: p.kda_recurrent(
-            *[x(2, 3, 7, 5)] * 3, x(2, 3, 7), log_decay=x(2, 3, 7)
+        "log_decay must be (2, 3, 7, 5) with query (2, 3, 7, 5), not (2, 3, 7, 1)",
+        lambda p, x: p.delta_rule_recurrent(
+            *[x(2, 3, 7, 5)] * 3, x(2, 3, 7), log_decay=x(2, 3, 7, 1)
         ),
     ),
     (

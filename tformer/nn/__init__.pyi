@@ -43,7 +43,6 @@ from tformer.nn.indexer import IndexedAttention as IndexedAttention
 from tformer.nn.indexer import index_scores as index_scores
 from tformer.nn.indexer import choose_keys as choose_keys
 from tformer.nn.indexer import index_loss as index_loss
-from tformer.nn.kda import kda_recurrent as kda_recurrent
 from tformer.nn.kda import kda as kda
 from tformer.nn.kda import products as products
 from tformer.nn.kda import KimiDeltaAttention as KimiDeltaAttention

@@ -34,16 +34,25 @@ def delta_rule_recurrent(
     `delta_rule` computes the same in chunks. Nothing is scaled here: queries and keys
     come as `unit_length` makes them, or the state may grow without bound.
 
-    `beta` (B, H, T) is how much of the error is corrected, in [0, 1]. All else, and
-    what is returned, is as in `linear_attention_recurrent`.
+    With a decay of each channel of the keys this is Kimi Delta Attention (Kimi Team
+    2025, equation 1, arXiv:2510.26692), S ← (I − β k kᵀ) Diag(α) S + β k vᵀ; `kda`
+    computes it in chunks.
+
+    `beta` (B, H, T) is how much of the error is corrected, in [0, 1]; `log_decay` is
+    (B, H, T), or (B, H, T, Dk) of each channel. All else, and what is returned, is as
+    in `linear_attention_recurrent`.
     """
-    q, k, v, decay, S, rate = wide(query, key, value, log_decay, state, beta=beta)
+    by_channel = log_decay is not None and log_decay.ndim == 4
+    q, k, v, decay, S, rate = wide(
+        query, key, value, log_decay, state, by_channel=by_channel, beta=beta
+    )
+    decay = decay.reshape(*decay.shape[:3], -1)  # (B, H, T, Dk or 1)
     rate = rate[..., None, None]  # (B, H, T, 1, 1)
     outputs = []
     with no_autocast(query):
         for t in range(query.shape[2]):
             one = slice(t, t + 1)
-            S = decay[:, :, t, None, None].exp() * S  # (B, H, Dk, Dv)
+            S = decay[:, :, t, :, None].exp() * S  # (B, H, Dk, Dv)
             error = v[:, :, one] - k[:, :, one] @ S  # (B, H, 1, Dv)
             S = S + rate[:, :, t] * k[:, :, one].mT @ error
             outputs.append(q[:, :, one] @ S)  # (B, H, 1, Dv)

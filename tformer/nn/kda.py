@@ -19,36 +19,6 @@ from tformer.nn.norm import RMSNorm
 from tformer.nn.state import StateCache, initial_rates, no_autocast, wide
 
 
-def kda_recurrent(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    beta: Tensor,
-    *,
-    log_decay: Tensor | None = None,
-    state: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Decay by row, then correct: S ← Diag(α) S, S ← S + β k (v − Sᵀ k)ᵀ, o = Sᵀ q.
-
-    Kimi Team 2025, equation 1 (arXiv:2510.26692): S ← (I − β k kᵀ) Diag(α) S + β k vᵀ.
-    `log_decay` is log α of each channel, (B, H, T, Dk), at most 0: with all channels
-    equal this is `delta_rule_recurrent`, whose other arguments these are.
-    """
-    q, k, v, decay, S, rate = wide(
-        query, key, value, log_decay, state, by_channel=True, beta=beta
-    )
-    rate = rate[..., None, None]  # (B, H, T, 1, 1)
-    outputs = []
-    with no_autocast(query):
-        for t in range(query.shape[2]):
-            one = slice(t, t + 1)
-            S = decay[:, :, t, :, None].exp() * S  # (B, H, Dk, Dv)
-            error = v[:, :, one] - k[:, :, one] @ S  # (B, H, 1, Dv)
-            S = S + rate[:, :, t] * k[:, :, one].mT @ error
-            outputs.append(q[:, :, one] @ S)  # (B, H, 1, Dv)
-    return torch.cat(outputs, dim=2).to(value.dtype), S
-
-
 def kda(
     query: Tensor,
     key: Tensor,
@@ -59,11 +29,12 @@ def kda(
     state: Tensor | None = None,
     chunk: int = 16,
 ) -> tuple[Tensor, Tensor]:
-    """Compute what `kda_recurrent` does, a chunk of tokens at a time.
+    """Compute what `delta_rule_recurrent` does with a decay of each channel, in chunks.
 
-    As in `delta_rule`, but what is left between two tokens differs by channel, so that
-    it cannot be taken out of their product: a chunk needs C · C · Dk numbers. Products
-    of q ⊙ exp(g) and k ⊙ exp(−g) would need fewer, and overflow where a channel decays.
+    Kimi Team 2025 (arXiv:2510.26692); `log_decay` is (B, H, T, Dk). As in `delta_rule`,
+    but what is left between two tokens differs by channel, so that it cannot be taken
+    out of their product: a chunk needs C · C · Dk numbers. Products of q ⊙ exp(g) and
+    k ⊙ exp(−g) would need fewer, and overflow where a channel decays.
     """
     check_positive(chunk=chunk)
     q, k, v, decay, S, rate = wide(

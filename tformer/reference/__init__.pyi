@@ -40,7 +40,6 @@ from tformer.reference.indexer import IndexedAttention as IndexedAttention
 from tformer.reference.indexer import index_scores as index_scores
 from tformer.reference.indexer import choose_keys as choose_keys
 from tformer.reference.kda import KimiDeltaAttention as KimiDeltaAttention
-from tformer.reference.kda import kda_recurrent as kda_recurrent
 from tformer.reference.latent import LatentAttention as LatentAttention
 from tformer.reference.linear import Linear as Linear
 from tformer.reference.linear_attention import LinearAttention as LinearAttention

@@ -32,14 +32,19 @@ def delta_rule_recurrent(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Correct a state token by token: S ← α S, S ← S + β k (v − Sᵀ k)ᵀ, then o = Sᵀ q.
 
-    Each key has length 1; β (B, H, T) is how much of the error is corrected. All else
-    is as in `linear_attention_recurrent`.
+    Each key has length 1; β (B, H, T) is how much of the error is corrected. log α is
+    (B, H, T), or (B, H, T, Dk) of each channel of the keys: Kimi Delta Attention. All
+    else is as in `linear_attention_recurrent`.
     """
-    log_decay, S = decay_and_state(query, key, value, log_decay, state, beta=beta)
+    by_channel = log_decay is not None and log_decay.ndim == 4
+    decay, S = decay_and_state(
+        query, key, value, log_decay, state, by_channel=by_channel, beta=beta
+    )
+    decay = decay.reshape(*decay.shape[:3], -1)  # (B, H, T, Dk or 1)
     output = np.empty_like(value)
     for t in range(query.shape[2]):
         one = np.s_[:, :, t : t + 1]
-        S = np.exp(log_decay[:, :, t, None, None]) * S  # (B, H, Dk, Dv)
+        S = np.exp(decay[:, :, t, :, None]) * S  # (B, H, Dk, Dv)
         error = value[one] - key[one] @ S  # (B, H, 1, Dv)
         S = S + beta[:, :, t, None, None] * key[one].swapaxes(-2, -1) @ error
         output[one] = query[one] @ S

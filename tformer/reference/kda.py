@@ -9,39 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tformer.reference.convolution import ShortConvolution
-from tformer.reference.delta_rule import unit_length
+from tformer.reference.delta_rule import delta_rule_recurrent, unit_length
 from tformer.reference.feed_forward import sigmoid
 from tformer.reference.heads import merge_heads, split_heads
 from tformer.reference.linear import Linear
-from tformer.reference.linear_attention import decay_and_state
 from tformer.reference.masks import check_causal
 from tformer.reference.norm import RMSNorm
-
-
-def kda_recurrent(
-    query: np.ndarray,
-    key: np.ndarray,
-    value: np.ndarray,
-    beta: np.ndarray,
-    *,
-    log_decay: np.ndarray | None = None,
-    state: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Decay by row, then correct: S ← Diag(α) S, S ← S + β k (v − Sᵀ k)ᵀ, o = Sᵀ q.
-
-    log α is (B, H, T, Dk). All else is as in `delta_rule_recurrent`.
-    """
-    log_decay, S = decay_and_state(
-        query, key, value, log_decay, state, by_channel=True, beta=beta
-    )
-    output = np.empty_like(value)
-    for t in range(query.shape[2]):
-        one = np.s_[:, :, t : t + 1]
-        S = np.exp(log_decay[:, :, t, :, None]) * S  # (B, H, Dk, Dv)
-        error = value[one] - key[one] @ S  # (B, H, 1, Dv)
-        S = S + beta[:, :, t, None, None] * key[one].swapaxes(-2, -1) @ error
-        output[one] = query[one] @ S
-    return output, S
 
 
 @dataclass(eq=False)
@@ -82,6 +55,8 @@ class KimiDeltaAttention:
         step = np.logaddexp(0, self.decay_up(self.decay_down(x)) + self.step_bias)
         rate = np.exp(self.log_rate)[:, None, None]  # (H, 1, 1)
         log_decay = -rate * split_heads(step, self.num_heads)  # (B, H, T, Dk)
-        output, _ = kda_recurrent(q, unit_length(k), v, beta, log_decay=log_decay)
+        output, _ = delta_rule_recurrent(
+            q, unit_length(k), v, beta, log_decay=log_decay
+        )
         gate = sigmoid(self.gate_up(self.gate_down(x)))  # (B, T, H · Dv)
         return self.out_proj(merge_heads(self.norm(output)) * gate)
