@@ -9,6 +9,7 @@ from torch.func import functional_call
 
 import spec_forms as of
 from brute_force import tiny_gpt
+from newer_forms import NEWER
 from spec_forms import Form, even_width
 from tformer import beam_search, greedy, nn, reference
 from tformer.check import Case
@@ -150,4 +151,4 @@ OF_MODELS = [  # what a model scores, in place of the tables that a reader's is 
     Form("greedy", "a model", greedy_of_model, cases=SHORT),
     Form("beam", "a model", beam_of_model, cases=WIDE),
 ]
-FORMS = [*TORCH, *NUMPY, *BOTH, *OF_MODELS]
+FORMS = [*TORCH, *NUMPY, *BOTH, *OF_MODELS, *NEWER]

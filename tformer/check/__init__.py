@@ -36,6 +36,7 @@ from tformer.check import (  # noqa: F401
     masks,
     mixture,
     positions,
+    recurrences,
     relative,
     training,
 )
