@@ -148,9 +148,9 @@ def rotate(of, library, x, positions, base, *, layout="halves"):
     return of.rotate(x, library.cos(angle), library.sin(angle), layout=layout)
 
 
-def rotary(of, x, positions, base, *, layout="halves", from_first=False):
-    frequencies = of.rotary_frequencies(x.shape[-1], base=base)
-    module = of.RotaryEmbedding(frequencies, layout=layout)
+def rotary(of, x, positions, base, *, layout="halves", part=None, from_first=False):
+    frequencies = of.rotary_frequencies(part or x.shape[-1], base=base)
+    module = of.RotaryEmbedding(frequencies, layout=layout, head_dim=x.shape[-1])
     if from_first:
         return module(x, start=int(positions[0]))
     return module(x, positions=positions)

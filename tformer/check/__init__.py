@@ -7,9 +7,10 @@ with `nn` or `reference`. `model(make_model())` asks a whole model from outside.
 Where what stands:
 
 - the form of a spec: `spec`; the specs, a file a concept: `masks`, `attention`,
-  `heads`, `norms`, `feed_forward`, `mixture`, `positions`, `rotation`, `relative`,
-  `caches`, `decoding`, `beams`, `drafts`, `loss`, `training`; mistakes in other code
-  than the oracle's loops: `attending`, `normalising`
+  `heads`, `norms`, `feed_forward`, `mixture`, `routing`, `streams`, `positions`,
+  `rotation`, `relative`, `recurrences`, `indexing`, `caches`, `decoding`, `beams`,
+  `drafts`, `loss`, `training`; mistakes in other code than the oracle's loops:
+  `attending`, `normalising`
 - a function is asked: `calling`, `outcomes`; what was seen: `evidence`; the verdict:
   `judging`; why: `diagnosis`, of any function `general` and `ratios`, of properties
   `proofs`, of a part of the numbers `in_part`
@@ -32,12 +33,15 @@ from tformer.check import (  # noqa: F401
     drafts,
     feed_forward,
     heads,
+    indexing,
     loss,
     masks,
     mixture,
     positions,
     recurrences,
     relative,
+    routing,
+    streams,
     training,
 )
 from tformer.check.answers import Checked, check

@@ -7,6 +7,7 @@ import numpy as np
 from tformer.check.spec import Array, Case, Spec, draw
 
 _X = draw(2, 3, 5, 6)
+_LATER = np.arange(2, 5), 100.0
 
 
 @Spec(
@@ -17,6 +18,10 @@ _X = draw(2, 3, 5, 6)
     Case("positions in any order", (_X, np.array([4, 1, 1, 40, 0]), 1e4)),
     Case("far positions", (draw(1, 1, 4, 6), np.array([257, 515, 259, 391]), 1e4)),
     Case("in pairs", (_X, np.arange(5), 1e4), {"layout": "pairs"}),
+    Case("four columns of six", (_X, np.arange(5), 1e4), {"part": 4}),
+    Case(
+        "a half, in pairs", (draw(1, 2, 3, 8), *_LATER), {"part": 4, "layout": "pairs"}
+    ),
     wrong="""
     # rotary#the-formula
     backwards: You rotate backwards: (a, b) becomes (a cos - b sin, a sin + b cos).
@@ -119,11 +124,35 @@ _X = draw(2, 3, 5, 6)
     # rotary#the-base-of-another-model
     fixed_base: You take the base 10000 whatever comes in.
         base ** → 1e4 **
+    # rotary#part-of-a-head
+    whole_rotated: You rotated the whole head: the first numbers of it turn.
+        Dh = part or x.shape[-1] → Dh = x.shape[-1]
+    last_part_rotated: You rotated the last numbers of a head: it is the first ones.
+        (2 * i, 2 * i + 1) if →
+            (2 * i + x.shape[-1] - Dh, 2 * i + 1 + x.shape[-1] - Dh) if
+        else (i, i + Dh // 2) → else (x.shape[-1] - Dh + i, x.shape[-1] - Dh // 2 + i)
+    rest_dropped: You put zeros for the numbers that do not turn: they stay.
+        output = x.copy() → output = np.zeros(x.shape)
+    halves_of_whole: You paired column i with i + Dh/2 of the whole head: a pair lies
+        within the part.
+        else (i, i + Dh // 2) → else (i, i + x.shape[-1] // 2)
+    # rotary#the-frequencies-of-the-whole-for-a-part
+    frequencies_of_whole: You divided the exponents by the width of the head: it is
+        that of the part.
+        (-2 * i / Dh) → (-2 * i / x.shape[-1])
     """,
 )
-def rotary(x: Array, positions: Array, base: float, *, layout: str = "halves") -> Array:
-    """Rotate pair by pair."""
-    output, Dh = np.zeros(x.shape), x.shape[-1]
+def rotary(
+    x: Array,
+    positions: Array,
+    base: float,
+    *,
+    layout: str = "halves",
+    part: int | None = None,
+) -> Array:
+    """Rotate pair by pair, of a part of the head if one is given."""
+    output = x.copy()
+    Dh = part or x.shape[-1]  # so many numbers are rotated, the first of a head
 
     def angle(i: int) -> float:
         return float(positions[t] * base ** (-2 * i / Dh))
