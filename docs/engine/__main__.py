@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
             what = "page" if name in WORK else "run"
             command.add_argument("paths", nargs="*", type=Path, metavar=what)
         if name == "families":
-            told = "count only the presets that are not counted yet: seconds, not minutes"
+            told = "count only the presets that are not counted yet: seconds"
             command.add_argument("--new", action="store_true", help=told)
         if name == "release":
             command.add_argument("tag", help="as v0.2.0")

@@ -14,6 +14,8 @@ from typing import Any
 
 from engine.families.facts import families
 from engine.families.facts import write as write_facts
+from engine.families.lineage import capital, changes, in_order
+from engine.families.terms import Terms, link_numbers, linked, linked_name
 from engine.tables import SPACE, read_kept, render, table
 
 __all__ = ["page", "write"]
@@ -50,6 +52,12 @@ class Family:
         return f"*What it bought.* {said} ({self.told['report']}{link})"
 
     @property
+    def prose(self) -> str:
+        """What it changed and where that is said; below it, what that bought."""
+        said = f"{capital(self.summary)}\n{self.source}"
+        return f"{said}\n\n{self.bought}" if self.bought else said
+
+    @property
     def drawn(self) -> str:
         """The call that draws the family, as code of the page."""
         lines = [
@@ -82,11 +90,6 @@ def predecessor(file: str) -> str | None:
     return next((x for each in named for x in each if x in families()), None)
 
 
-def link_numbers(text: str) -> str:
-    """Make a link of each number at arXiv."""
-    return re.sub(r"arXiv:([\d.]+\d)", r"[arXiv:\1](https://arxiv.org/abs/\1)", text)
-
-
 def letters(facts: dict[str, Any]) -> str:
     """Write a letter for each layer: how it attends; a capital has experts."""
     written = ""
@@ -115,7 +118,7 @@ def layers_of(facts: dict[str, Any]) -> str:
     return " · ".join(f"{count}{SPACE}×{SPACE}{kind}" for kind, count in counts.items())
 
 
-def parts_table(family: Family, before: Family) -> str:
+def parts_table(family: Family, before: Family, terms: Terms) -> str:
     """Make the table of the parts that two families do not have in common."""
     was, now = before.parts, family.parts
     names = [name for name in {**was, **now} if was.get(name) != now.get(name)]
@@ -123,8 +126,8 @@ def parts_table(family: Family, before: Family) -> str:
         table(
             {
                 "part": lambda name: f"`{name}`",
-                before.title: lambda name: was.get(name, "–"),
-                family.title: lambda name: now.get(name, "–"),
+                before.title: lambda name: linked_name(was.get(name, "–"), terms),
+                family.title: lambda name: linked_name(now.get(name, "–"), terms),
             },
             names,
             left=(before.title, family.title),
@@ -193,13 +196,16 @@ def folded(names: Iterable[str]) -> str:
 def page(docs: Path) -> str:
     """Make the page from what is kept, and from the files of the families."""
     folder = docs / FILES
-    told = tomllib.loads((folder / "told.toml").read_text("utf-8"))
+    told, terms = (
+        tomllib.loads((folder / f"{x}.toml").read_text("utf-8"))
+        for x in ("told", "terms")
+    )
     facts, today = (read_kept(folder / f"{x}.json") for x in ("facts", "today"))
-    found = [
+    found = in_order(
         Family(name, told.get(name, {}), facts[name])
         for name in families()
         if name in facts
-    ]
+    )
     named = {family.name: family for family in found}
     waiting = [Family(name, told.get(name, {}), {}) for name in families()]
     waiting = [family for family in waiting if family.name not in facts]
@@ -208,10 +214,13 @@ def page(docs: Path) -> str:
         families=found,
         waiting=waiting,
         parts={
-            family.name: parts_table(family, named[family.after])
+            family.name: parts_table(family, named[family.after], terms)
             for family in found
             if family.after in named
         },
+        named=named,
+        prose={family.name: linked(family.prose, terms) for family in found},
+        changes=linked(changes(found), terms),
         presets=presets_table(found),
         defaults=any(family.last.endswith(", defaults") for family in found),
         today=today,

@@ -3,7 +3,8 @@
 By the model card of 2026 and the code of `transformers`, as there is no report: the
 last layers attend to keys and values of an earlier one, layers that see all tokens have
 wider heads, of which the fast pairs rotate, and may have keys for values; each layer is
-told the token again. Norms multiply by w, scores by 1. Experts are refused.
+told the token again. Norms multiply by w, and not by 1 + w; scores are not divided by
+√Dh. A config with experts is refused here.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
-"""gpt-oss: a mixture with sinks, windows in every other layer, biases everywhere.
+"""gpt-oss: experts, sinks, windows in every other layer, biases everywhere.
 
-OpenAI 2025 (arXiv:2508.10925). Experts are `ClampedFeedForward`s; YaRN from the start.
+OpenAI 2025 (arXiv:2508.10925). The experts have bounded gates (`ClampedFeedForward`);
+YaRN slows the rotation for texts of 131,072 tokens.
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
 """Kimi Linear: three of four layers have Kimi Delta Attention, and none has positions.
 
 Kimi Team 2025 (Hugging Face's kimi_linear; arXiv:2510.26692). The other layers have
-DeepSeek's latent attention, with nothing rotated; so are the experts.
+DeepSeek's latent attention, with nothing rotated. The experts are DeepSeek's too.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Llama 2 and 3: what changed since GPT-2 is RMSNorm, RoPE, groups, SwiGLU.
+"""Llama 2 and 3: what changed since GPT-2 is RMSNorm, RoPE, SwiGLU, grouped queries.
 
 Touvron et al. 2023 (arXiv:2302.13971); Grattafiori et al. 2024 (arXiv:2407.21783).
 """

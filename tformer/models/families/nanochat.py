@@ -1,7 +1,7 @@
 """nanochat: Llama without learned gains, with ReLU² in place of a gate.
 
 Karpathy 2025, github.com/karpathy/nanochat. Embedded tokens, queries and keys are
-normalised too, logits are bounded, and pairs turn the other way round.
+normalised too, logits are bounded, and rotary positions turn the other way round.
 """
 
 from collections.abc import Sequence

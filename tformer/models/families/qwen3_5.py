@@ -1,7 +1,8 @@
 """Qwen3.5, the part that reads text: Qwen3-Next with dense networks.
 
 Qwen 2026 (Hugging Face's qwen3_5_text). Its files keep the delta rule's projections in
-other matrices. Of a text all three parts of its rotary positions are one.
+other matrices. Its rotary positions count in three directions, for pictures; in
+a text the three are equal.
 """
 
 from torch import nn
