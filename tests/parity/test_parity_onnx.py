@@ -20,7 +20,8 @@ SIZES |= {"num_attention_heads": 6, "num_key_value_heads": 2}
 SIZES |= {"vocab_size": V, "max_position_embeddings": 64, "pad_token_id": None}
 GPT2 = {"vocab_size": V, "n_embd": 24, "n_layer": 1, "n_head": 4, "n_positions": 64}
 ONE = dict(reversed(MODELS.values()))  # of each family
-TWO = ("mistral", "gemma2", "gpt_oss")  # layers, with a window and without, or a window
+# Two layers, with a window and without, or a window.
+TWO = ("mistral", "gemma2", "gpt_oss", "exaone4")
 OTHERS = ("latent", "T5")  # models of one's own parts
 NO_OPERATOR = (
     "kimi_linear",

@@ -74,7 +74,10 @@ MODELS = {
         {"no_rope_layers": [1, 0, 0, 1], "use_sliding_window": True}
         | {"sliding_window": 3, "tie_word_embeddings": False},
     ),
-    "EXAONE 4": ("exaone4", {"sliding_window": 3, "rms_norm_eps": 0.1}),
+    "EXAONE 4": (
+        "exaone4",
+        {"sliding_window": 3, "sliding_window_pattern": 2, "rms_norm_eps": 0.1},
+    ),
     "EXAONE 4, no window": (
         "exaone4",
         {"sliding_window": None, "sliding_window_pattern": None}

@@ -83,8 +83,9 @@ def model(c: Config) -> Options:
     return {"logit_scale": c["logit_scale"]}
 
 
-PARTS = llama.PARTS._replace(norm=norm, layer_types=layer_types, rotaries=rotaries)
-PARTS = PARTS._replace(block=block, model=model)
+PARTS = llama.PARTS._replace(
+    norm=norm, layer_types=layer_types, rotaries=rotaries, block=block, model=model
+)
 
 
 def build(config: Config) -> CausalLM:

@@ -15,12 +15,13 @@ from tformer.models.families.assembling import (
     Options,
     all_but_every,
     assemble,
+    head_dim_of,
     norms_of_heads,
     only,
-    same_rotary,
     sizes,
 )
 from tformer.models.families.renaming import Renaming
+from tformer.models.families.rope_words import rotary_of
 
 DEFAULTS: Config = {
     **olmo3.DEFAULTS,
@@ -66,15 +67,14 @@ def layer_types(c: Config) -> Sequence[str]:
 
 def rotaries(c: Config, kinds: Sequence[str]) -> Sequence[nn.Module | None]:
     """Rotate in the layers with a window alone; in all, if none has one."""
-    same = same_rotary(c, kinds)
-    if c["sliding_window"] is None:
-        return same
-    near = [kind == "sliding_attention" for kind in kinds]
-    return [each if is_near else None for each, is_near in zip(same, near, strict=True)]
+    rotary, none_has = rotary_of(c, head_dim_of(c)), c["sliding_window"] is None
+    near = [none_has or kind == "sliding_attention" for kind in kinds]
+    return [rotary if each else None for each in near]
 
 
-PARTS = olmo3.PARTS._replace(norm=llama.norm, attention=attention)
-PARTS = PARTS._replace(layer_types=layer_types, rotaries=rotaries)
+PARTS = olmo3.PARTS._replace(
+    norm=llama.norm, attention=attention, layer_types=layer_types, rotaries=rotaries
+)
 
 
 def build(config: Config) -> CausalLM:
