@@ -118,7 +118,7 @@ def problems(page: Page) -> list[str]:
 
 
 def test_a_solution_is_held_against_the_answers(masks):
-    # Its names are not those of the chapter: `page` of exercise 1 names torch's.
+    # Its names are not those of the chapter: `page` of exercise 1 calls attend.
     (problem,) = problems(masks)
     assert "exercise 1" in problem
     assert "raises NameError" in problem
@@ -127,8 +127,8 @@ def test_a_solution_is_held_against_the_answers(masks):
 
 
 def test_two_notebooks(masks, tmp_path):
-    page = changed(masks, "weights = weights /", "def causal_mask(*_, **__): ...\n"
-        "        def scaled_dot_product_attention(*_): return np.array([[weights]])\n"
+    page = changed(masks, "weights = weights /", "def window(*_): ...\n"
+        "        def attend(*_): return weights\n"
         "        q = identity = 0; weights = weights /")  # fmt: skip
     books = notebooks(run(page))
     assert [*books] == ["masks", "masks-solutions"]
