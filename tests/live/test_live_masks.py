@@ -143,7 +143,7 @@ def test_one_hidden_cell_cuts_the_path(page):
 test_a_planted_fault_is_seen = live.planted(
     "masks",
     check,
-    ("pieces/masks.js", "j > i - width", "j >= i - width"),
+    ("formulas/window.js", "key > query - window", "key >= query - window"),
     ("pieces/masks.js", "mask[i][k] && mask[k][j]", "mask[k][i] && mask[k][j]"),
     ("pieces/masks/grid.js", "given.row(i)", "given.row(0)"),
     ("pieces/masks/grid.js", "two[i][j] && !mask", "two[j][i] && !mask"),

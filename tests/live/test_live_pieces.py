@@ -99,6 +99,10 @@ KEYS = {
             "Tile 2: m = 3, ℓ = 1.5530, o = 47.0643. The earlier sums",
         ),
     ),
+    "window": (
+        "window W | layers N | global layers | first tokens kept",
+        ("window W", "ArrowRight", "The last token depends on 17 of 30 tokens. N (W"),
+    ),
     "width": (
         "width of queries and keys, d_k",
         ("width of queries and keys, d_k", "ArrowLeft", "At d_k 32, the largest"),

@@ -7,6 +7,7 @@ import { FAMILIES } from "./config/families.js";
 import { OWN } from "./config/own.js";
 import * as parts from "./config/parts.js";
 import { complete, Refused } from "./config/words.js";
+import { roomFor } from "./window.js";
 
 /** @typedef {import("./config/words.js").Config} Config */
 /** @typedef {import("./config/words.js").Known} Known */
@@ -181,7 +182,7 @@ function kindsOf(layers) {
  */
 export function kept({ attention, window }, length, bytes) {
   const { kind, sizes } = attention;
-  const rolls = window !== null && 2 * window < length;
+  const rolls = roomFor(length, window) < length;
   /** @type {Term[]} */
   let terms = [[2, "G", "Dh", ...(rolls ? [2, "W"] : ["L"]), "b"]];
   if (kind === "heads" && sizes.shared) terms = [[0]]; // the other layer keeps them

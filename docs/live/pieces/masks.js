@@ -4,6 +4,7 @@
 import { attentionWeights } from "../engine/attention.js";
 import { Matrix } from "../engine/linear.js";
 import { causalMask, combineMasks, keyMask } from "../engine/masks.js";
+import { sees } from "../formulas/window.js";
 import { choice } from "../ui/controls.js";
 import { h } from "../ui/dom.js";
 import { LivePiece, hint } from "../ui/piece.js";
@@ -19,7 +20,7 @@ const WINDOW = 3;
 
 /** The newest `width` keys of each query. @param {number} width @returns {Mask} */
 function slidingWindow(width) {
-  return causalMask(TOKENS).map((row, i) => row.map((may, j) => may && j > i - width));
+  return causalMask(TOKENS).map((row, i) => row.map((_, j) => sees(i, j, width)));
 }
 
 /** @returns {Mask} */
