@@ -47,6 +47,14 @@ KEYS = {
         " | Forget them",
         ("top-k", "ArrowLeft", "7 of 8 tokens can be drawn, A"),
     ),
+    "distance": (
+        "T5 | both directions | distance | buckets N | furthest M",
+        (
+            "distance",
+            "ArrowLeft",
+            "Distance 19: bucket 17 of 32. It shares it with all",
+        ),
+    ),
     "experts": (
         "common part | steps of the bias | 2",
         ("steps of the bias", "PageUp", "After 10 steps 1 of 8 experts is unused"),
