@@ -36,6 +36,11 @@ KEYS = {
         " | width of a head",
         ("layers N", "ArrowLeft", "2k and v · 31N · 1B · 8G · 32,768L"),
     ),
+    "codes": (
+        "bits of a code, b | largest weight | 4 | What is kept, and what is read"
+        " | The eight weights",
+        ("bits of a code, b", "ArrowLeft", "3 bits, a scale for 4: 7.0 bits a weight"),
+    ),
     "config": (
         "model | config.json | llama | The parameters | embedding | queries"
         " | keys and values | output of attention | gated network | norms of a block"
