@@ -18,6 +18,7 @@ const WIDTH = 64; // of the head
 const LAST = 256; // position
 const SHOWN = [0, 8, 16, 24]; // the pairs that are drawn
 const BASES = ["10,000", "500,000"];
+const LAYOUTS = /** @type {Layout[]} */ (["pairs", "halves"]);
 
 /** The two vectors, before they are rotated. @param {boolean} random */
 function vectors(random) {
@@ -47,7 +48,7 @@ class LiveRotary extends LivePiece {
       options: ["ones", "random"].map((value) => ({ value, label: value })) });
     const layouts = names.map((name) => choice({
       label: `layout of the ${name}`, value: this.layouts[name],
-      options: /** @type {Layout[]} */ (["pairs", "halves"]).map((value) => ({ value, label: value })),
+      options: LAYOUTS.map((value) => ({ value, label: value })),
       on: (value) => {
         this.layouts[name] = value;
         on();
@@ -65,7 +66,8 @@ class LiveRotary extends LivePiece {
       hint(h("b", {}, "Move both tokens on"), ": the arrows turn, and the angle between them " +
         "stays. Then rotate the key in the other layout."),
       h("div", { class: "live-sliders" }, ...this.sliders.map(({ element }) => element)),
-      h("div", { class: "live-row rotary-buttons" }, button("Both 10 back", both(-10)), button("Both 10 on", both(10))),
+      h("div", { class: "live-row rotary-buttons" },
+        button("Both 10 back", both(-10)), button("Both 10 on", both(10))),
       h("div", { class: "rotary-planes" }, ...this.planes.map(({ element }) => element)),
       h("p", { class: "live-note" }, h("b", { class: "rotary-name query", text: "Query" }),
         " and ", h("b", { class: "rotary-name key", text: "key" }),
