@@ -32,8 +32,8 @@ class LiveBreakHead extends LivePiece {
     ];
   }
 
-  async update() {
-    await this.#open();
+  update() {
+    void this.ready.then(() => this.#open()); // what is not shown yet is not scrolled to
   }
 
   /** Show the bet of the address, if it has one. */
@@ -63,18 +63,22 @@ class LiveBreakHead extends LivePiece {
       if (!this.desk.childElementCount) this.desk.append(...game.elements);
       set(this.message, { hidden: true });
       await game.play(bet);
-      this.#bringInSight();
+      this.#bringInSight(bet.off ? "auto" : "smooth");
     } catch (error) {
       this.#game = null;
       this.#failed(/** @type {Error} */ (error), scripts);
     }
   }
 
-  /** Bring into sight, at the first click, what the other two need, and what comes of them. */
-  #bringInSight() {
+  /**
+   * Bring into sight, at the first click, what the other two need and what comes of them;
+   * at once, where an address was opened.
+   * @param {ScrollBehavior} behavior
+   */
+  #bringInSight(behavior) {
     const { top, bottom } = this.getBoundingClientRect();
     if (top >= 0 && bottom + RESULT <= window.innerHeight) return;
-    this.scrollIntoView({ block: "start", behavior: this.still ? "auto" : "smooth" });
+    this.scrollIntoView({ block: "start", behavior: this.still ? "auto" : behavior });
   }
 
   /** @param {Error} error @param {boolean} scripts whether they were loaded */
