@@ -8,6 +8,7 @@ import functools
 import json
 from pathlib import Path
 
+import markdown
 import material
 
 from engine.families.words import words
@@ -16,6 +17,7 @@ from engine.site.forms import forms
 from engine.site.live import models, quoted
 from engine.site.policy import with_policy
 from engine.site.python import Runtime, runtime
+from engine.site.questions import questions
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -104,6 +106,8 @@ class LiveSite:
             return known_forms()
         if path == "/live/families.json":
             return known_families()
+        if path.startswith("/live/questions/"):
+            return known_questions().get(path.removeprefix("/live/questions/"))
         if path.startswith("/live/models/"):
             found = {f"{p.parent.name}/{p.name}": p for p in models(Project(ROOT))}
             at = found.get(path.removeprefix("/live/models/"))
@@ -129,6 +133,22 @@ def quotes() -> bytes:
 @functools.cache
 def known_forms() -> bytes:
     return json.dumps(forms(DOCS / "results")).encode()
+
+
+@functools.cache
+def known_questions() -> dict[str, bytes]:
+    """The cards of three chapters; their formulas are not set."""
+    files: dict[str, bytes] = {}
+    listed = []
+    for name in ("attention", "masks", "heads"):
+        text = (DOCS / f"chapters/{name}.md").read_text("utf-8")
+        start = text.index("## Interview questions")
+        html = markdown.markdown(
+            text[start:], extensions=["toc", "pymdownx.details", "pymdownx.superfences"]
+        )
+        files[f"{name}.json"] = json.dumps(questions(name, html)).encode()
+        listed.append({"name": name, "title": name.capitalize()})
+    return {**files, "index.json": json.dumps(listed).encode()}
 
 
 @functools.cache

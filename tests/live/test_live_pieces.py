@@ -41,6 +41,10 @@ KEYS = {
         " | The eight weights",
         ("bits of a code, b", "ArrowLeft", "3 bits, a scale for 4: 7.0 bits a weight"),
     ),
+    "cards": (
+        "Attention | Show the answer",
+        ("Show the answer", "Enter", "The answer is unfolded."),
+    ),
     "config": (
         "model | config.json | llama | The parameters | embedding | queries"
         " | keys and values | output of attention | gated network | norms of a block"
