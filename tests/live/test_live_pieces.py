@@ -101,6 +101,12 @@ KEYS = {
         " | tokens a parameter | speed F",
         ("GPUs n", "ArrowLeft", "32 GPUs: efficiency 19 %"),
     ),
+    "speculation": (
+        "model, token 1 | model, token 2 | model, token 3 | draft, token 1"
+        " | draft, token 2 | draft, token 3 | replace from (p − q)₊ | tokens ahead, K"
+        " | a draft’s step, c",
+        ("replace from (p − q)₊", "Space", "Of the draft’s proposals 70 % are kept."),
+    ),
     "state": (
         "angle of the key | value, first | value, second | corrected, β | kept, α"
         " | Write | Take back | Start again | What the states answer"
