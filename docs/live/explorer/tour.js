@@ -42,7 +42,8 @@ export const STOPS = [
       const weights = record?.attention(CROSS).weights[2].row(row) ?? [];
       const most = [...weights].indexOf(Math.max(...weights));
       return `To write the ${shown.tokens[row].name} of the month, head 3 of the last cross-attention gives ${percent(weights[most], 1)} of its weight ` +
-        `to the ${source[most].name} of mai. Pick other digits: the year is read from the year, the day from the day.`;
+        `to the ${source[most].name} of mai. Pick other digits: the year is read from the year, the day from the day. ` +
+        "Does the answer need this head? Below, in Break the head, you bet on one.";
     },
   },
   {
