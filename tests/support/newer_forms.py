@@ -8,8 +8,10 @@ from torch.func import functional_call
 
 from spec_forms import Form, in_numpy
 from tformer import nn, reference
+from tformer.check import blocks
 from tformer.check.streams import EPS, ROUNDS
-from tformer.models.families import mixtures
+from tformer.models.causal_lm import CausalLM
+from tformer.models.families import mixtures, smollm3
 
 
 def convolved(names, x, weight, past, *, bias=None):
@@ -49,6 +51,69 @@ def router(call, logits, top_k, *, bias=None, **options):
     return tuple(call(module, weights, (logits,)))
 
 
+def normalised_together(call, x, gain, eps):
+    module = nn.NormOverHeads(nn.RMSNorm(len(gain), eps))
+    return call(module, {"norm.weight": gain}, (x,))
+
+
+def clamped(call, x, w_in, b_in, w_out, b_out, **options):
+    module = nn.ClampedFeedForward(len(w_out), w_out.shape[1], **options)
+    weights = {"gate_proj.weight": w_in[0::2], "up_proj.weight": w_in[1::2]}
+    weights |= {"gate_proj.bias": b_in[0::2], "up_proj.bias": b_in[1::2]}
+    weights |= {"down_proj.weight": w_out, "down_proj.bias": b_out}
+    return call(module, weights, (x,))
+
+
+class Multiplied(torch.nn.Linear):
+    """Stands where attention does, whose options it takes."""
+
+    def forward(self, x, **options):
+        return super().forward(x)
+
+
+def block(x, w_a, w_f, gains, *, placement="output"):
+    D = x.shape[2]
+    parts = Multiplied(D, D, bias=False), Multiplied(D, D, bias=False)
+    norm = partial(nn.RMSNorm, D, blocks.EPS)
+    module = nn.Block(*parts, norm, placement=placement)
+    weights = {"attention.weight": w_a, "attention_norm.weight": gains[0]}
+    weights |= {"feed_forward.weight": w_f, "feed_forward_norm.weight": gains[1]}
+    return functional_call(module, weights, (x,))
+
+
+def twin_of_block(x, w_a, w_f, gains, *, placement="output"):
+    norms = [reference.RMSNorm(gain, blocks.EPS) for gain in gains]
+    parts = (lambda x, **_: x @ w_a.T), (lambda x, **_: x @ w_f.T)
+    return reference.Block(*parts, *norms, placement=placement)(x)
+
+
+def multiplied(
+    call, ids, table, w_q, w_k, w_v, w_o, w_f, *,
+    embedding=1.0, scores=1.0, residual=1.0, logits=1.0,
+):  # fmt: skip
+    V, D = table.shape
+    attention = nn.MultiHeadAttention(D, 1, bias=False, scale=scores)
+    feed_forward = torch.nn.Linear(D, D, bias=False)
+    norm = partial(nn.RMSNorm, D, blocks.EPS, learned=False)
+    model = CausalLM(
+        nn.TokenEmbedding(V, D, scale=embedding),
+        [nn.Block(attention, feed_forward, norm, residual_scale=residual)],
+        None,
+        max_len=ids.shape[1],
+        logit_scale=1 / logits,
+    )
+    each = {"q_proj": w_q, "k_proj": w_k, "v_proj": w_v, "out_proj": w_o}
+    weights = {f"blocks.0.attention.{name}.weight": w for name, w in each.items()}
+    weights |= {"embedding.weight": table, "blocks.0.feed_forward.weight": w_f}
+    return call(model, weights, (ids,))
+
+
+def rotated_layers(layers, every, *, given=None):
+    config = {"num_hidden_layers": layers, "no_rope_layer_interval": every}
+    kinds = smollm3.rotates({**config, "no_rope_layers": given})
+    return np.array([bool(each) for each in kinds])
+
+
 def expert_layers(layers, first, step, named):
     config = {"first_k_dense_replace": first, "decoder_sparse_step": step}
     config["mlp_only_layers"] = named
@@ -84,7 +149,10 @@ IN_CHUNKS = [
 SAME = ("index_scores", "choose_keys", "sinkhorn")  # functions with a spec's name
 NEWER = [
     *IN_CHUNKS,
+    Form("block", "module", block),
+    Form("block", "class", twin_of_block, "numpy"),
     Form("expert_layers", "function", expert_layers, "numpy"),
+    Form("rotated_layers", "function", rotated_layers, "numpy"),
     *(
         form
         for names, call, library in (
@@ -95,6 +163,11 @@ NEWER = [
             *(Form(name, "function", getattr(names, name), library) for name in SAME),
             Form("route", "function", partial(routed, names), library),
             Form("route", "module", partial(router, call), library),
+            Form(
+                "norm_over_heads", "module", partial(normalised_together, call), library
+            ),
+            Form("clamped_swiglu", "module", partial(clamped, call), library),
+            Form("multiplied", "model", partial(multiplied, call), library),
             Form("hyper_connection", "module", partial(connected, call), library),
             Form("short_convolution", "function", partial(convolved, names), library),
             Form(

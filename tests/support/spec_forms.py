@@ -112,10 +112,11 @@ def rms_norm(call, x, weight, eps, *, plus_one=False):
 def multi_head(
     call, x, w_q, w_k, w_v, w_o, num_heads, mask=None, *, memory=None,
     num_kv_heads=None, is_causal=False, q_gain=None, k_gain=None, rotary_base=None,
-    w_gate=None,
+    q_bias=None, k_bias=None, v_bias=None, w_gate=None,
 ):  # fmt: skip
     D, Dh = x.shape[-1], len(w_q) // num_heads
-    parts = {"num_kv_heads": num_kv_heads, "head_dim": Dh, "bias": False}
+    parts = {"num_kv_heads": num_kv_heads, "head_dim": Dh, "out_bias": False}
+    parts["bias"] = q_bias is not None
     weights = {"q_proj": w_q, "k_proj": w_k, "v_proj": w_v, "out_proj": w_o}
     if q_gain is not None:
         parts |= {"q_norm": norm.RMSNorm(Dh), "k_norm": norm.RMSNorm(Dh)}
@@ -128,6 +129,9 @@ def multi_head(
         weights["gate"] = w_gate
     module = tformer.MultiHeadAttention(D, num_heads, **parts)
     weights = {f"{name}.weight": weight for name, weight in weights.items()}
+    if q_bias is not None:
+        biases = {"q_proj": q_bias, "k_proj": k_bias, "v_proj": v_bias}
+        weights |= {f"{name}.bias": bias for name, bias in biases.items()}
     return call(module, weights, (x, memory, None, mask), {"is_causal": is_causal})
 
 

@@ -7,10 +7,10 @@ with `nn` or `reference`. `model(make_model())` asks a whole model from outside.
 Where what stands:
 
 - the form of a spec: `spec`; the specs, a file a concept: `masks`, `attention`,
-  `heads`, `norms`, `feed_forward`, `mixture`, `routing`, `streams`, `positions`,
-  `rotation`, `relative`, `recurrences`, `indexing`, `caches`, `decoding`, `beams`,
-  `drafts`, `loss`, `training`; mistakes in other code than the oracle's loops:
-  `attending`, `normalising`
+  `cutting`, `heads`, `norms`, `feed_forward`, `blocks`, `mixture`, `routing`,
+  `streams`, `positions`, `rotation`, `relative`, `recurrences`, `indexing`, `caches`,
+  `decoding`, `beams`, `drafts`, `loss`, `training`; mistakes in other code than the
+  oracle's loops: `attending`, `normalising`
 - a function is asked: `calling`, `outcomes`; what was seen: `evidence`; the verdict:
   `judging`; why: `diagnosis`, of any function `general` and `ratios`, of properties
   `proofs`, of a part of the numbers `in_part`
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 from tformer.check import (  # noqa: F401
     beams,
+    blocks,
     caches,
     decoding,
     drafts,

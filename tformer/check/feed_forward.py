@@ -1,4 +1,4 @@
-"""The spec of SwiGLU, the feed-forward part with a gate."""
+"""Specs of SwiGLU, the feed-forward part with a gate, and of gpt-oss's form of it."""
 
 from math import erf, sqrt
 
@@ -124,4 +124,81 @@ def swiglu(x: Array, w_gate: Array, w_up: Array, w_down: Array) -> Array:
     for at in np.ndindex(x.shape[:-1]):
         gate, up = w_gate @ x[at], w_up @ x[at]
         output[at] = w_down @ (gate * _sigmoid(gate) * up)
+    return output
+
+
+def _in_turn(D: int, F: int) -> tuple[Array, ...]:
+    """Matrix and bias of gate and up, row by row in turn, and of the way back."""
+    return draw(2 * F, D), draw(2 * F), draw(D, F, seed=1), draw(D, seed=2)
+
+
+@Spec(
+    Case("one vector", (draw(2), *_in_turn(2, 2))),
+    Case("rows", (draw(5, 4), *_in_turn(4, 3)), {"limit": 0.7}),
+    Case("three axes", (4 * draw(2, 3, 3), *_in_turn(3, 4)), {"limit": 2.0}),
+    Case("another factor", (draw(3, 2), *_in_turn(2, 3)), {"alpha": 0.8}),
+    Case("beyond the bounds", (20 * draw(3, 2), *_in_turn(2, 3))),
+    wrong="""
+    # block-today#gate-and-up-change-places-or-are-interleaved
+    halves: You took the first half of the rows for the gate: the rows go in turn.
+        both[0::2], both[1::2] → np.split(both, 2)
+    up_first: You took the even rows for up: they are the gate's.
+        gate, up = both → up, gate = both
+    # block-today#clamped
+    bounds_ignored: You left the bounds out.
+        np.minimum(gate, limit) → gate
+        np.clip(up, -limit, limit) → up
+    gate_not_bounded: You left the bound of the gate out.
+        np.minimum(gate, limit) → gate
+    up_not_bounded: You left the bounds of up out.
+        np.clip(up, -limit, limit) → up
+    gate_bounded_below: You bounded the gate on both sides: it is bounded above alone.
+        np.minimum(gate, limit) → np.clip(gate, -limit, limit)
+    up_bounded_above: You bounded up above alone: it has a bound on both sides.
+        np.clip(up, -limit, limit) → np.minimum(up, limit)
+    fixed_bound: You bounded by 7, whatever comes in.
+        np.minimum(gate, limit) → np.minimum(gate, 7)
+        np.clip(up, -limit, limit) → np.clip(up, -7, 7)
+    bounded_after: You bounded what is multiplied, not the factors.
+        np.minimum(gate, limit) → gate
+        np.clip(up, -limit, limit) → up
+        (up + 1) * gate * _sigmoid(alpha * gate) →
+            np.clip((up + 1) * gate * _sigmoid(alpha * gate), -limit, limit)
+    one_left_out: You multiplied by up: 1 is added to it.
+        (up + 1) → up
+    one_before_bound: You added 1 to up before the bounds: it comes after them.
+        np.clip(up, -limit, limit) → np.clip(up + 1, -limit, limit) - 1
+    one_to_gate: You added 1 to the gate: it is added to up.
+        (up + 1) * gate * → up * (gate + 1) *
+    factor_ignored: You left α out: that is the gate of SwiGLU.
+        _sigmoid(alpha * gate) → _sigmoid(gate)
+    fixed_factor: You multiplied by 1.702 in the sigmoid, whatever comes in.
+        _sigmoid(alpha * gate) → _sigmoid(1.702 * gate)
+    factor_outside: You multiplied the gate by α outside of the sigmoid as well.
+        * gate * _sigmoid → * alpha * gate * _sigmoid
+    sigmoid_alone: You took the sigmoid of the gate; it multiplies the gate.
+        * gate * _sigmoid → * _sigmoid
+    biases_ignored: You left the biases of gate and up out.
+        w_in @ x[at] + b_in → w_in @ x[at]
+    last_bias_ignored: You left the bias of the way back out.
+        + b_out →
+    """,
+)
+def clamped_swiglu(
+    x: Array,
+    w_in: Array,
+    b_in: Array,
+    w_out: Array,
+    b_out: Array,
+    *,
+    limit: float = 7.0,
+    alpha: float = 1.702,
+) -> Array:
+    """Feed one vector forward at a time, by rows of gate and up in turn."""
+    output = np.zeros(x.shape)
+    for at in np.ndindex(x.shape[:-1]):
+        both = w_in @ x[at] + b_in
+        gate, up = both[0::2], both[1::2]
+        gate, up = np.minimum(gate, limit), np.clip(up, -limit, limit)
+        output[at] = w_out @ ((up + 1) * gate * _sigmoid(alpha * gate)) + b_out
     return output

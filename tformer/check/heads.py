@@ -1,9 +1,10 @@
-"""Specs of multi-head attention: heads cut out of the width, and put side by side."""
+"""The spec of multi-head attention, with the parts that models of today have."""
 
 import numpy as np
 
 from tformer.check.attending import over_heads  # noqa: F401 - for a mistake
 from tformer.check.attention import attention
+from tformer.check.cutting import merge_heads, split_heads
 from tformer.check.norms import rms_norm
 from tformer.check.rotation import rotary
 from tformer.check.spec import Array, Case, Spec, draw
@@ -23,43 +24,8 @@ _OF_HEADS[..., 0] = True  # each query sees one key at least
 _PADDING = np.arange(5) < np.array([5, 3])[:, None, None, None]
 _ROTATION = {"rotary_base": 100.0, "is_causal": True}
 _GAINS = {"q_gain": draw(2, seed=5), "k_gain": draw(2, seed=6), "is_causal": True}
+_BIASES = {f"{x}_bias": draw(6, seed=i) for i, x in enumerate("qkv")} | _ROTATION
 _ROTATED_GAINS = _ROTATION | {"q_gain": draw(4, seed=5), "k_gain": draw(4, seed=6)}
-
-
-@Spec(
-    Case("two heads", (draw(1, 3, 4), 2)),
-    Case("three heads", (draw(2, 5, 12), 3)),
-    wrong="""
-    # heads#the-code
-    view_only: You view straight to (B, H, T, Dh), which mixes positions with features:
-        view, then transpose.
-        np.stack(heads, 1) → x.reshape(len(x), num_heads, x.shape[1], -1)
-    interleaved: Your head h has every H-th column; it has h · Dh to (h + 1) · Dh.
-        x[..., h * Dh : (h + 1) * Dh] → x[..., h::num_heads]
-    """,
-)
-def split_heads(x: Array, num_heads: int) -> Array:
-    """Give head h the columns h · Dh to (h + 1) · Dh."""
-    Dh = x.shape[-1] // num_heads
-    heads = [x[..., h * Dh : (h + 1) * Dh] for h in range(num_heads)]
-    return np.stack(heads, 1)
-
-
-@Spec(
-    Case("two heads", (draw(1, 2, 3, 2),)),
-    Case("three heads", (draw(2, 3, 5, 4),)),
-    wrong="""
-    # heads#the-code
-    merged_as_it_lies: You merge without the transpose back to (B, T, H, Dh).
-        np.concatenate(heads, -1) → x.reshape(len(x), x.shape[2], -1)
-    in_turn: You take one feature of each head in turn.
-        concatenate(heads, -1) → stack(heads, -1).reshape(len(x), x.shape[2], -1)
-    """,
-)
-def merge_heads(x: Array) -> Array:
-    """Put the heads side by side."""
-    heads = [x[:, h] for h in range(x.shape[1])]
-    return np.concatenate(heads, -1)
 
 
 def _summed(x: Array) -> Array:
@@ -75,6 +41,17 @@ def _backwards(x: Array) -> Array:
 def _same(x: Array) -> Array:
     """For a mistake: what stands in the place of merging."""
     return x
+
+
+def _plus(x: Array, bias: Array | None) -> Array:
+    return x if bias is None else x + bias
+
+
+def _heads_of(bias: Array | None, num_heads: int) -> Array:
+    """For a mistake: a bias cut into heads, (1, H, 1, Dh)."""
+    return split_heads(
+        np.zeros((1, 1, num_heads)) if bias is None else bias[None, None], num_heads
+    )
 
 
 def _across(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Array:
@@ -108,6 +85,7 @@ def _in_turn(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Ar
     Case("norms", _WHOLE, _GAINS),
     Case("rotation", _WHOLE, _ROTATION),
     Case("norms and rotation, wider", _inputs(1, 4, 6, 2, 4), _ROTATED_GAINS),
+    Case("biases of three projections", _WHOLE, _BIASES),
     Case("a gate", _WHOLE, {"w_gate": draw(6, 6, seed=7), "is_causal": True}),
     wrong="""
     # heads#the-formula
@@ -131,27 +109,25 @@ def _in_turn(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Ar
     value_not_transposed: You multiplied by w_v; its shape is (out, in), so it is x Wᵀ.
         source @ w_v.T → source @ w_v
     one_head: You attend with one head of the whole width.
-        q = split_heads(x @ w_q.T, num_heads) → q = split_heads(x @ w_q.T, 1)
-        k = split_heads(source @ w_k.T, num_kv_heads or num_heads) →
-            k = split_heads(source @ w_k.T, 1)
-        v = split_heads(source @ w_v.T, num_kv_heads or num_heads) →
-            v = split_heads(source @ w_v.T, 1)
+        q_bias), num_heads) → q_bias), 1)
+        k_bias), num_kv_heads or num_heads) → k_bias), 1)
+        v_bias), num_kv_heads or num_heads) → v_bias), 1)
     queries_as_keys: Your keys are the queries.
-        k = split_heads(source @ w_k.T → k = split_heads(source @ w_q.T
+        _plus(source @ w_k.T, k_bias → _plus(source @ w_q.T, k_bias
     values_as_keys: Your keys are the values.
-        k = split_heads(source @ w_k.T → k = split_heads(source @ w_v.T
+        _plus(source @ w_k.T, k_bias → _plus(source @ w_v.T, k_bias
     query_and_key_swapped: You exchanged w_q and w_k.
-        q = split_heads(x @ w_q.T → q = split_heads(x @ w_k.T
-        k = split_heads(source @ w_k.T → k = split_heads(source @ w_q.T
+        _plus(x @ w_q.T, q_bias → _plus(x @ w_k.T, q_bias
+        _plus(source @ w_k.T, k_bias → _plus(source @ w_q.T, k_bias
     key_and_value_swapped: You exchanged w_k and w_v.
-        k = split_heads(source @ w_k.T → k = split_heads(source @ w_v.T
-        v = split_heads(source @ w_v.T → v = split_heads(source @ w_k.T
+        _plus(source @ w_k.T, k_bias → _plus(source @ w_v.T, k_bias
+        _plus(source @ w_v.T, v_bias → _plus(source @ w_k.T, v_bias
     query_and_value_swapped: You exchanged w_q and w_v.
-        q = split_heads(x @ w_q.T → q = split_heads(x @ w_v.T
-        v = split_heads(source @ w_v.T → v = split_heads(source @ w_q.T
+        _plus(x @ w_q.T, q_bias → _plus(x @ w_v.T, q_bias
+        _plus(source @ w_v.T, v_bias → _plus(source @ w_q.T, v_bias
     one_weight: You used one weight for queries, keys and values.
-        k = split_heads(source @ w_k.T → k = split_heads(source @ w_q.T
-        v = split_heads(source @ w_v.T → v = split_heads(source @ w_q.T
+        _plus(source @ w_k.T, k_bias → _plus(source @ w_q.T, k_bias
+        _plus(source @ w_v.T, v_bias → _plus(source @ w_q.T, v_bias
     no_values: You mix what comes in, and left w_v out.
         source @ w_v.T → source @ np.eye(*w_v.T.shape)
     heads_summed: You added the heads up; put them side by side.
@@ -161,11 +137,11 @@ def _in_turn(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Ar
         joined @ w_o.T → _summed(split_heads(joined, num_heads))[
             ..., : len(w_q) // num_heads] @ w_o[:, : len(w_q) // num_heads].T
     same_columns: All your heads have the columns of the first.
-        w_q.T, num_heads) → w_q.T, num_heads)[:, :1].repeat(num_heads, 1)
-        w_k.T, num_kv_heads or num_heads) →
-            w_k.T, num_heads)[:, :1].repeat(num_heads, 1)
-        w_v.T, num_kv_heads or num_heads) →
-            w_v.T, num_heads)[:, :1].repeat(num_heads, 1)
+        q_bias), num_heads) → q_bias), num_heads)[:, :1].repeat(num_heads, 1)
+        k_bias), num_kv_heads or num_heads) →
+            k_bias), num_heads)[:, :1].repeat(num_heads, 1)
+        v_bias), num_kv_heads or num_heads) →
+            v_bias), num_heads)[:, :1].repeat(num_heads, 1)
     last_head_everywhere: You put the last head side by side with itself.
         merge_heads(attention(q, → merge_heads(_of_last(q,
     heads_averaged: You took the mean of the heads; put them side by side.
@@ -183,6 +159,36 @@ def _in_turn(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Ar
         source @ w_k.T → source @ w_k
         source @ w_v.T → source @ w_v
         joined @ w_o.T → joined @ w_o
+    # block-today#output-gate
+    gate_ignored: You left the gate of the output out.
+        if w_gate is not None: → if w_gate is False:
+    gate_after: You multiplied by the gate after the last projection: it comes before.
+        joined = joined / (1 + np.exp(-x @ w_gate.T)) →
+            return joined @ w_o.T / (1 + np.exp(-x @ w_gate.T))
+    gate_of_silu: You multiplied by silu: attention's gate is a sigmoid.
+        joined / (1 + → joined * (x @ w_gate.T) / (1 +
+    gate_alone: You multiplied by the projection itself; its sigmoid is the gate.
+        joined / (1 + np.exp(-x @ w_gate.T)) → joined * (x @ w_gate.T)
+    gate_of_values: You computed the gate of what the heads bring: it is made of x.
+        np.exp(-x @ → np.exp(-joined @
+    # block-today#biases
+    biases_ignored: You left the biases of queries, keys and values out.
+        _plus(x @ w_q.T, q_bias) → x @ w_q.T
+        _plus(source @ w_k.T, k_bias) → source @ w_k.T
+        _plus(source @ w_v.T, v_bias) → source @ w_v.T
+    queries_bias_alone: You gave a bias to the queries alone.
+        _plus(source @ w_k.T, k_bias) → source @ w_k.T
+        _plus(source @ w_v.T, v_bias) → source @ w_v.T
+    keys_without_bias: You left the bias of the keys out: once rotated, it counts.
+        _plus(source @ w_k.T, k_bias) → source @ w_k.T
+    values_without_bias: You left the bias of the values out.
+        _plus(source @ w_v.T, v_bias) → source @ w_v.T
+    bias_after_rotation: You added the biases after the rotation: it turns them too.
+        _plus(x @ w_q.T, q_bias) → x @ w_q.T
+        _plus(source @ w_k.T, k_bias) → source @ w_k.T
+        q, k = rotated(q), rotated(k) →
+            q = rotated(q) + _heads_of(q_bias, num_heads);
+            k = rotated(k) + _heads_of(k_bias, num_kv_heads or num_heads)
     # rotary#the-norm-comes-after-the-rotation
     norm_after: Normalise queries and keys first, then rotate them.
         ("norm", "rotation") → ("rotation", "norm")
@@ -215,13 +221,16 @@ def multi_head(
     q_gain: Array | None = None,
     k_gain: Array | None = None,
     rotary_base: float | None = None,
+    q_bias: Array | None = None,
+    k_bias: Array | None = None,
+    v_bias: Array | None = None,
     w_gate: Array | None = None,
 ) -> Array:
     """Project, cut into heads, attend with each, join, project."""
     source = x if memory is None else memory
-    q = split_heads(x @ w_q.T, num_heads)
-    k = split_heads(source @ w_k.T, num_kv_heads or num_heads)
-    v = split_heads(source @ w_v.T, num_kv_heads or num_heads)
+    q = split_heads(_plus(x @ w_q.T, q_bias), num_heads)
+    k = split_heads(_plus(source @ w_k.T, k_bias), num_kv_heads or num_heads)
+    v = split_heads(_plus(source @ w_v.T, v_bias), num_kv_heads or num_heads)
 
     def rotated(y: Array) -> Array:
         return rotary(y, np.arange(y.shape[2]), rotary_base) if rotary_base else y

@@ -1,4 +1,4 @@
-"""The spec of rotation by position."""
+"""Specs of rotation by position, and of the layers that rotate."""
 
 from math import cos, sin
 
@@ -164,3 +164,38 @@ def rotary(
         output[b, h, t, first] = a * cos(one) - c * sin(one)
         output[b, h, t, second] = a * sin(other) + c * cos(other)
     return output
+
+
+@Spec(
+    Case("each fourth has none", (8, 4)),
+    Case("each third", (7, 3)),
+    Case("each second", (5, 2)),
+    Case("a list", (5, 4), {"given": [1, 0, 0, 1, 1]}),
+    wrong="""
+    # long-context#nope
+    counted_from_zero: You counted from layer 0: the last of each so many has none.
+        (layer + 1) % every → layer % every
+    rotated_alone: You rotated in each so-many-th layer: it is the others that rotate.
+        (layer + 1) % every > 0 → (layer + 1) % every == 0
+    all_rotate: You rotated in every layer.
+        (layer + 1) % every > 0 → every > 0
+    last_alone: You left the rotation out in the last layer alone.
+        (layer + 1) % every > 0 → layer + 1 < layers
+    first_layers: You left the rotation out in the first layers, one in so many.
+        (layer + 1) % every > 0 → layer >= layers // every
+    list_ignored: You counted, though the config lists the layers.
+        if given is not None: → if given is layers:
+    # long-context#a-list-read-the-other-way-round
+    other_way_round: You took a 1 for no positions: it says that the layer rotates.
+        given[layer] > 0 → given[layer] == 0
+    """,
+    properties=("state", "inputs"),
+)
+def rotated_layers(layers: int, every: int, *, given: list[int] | None = None) -> Array:
+    """Say of each layer whether it rotates, or has no positions."""
+    rotates = np.zeros(layers, bool)
+    for layer in range(layers):
+        rotates[layer] = (layer + 1) % every > 0
+        if given is not None:
+            rotates[layer] = given[layer] > 0
+    return rotates

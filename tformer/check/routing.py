@@ -107,8 +107,8 @@ def route(
         if renormalise:
             weights = weights / max(weights.sum(), 1e-20)
         every.append((s, np.array(chosen), scale * weights))
-    s, chosen, weights = (np.stack(each) for each in zip(*every, strict=True))
-    return s, chosen, weights
+    of_scores, of_choice, of_weights = zip(*every, strict=True)
+    return np.stack(of_scores), np.stack(of_choice), np.stack(of_weights)
 
 
 def _score(scores: str, logits: Array) -> Array:
