@@ -19,6 +19,12 @@ from tformer.nn.heads import MultiHeadAttention
 
 Options = dict[str, Any]
 Norm = Callable[[Config, int], nn.Module]  # of a width
+LayerTypes = Callable[[Config], Sequence[str]]
+Mixer = Callable[[Config, int, Options], nn.Module]  # of a layer and its options
+MIXERS = (
+    "linear_attention",
+    "full_attention",
+)  # types of layers with and without state
 
 
 def only(c: Config, **values: object) -> None:
@@ -49,12 +55,24 @@ def same_rotary(c: Config, kinds: Sequence[str]) -> Sequence[nn.Module | None]:
     return [rotary_of(c, head_dim_of(c))] * len(kinds)
 
 
-def rotary_of_each_type(c: Config, kinds: Sequence[str]) -> Sequence[nn.Module | None]:
-    """Rotate in layers with a window in another way than in those without."""
+def no_rotary(_: Config, kinds: Sequence[str]) -> Sequence[nn.Module | None]:
+    """Rotate in no layer."""
+    return [None] * len(kinds)
+
+
+def rotary_of_each_type(
+    c: Config, kinds: Sequence[str], **widths: int
+) -> Sequence[nn.Module | None]:
+    """Rotate in layers with a window in another way than in those without.
+
+    `widths` are of heads, by the type of layers that have others than `head_dim`.
+    """
     if (c["rope_parameters"] or {}).keys() - {*LAYER_TYPES}:
         raise ValueError(f"rope_parameters must be of {', '.join(LAYER_TYPES)}")
-    width = head_dim_of(c)
-    made = {kind: rotary_of(c, width, rope_words(c, kind)) for kind in LAYER_TYPES}
+    widths = dict.fromkeys(LAYER_TYPES, head_dim_of(c)) | widths
+    made = {
+        kind: rotary_of(c, width, rope_words(c, kind)) for kind, width in widths.items()
+    }
     return [made[kind] for kind in kinds]
 
 
@@ -97,6 +115,33 @@ def multi_head(c: Config, _: int, options: Options) -> nn.Module:
     return MultiHeadAttention(c["hidden_size"], c["num_attention_heads"], **options)
 
 
+def by_type(layer_types: LayerTypes, **mixers: Mixer) -> Mixer:
+    """Make of a layer what these mixers make of its type, each by its name."""
+    return lambda c, i, options: mixers[layer_types(c)[i]](c, i, options)
+
+
+def stack(
+    layers: int,
+    attention: Callable[[], nn.Module],
+    network: Callable[[], nn.Module],
+    norm: Callable[[], nn.Module],
+    *,
+    cross_attention: Callable[[], MultiHeadAttention] | None = None,
+    **options: Any,
+) -> list[Block]:
+    """Make the blocks of an encoder or a decoder; the options are those of `Block`."""
+    return [
+        Block(
+            attention(),
+            network(),
+            norm,
+            cross_attention=None if cross_attention is None else cross_attention(),
+            **options,
+        )
+        for _ in range(layers)
+    ]
+
+
 class Parts(NamedTuple):
     """What a family makes of its complete config c, and of the number of a layer.
 
@@ -108,11 +153,11 @@ class Parts(NamedTuple):
     norm: Norm
     attention: Callable[[Config, int], Options]  # of a layer
     network: Callable[[Config, int], nn.Module]  # of a layer
-    layer_types: Callable[[Config], Sequence[str]] = every_layer
+    layer_types: LayerTypes = every_layer
     rotaries: Callable[[Config, Sequence[str]], Sequence[nn.Module | None]] = (
         same_rotary  # of layers of these types
     )
-    mixer: Callable[[Config, int, Options], nn.Module] = multi_head
+    mixer: Mixer = multi_head
     block: Callable[[Config], Options] = nothing
     model: Callable[[Config], Options] = nothing
     block_type: Callable[..., Block] = Block

@@ -18,6 +18,7 @@ from tformer.models.families.assembling import (
     all_but_every,
     assemble,
     only,
+    rotary_of_each_type,
     sizes,
 )
 from tformer.models.families.renaming import Renaming
@@ -131,12 +132,7 @@ def rotaries(c: Config, kinds: Sequence[str]) -> Sequence[nn.Module | None]:
     if {*(c["rope_parameters"] or ())} != {*ROPE}:
         raise ValueError(f"rope_parameters must be of {', '.join(ROPE)}")
     c = {**rope_words.DEFAULTS, **c}
-    widths = {"sliding_attention": "head_dim", "full_attention": "global_head_dim"}
-    made = {
-        kind: rope_words.rotary_of(c, c[word], rope_words.rope_words(c, kind))
-        for kind, word in widths.items()
-    }
-    return [made[kind] for kind in kinds]
+    return rotary_of_each_type(c, kinds, full_attention=c["global_head_dim"])
 
 
 def network(c: Config, layer: int) -> nn.Module:

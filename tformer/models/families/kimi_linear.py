@@ -6,7 +6,6 @@ DeepSeek's latent attention, with nothing rotated. The experts are DeepSeek's to
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor, nn
 
 from tformer.models.causal_lm import CausalLM
@@ -19,7 +18,17 @@ from tformer.models.families import (
     one_of,
     with_defaults,
 )
-from tformer.models.families.assembling import Options, assemble, only, sizes
+from tformer.models.families.assembling import (
+    MIXERS,
+    Options,
+    assemble,
+    by_type,
+    layer_types_of,
+    no_rotary,
+    only,
+    sizes,
+)
+from tformer.models.families.renaming import joined
 from tformer.nn.kda import KimiDeltaAttention
 
 WORDS = {  # words of its files, and DeepSeek's for the same
@@ -65,7 +74,7 @@ DEFAULTS: Config = {
     "routed_scaling_factor": 2.446,
     "first_k_dense_replace": 1,
     "mlp_layer_types": None,  # "dense" or "sparse", each layer
-    "layer_types": None,  # each fifth has attention, or:
+    "layer_types": None,  # each fourth after the first has attention, or:
     "linear_attn_config": None,  # numbers from 1, and the words of `SHORT`
 }
 FULL = [4, 8, 12, 16, 20, 24, 27]
@@ -78,6 +87,7 @@ SIZES: dict[str, Config] = {
     }
 }
 NAMES = (
+    ("forget_gate.", ""),
     *mixtral.NAMES[:4],  # the experts
     *deepseek_v3.NAMES,
     ("attention.A_log", "attention.log_rate"),
@@ -90,27 +100,18 @@ NAMES = (
     ("attention.o_norm.", "attention.norm."),
     ("attention.conv1d.", "attention.convolution."),
 )
-NAMED = mixtures.rename._replace(names=NAMES, defaults=DEFAULTS)
+APART = ("q_conv1d.weight", "k_conv1d.weight", "v_conv1d.weight")  # three of one
+NAMED = mixtures.rename._replace(
+    names=NAMES, defaults=DEFAULTS, convolutions=("convolution.weight", *APART)
+)
 ONE_WAY = "a matrix has another name in their files where the layer is of another kind"
-KINDS = ("linear_attention", "full_attention")
+EACH_FOURTH = range(5, 2**31, 4)  # after the first; numbers from 1
 
 
 def layer_types(c: Config) -> Sequence[str]:
     """Give those layers attention that a config names, in one of its two ways."""
-    layers, kinds = c["num_hidden_layers"], c["layer_types"]
-    told = c["linear_attn_config"] or {}
-    if kinds is None and "full_attn_layers" in told:
-        kinds = [KINDS[i + 1 in told["full_attn_layers"]] for i in range(layers)]
-    if kinds is None:
-        return [KINDS[i > 0 and i % 4 == 0] for i in range(layers)]
-    if len(kinds) != layers:
-        raise ValueError(f"layer_types are {len(kinds)}, num_hidden_layers is {layers}")
-    return [one_of("layer_types", kind, KINDS) for kind in kinds]
-
-
-def rotaries(_: Config, kinds: Sequence[str]) -> Sequence[nn.Module | None]:
-    """Rotate in no layer."""
-    return [None] * len(kinds)
+    full = (c["linear_attn_config"] or {}).get("full_attn_layers", EACH_FOURTH)
+    return layer_types_of(c, lambda i: MIXERS[i + 1 in full], MIXERS)
 
 
 def attention(c: Config, _: int) -> Options:
@@ -118,10 +119,8 @@ def attention(c: Config, _: int) -> Options:
     return {**deepseek_v3.latent_sizes(c), "rotary_dim": c["qk_rope_head_dim"]}
 
 
-def mixer(c: Config, layer: int, options: Options) -> nn.Module:
-    """Make latent attention, or Kimi Delta Attention."""
-    if layer_types(c)[layer] == "full_attention":
-        return deepseek_v3.latent(c, layer, options)
+def delta(c: Config, _: int, __: Options) -> nn.Module:
+    """Make Kimi Delta Attention, of the words of a config in one of its two ways."""
     told: Config = c["linear_attn_config"] or {}
     words = zip(SHORT, OF_DELTA, strict=True)
     width, heads, kernel = (int(told.get(short, c[word])) for short, word in words)
@@ -153,8 +152,10 @@ def model(c: Config) -> Options:
 
 PARTS = deepseek_v3.PARTS._replace(
     attention=attention,
-    rotaries=rotaries,
-    mixer=mixer,
+    rotaries=no_rotary,
+    mixer=by_type(
+        layer_types, full_attention=deepseek_v3.latent, linear_attention=delta
+    ),
     network=network,
     layer_types=layer_types,
     model=model,
@@ -170,18 +171,6 @@ def build(config: Config) -> CausalLM:
 
 def rename(state: Weights, config: Config) -> dict[str, Tensor]:
     """Name Hugging Face's weights as ours; three convolutions of a file are one."""
-    ours: dict[str, Tensor] = {}
-    apart: dict[str, dict[str, Tensor]] = {}
-    state = {name.replace("forget_gate.", ""): x for name, x in state.items()}
-    for name, x in NAMED(state, config).items():
-        before, _, last = name.rpartition("attention.")
-        if last[1:] == "_conv1d.weight":
-            apart.setdefault(before, {})[last[0]] = x
-        elif last == "convolution.weight":
-            ours[name] = x.squeeze(1)  # (C, 1, K)
-        else:
-            ours[name] = x.flatten() if last == "log_rate" else x  # (1, 1, H, 1)
-    for before, each in apart.items():
-        whole = torch.cat([each[kind] for kind in "qkv"])
-        ours[f"{before}attention.convolution.weight"] = whole.squeeze(1)
-    return ours
+    ours = joined(NAMED(state, config), APART, "convolution.weight")
+    # Decays are (1, 1, H, 1) there.
+    return {n: x.flatten() if n.endswith("log_rate") else x for n, x in ours.items()}

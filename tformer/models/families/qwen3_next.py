@@ -12,8 +12,10 @@ from tformer.checks import check_positive
 from tformer.models.causal_lm import CausalLM
 from tformer.models.families import Config, llama, mixtures, with_defaults
 from tformer.models.families.assembling import (
+    MIXERS,
     Options,
     assemble,
+    by_type,
     layer_types_of,
     multi_head,
     norms_of_heads,
@@ -60,7 +62,6 @@ NAMES = (
     ("mlp.shared_expert_gate.", "mlp.shared_gate."),
     *mixtures.NAMES,
 )
-KINDS = ("linear_attention", "full_attention")
 
 
 def norm(c: Config, width: int) -> nn.Module:
@@ -72,17 +73,12 @@ def layer_types(c: Config) -> Sequence[str]:
     """Give each fourth layer attention, or those that `layer_types` names."""
     every = c["full_attention_interval"]
     check_positive(full_attention_interval=every)
-    return layer_types_of(c, lambda i: KINDS[(i + 1) % every == 0], KINDS)
+    return layer_types_of(c, lambda i: MIXERS[(i + 1) % every == 0], MIXERS)
 
 
-def mixer(c: Config, layer: int, options: Options) -> nn.Module:
-    """Make attention, or the delta rule with its convolution and its gate."""
-    if layer_types(c)[layer] == "full_attention":
-        return multi_head(c, layer, options)
-    D, H, Dv = (
-        c[name]
-        for name in ("hidden_size", "linear_num_value_heads", "linear_value_head_dim")
-    )
+def delta(c: Config, _: int, __: Options) -> nn.Module:
+    """Make the delta rule with its convolution and its gate."""
+    D, H, Dv = c["hidden_size"], c["linear_num_value_heads"], c["linear_value_head_dim"]
     return GatedDeltaRule(
         D,
         H,
@@ -122,7 +118,7 @@ PARTS = llama.PARTS._replace(
     attention=attention,
     network=network,
     layer_types=layer_types,
-    mixer=mixer,
+    mixer=by_type(layer_types, full_attention=multi_head, linear_attention=delta),
 )
 
 

@@ -139,6 +139,21 @@ def in_two_axes(name: str, x: Tensor) -> Tensor:
     return x.squeeze(1)
 
 
+def joined(
+    weights: Mapping[str, Tensor], parts: tuple[str, ...], whole: str
+) -> dict[str, Tensor]:
+    """Put weights whose names end with `parts` in one, row below row, named `whole`.
+
+    Where one of them is missing, the others stay, so that they can be named.
+    """
+    ours = dict(weights)
+    for before in [n.removesuffix(parts[0]) for n in weights if n.endswith(parts[0])]:
+        names = [before + part for part in parts]
+        if all(name in ours for name in names):
+            ours[before + whole] = torch.cat([ours.pop(name) for name in names])
+    return ours
+
+
 def alike(name: str) -> str:
     """Return what the name of an expert's weight has in common with the others'."""
     return re.sub(r"\bexperts\.\d+\.", "experts.", name)
