@@ -4,13 +4,13 @@ B batch · T length · D d_model · G key/value heads · S keys · Dh width of a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from tformer.reference.causal_lm import CausalLM
-from tformer.reference.heads import KeysValues, Map, MultiHeadAttention, split_heads
+from tformer.reference.heads import KeysValues, Map, MultiHeadAttention
 from tformer.reference.linear import Linear
 
 
@@ -26,12 +26,10 @@ class SharedKeysAttention(MultiHeadAttention):
         """Make keys and values (B, G, S, Dh) of `key` and `value`, both (B, S, D)."""
         if self.k_proj is None:
             raise ValueError("keys_values must be given without k_proj")
-        G = self.num_kv_heads or self.num_heads
-        k = split_heads(self.k_proj(key), G)  # (B, G, S, Dh)
-        v = k if self.v_proj is None else split_heads(self.v_proj(value), G)
-        v = v if self.v_norm is None else self.v_norm(v)
-        k = k if self.k_norm is None else self.k_norm(k)
-        return (k if self.rotary is None else self.rotary(k)), v
+        if self.v_proj is None:
+            return replace(self, v_proj=self.k_proj).project(key, key)
+        k, v = super().project(key, value)
+        return k, v if self.v_norm is None else self.v_norm(v)
 
 
 @dataclass(eq=False)
