@@ -9,6 +9,7 @@ import time
 from xml.etree import ElementTree
 
 import pytest
+import torch
 
 from tformer.runs.folder import RunFolder
 from tformer.runs.settings import RunSettings
@@ -134,6 +135,22 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, small):
     assert (run / "checkpoints" / f"step-{step:08d}/state.json").exists()
 
 
+def test_an_error_of_the_compiler_is_named(tformer, small, tmp_path, monkeypatch):
+    """As torch raises it; the test below asks for a compiler that is not there."""
+    from torch._inductor.exc import InvalidCxxCompiler
+
+    def compiled(self, **options):
+        raise InvalidCxxCompiler
+
+    monkeypatch.setattr(torch.nn.Module, "compile", compiled)
+    words = ["train", "copy", *small(), "--compile", "-o", tmp_path / "run", "--quiet"]
+    said = tformer(*words)
+    assert said.code == 1
+    assert "error: torch.compile failed: No working C++ compiler" in said.err
+    assert "without --compile" in said.err
+
+
+@pytest.mark.nightly
 def test_a_missing_compiler_is_named(tmp_path, small):
     command = [sys.executable, "-m", "tformer", "train", "copy", *small(), "--compile"]
     done = subprocess.run(

@@ -71,7 +71,14 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize("what", ATTACKS)
+# Both of these take all the seconds that they get; one of them is enough by day.
+LATE = {"loops"}
+
+
+@pytest.mark.parametrize(
+    "what",
+    [pytest.param(x, marks=[pytest.mark.nightly] * (x in LATE)) for x in ATTACKS],
+)
 def test_a_template_that(what):
     template, told = ATTACKS[what]
     began = time.monotonic()

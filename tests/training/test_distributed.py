@@ -183,6 +183,7 @@ def test_where_one_is_killed_the_other_stops_and_says_why(run, tmp_path):
     assert STOPS in (tmp_path / "errors-0").read_text().splitlines()[-1]
 
 
+@pytest.mark.nightly
 def test_torchrun_ends_and_names_the_first_that_was_killed(tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run"]
     command += ["--nproc-per-node", "2", "--standalone"]
