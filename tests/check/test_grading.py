@@ -146,8 +146,20 @@ def test_what_is_begun_is_not_written_yet(graded, exercise):
     assert "It is not written yet." in tell(exercise, found)
 
 
-@in_each
-@pytest.mark.parametrize("body", ["pass", "return args[0]", "return 0 * args[0]"])
+# One for each exercise by day: tests/check/test_specs.py judges all in this process.
+BODIES = ["pass", "return args[0]", "return 0 * args[0]"]
+USELESS = [
+    pytest.param(
+        *(exercise, body),
+        id=f"{body}-{exercise.name}",
+        marks=[pytest.mark.nightly] * ((n + k) % 3 > 0),
+    )
+    for n, exercise in enumerate(EXERCISES.values())
+    for k, body in enumerate(BODIES)
+]
+
+
+@pytest.mark.parametrize(("exercise", "body"), USELESS)
 def test_what_does_nothing_is_wrong(graded, exercise, body):
     source = f"def {exercise.function}(*args):\n    {body}"
     assert graded(source, exercise.name).verdict == "wrong"
