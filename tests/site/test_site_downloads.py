@@ -22,7 +22,7 @@ LABS = [file for file in FILES if file.endswith(".ipynb")]
 KILOBYTES = 300
 INSTALLING = f'%pip install --quiet "{pinned(PROJECT)}"'
 # A notebook is its page, which is run; these, one of them with weights, are run too.
-QUICK = {"attention", "masks", "heads", "decoding"}
+QUICK = {"attention", "decoding"}
 
 
 @pytest.fixture(scope="session")
