@@ -120,28 +120,6 @@ def by_type(layer_types: LayerTypes, **mixers: Mixer) -> Mixer:
     return lambda c, i, options: mixers[layer_types(c)[i]](c, i, options)
 
 
-def stack(
-    layers: int,
-    attention: Callable[[], nn.Module],
-    network: Callable[[], nn.Module],
-    norm: Callable[[], nn.Module],
-    *,
-    cross_attention: Callable[[], MultiHeadAttention] | None = None,
-    **options: Any,
-) -> list[Block]:
-    """Make the blocks of an encoder or a decoder; the options are those of `Block`."""
-    return [
-        Block(
-            attention(),
-            network(),
-            norm,
-            cross_attention=None if cross_attention is None else cross_attention(),
-            **options,
-        )
-        for _ in range(layers)
-    ]
-
-
 class Parts(NamedTuple):
     """What a family makes of its complete config c, and of the number of a layer.
 

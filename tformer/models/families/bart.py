@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from tformer.models.families import Config, one_of, replace_parts, with_defaults
-from tformer.models.families.assembling import stack
 from tformer.models.seq2seq_lm import Seq2SeqLM
 from tformer.nn.block import Block
 from tformer.nn.decoder import Decoder
@@ -130,15 +129,17 @@ def make_blocks(c: Config, side: str) -> list[Block]:
     kind = one_of("activation_function", c["activation_function"], ACTIVATION_NAMES)
     options = {"activation": ACTIVATION_NAMES[kind], "dropout": c["activation_dropout"]}
     attention = partial(MultiHeadAttention, D, H, dropout=c["attention_dropout"])
-    return stack(
-        c[f"{side}_layers"],
-        attention,
-        partial(FeedForward, D, F, **options),
-        partial(LayerNorm, D, 1e-5),
-        cross_attention=attention if side == "decoder" else None,
-        placement="post",
-        dropout=c["dropout"],
-    )
+    return [
+        Block(
+            attention(),
+            FeedForward(D, F, **options),
+            partial(LayerNorm, D, 1e-5),
+            cross_attention=attention() if side == "decoder" else None,
+            placement="post",
+            dropout=c["dropout"],
+        )
+        for _ in range(c[f"{side}_layers"])
+    ]
 
 
 def rename(state: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:  # noqa: ARG001

@@ -12,7 +12,6 @@ from functools import partial
 from torch import Tensor, nn
 
 from tformer.models.families import Config, one_of, replace_parts, with_defaults
-from tformer.models.families.assembling import stack
 from tformer.models.seq2seq_lm import Seq2SeqLM
 from tformer.nn.block import Block
 from tformer.nn.decoder import Decoder
@@ -139,14 +138,16 @@ def make_blocks(
     options = {"head_dim": c["d_kv"], "bias": False, "dropout": dropout, "scale": 1.0}
     attention = partial(MultiHeadAttention, D, c["num_heads"], **options)
     network = NETWORKS[c["feed_forward_proj"]]
-    return stack(
-        layers,
-        partial(attention, relative=relative),
-        partial(network, D, c["d_ff"], dropout=dropout),
-        norm,
-        cross_attention=attention if decoder else None,
-        dropout=dropout,
-    )
+    return [
+        Block(
+            attention(relative=relative),
+            network(D, c["d_ff"], dropout=dropout),
+            norm,
+            cross_attention=attention() if decoder else None,
+            dropout=dropout,
+        )
+        for _ in range(layers)
+    ]
 
 
 def draw(model: Seq2SeqLM, c: Config) -> None:
