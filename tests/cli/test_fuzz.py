@@ -145,7 +145,7 @@ def command_lines(draw) -> list[str]:
 
 
 @given(command_lines())
-@settings(max_examples=100)
+@settings(max_examples=50)
 @pytest.mark.usefixtures("place")
 def test_options_by_chance(words):
     call(words)
@@ -236,7 +236,7 @@ def spoiled_file(fault: Fault) -> None:
 
 
 @given(faults())
-@settings(max_examples=100)
+@settings(max_examples=50)
 @pytest.mark.usefixtures("place")
 def test_spoiled_files(fault):
     spoiled_file(fault)

@@ -144,6 +144,8 @@ def planted(
 ):
     """Make the test that a piece with a fault in its modules does not pass a check.
 
+    The first fault is planted by day, the others at night.
+
     Args:
         name: the piece.
         check: drives it, and compares; it passes where nothing is planted.
@@ -151,7 +153,13 @@ def planted(
         body: the HTML around the piece, where it needs its own.
     """
 
-    @pytest.mark.parametrize("fault", faults, ids=lambda fault: fault[2])
+    night = [pytest.mark.nightly]
+    planted_faults = [
+        pytest.param(fault, id=fault[2], marks=night * (n > 0))
+        for n, fault in enumerate(faults)
+    ]
+
+    @pytest.mark.parametrize("fault", planted_faults)
     def test(live_page, live_site, fault):
         live_site.plant(*fault)
         page = ready(live_page(body or figure(name)))
