@@ -249,9 +249,3 @@ def test_a_process_says_what_this_one_says(runner, tmp_path, name):
         where = re.sub(r" \(line \d+\)", "", found.differs.message)
         assert found.differs._replace(message=where) == here.differs
         assert found.mistakes == here.mistakes
-
-
-def test_tasks_hold_nothing_that_is_right():
-    task = task_of(EXERCISES["rotary"].spec, "numpy")
-    assert task.weights == {}
-    assert b"oracle" not in pack(task)

@@ -12,10 +12,12 @@ import pytest
 
 from hostile_files import HARM, OTHERS, STAY, STEAL, USE
 from tformer.check import rotation
+from tformer.check.evidence import task_of
 from tformer.check.exercises import EXERCISES
 from tformer.check.grading import grade
 from tformer.check.landlock import hold_to
 from tformer.check.running import Runner
+from tformer.check.wire import pack
 
 SPEC = rotation.__file__
 
@@ -118,3 +120,9 @@ def test_a_file_that_is_lost_does_not_stop_the_others(room, tmp_path):
         grade(room, EXERCISES["rotary"], tmp_path / "mine.py").verdict for _ in "ab"
     ]
     assert found == ["not run", "wrong"]
+
+
+def test_tasks_hold_nothing_that_is_right():
+    task = task_of(EXERCISES["rotary"].spec, "numpy")
+    assert task.weights == {}
+    assert b"oracle" not in pack(task)
