@@ -84,11 +84,8 @@ def test_what_is_drawn_is_told_from_what_is_remembered(graded, scale, id):
     """Beside right numbers, at the first call at least."""
     source = f"import random\nimport numpy as np\nKEPT = [1]\n{TORCH}"
     near = f"(1 + 1e-5 * (float({scale}) - 1))"
-    found = graded(
-        source.replace("cos, sin =", f"a_little = {near}\n    cos, sin =").replace(
-            "-1).to", "-1).mul(a_little).to"
-        )
-    )
+    source = source.replace("cos, sin =", f"a_little = {near}\n    cos, sin =")
+    found = graded(source.replace("-1).to", "-1).mul(a_little).to"))
     assert [x["id"] for x in found.as_json()["mistakes"]] == ([id] if id else [])
     assert (found.verdict == "right") == (id is None)
 
