@@ -1,12 +1,13 @@
 """What a page loads before the first search, and what may run in it."""
 
 import re
+import time
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 import markdown
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Route
 
 from engine.site.bundles import WITH_FORMULAS, without_styles
 from engine.site.code import joined
@@ -54,6 +55,23 @@ SHIFT = """() => new Promise((done) => {
   }).observe({type: "layout-shift", buffered: true})
   setTimeout(() => done(sum), 300)
 })"""
+
+
+@pytest.mark.parametrize("page", [HOME, ATTENTION, TRANSFORMER])
+def test_fonts_that_come_late_move_little(
+    browser: Browser, home: str, page: str
+) -> None:
+    """What is read until then is in the machine's own font, scaled: fonts.css."""
+
+    def late(route: Route) -> None:
+        time.sleep(0.3)
+        route.continue_()
+
+    with blank(browser, PHONE) as tab:
+        tab.route("**/*.woff2", late)
+        tab.goto(home + page)
+        tab.evaluate("document.fonts.ready.then(() => null)")
+        assert tab.evaluate(SHIFT) <= 0.03
 
 
 @pytest.mark.parametrize("page", [HOME, *map(url, CHAPTERS)])
