@@ -7,8 +7,9 @@ import numpy as np
 from tformer.check.spec import Array, Case, Spec, draw
 
 
-def _sigmoid(z: Array) -> Array:
-    return 1 / (1 + np.exp(-z))
+def sigmoid(z: Array) -> Array:
+    """Map each number to (0, 1)."""
+    return np.asarray(1 / (1 + np.exp(-z)))
 
 
 def _gelu(z: Array) -> Array:
@@ -38,46 +39,46 @@ _STEEP = np.array([[20.0, 15.0], [-1.0, -0.5], [30.0, 2.0]])
     halves_swapped: You sent x through w_up for the gate twice.
         gate, up = w_gate → gate, up = w_up
     gate_alone: You left w_up out: the gate must be multiplied by it.
-        * _sigmoid(gate) * up → * _sigmoid(gate)
+        * sigmoid(gate) * up → * sigmoid(gate)
     # block-today#the-formula
     added: You added gate and up; they are multiplied.
-        * _sigmoid(gate) * up → * _sigmoid(gate) + up
+        * sigmoid(gate) * up → * sigmoid(gate) + up
     no_activation: You multiplied gate and up without silu between.
-        * _sigmoid(gate) * up → * up
+        * sigmoid(gate) * up → * up
     sigmoid: You took the sigmoid of the gate; silu is z · sigmoid(z).
-        gate * _sigmoid(gate) * up → _sigmoid(gate) * up
+        gate * sigmoid(gate) * up → sigmoid(gate) * up
     down_ignored: You left w_down out: your result has F numbers and not D.
         np.zeros(x.shape) → np.zeros((*x.shape[:-1], len(w_gate)))
         w_down @ ( → 1.0 * (
     both_active: You took silu of both; up stays as it is.
-        * up → * up * _sigmoid(up)
+        * up → * up * sigmoid(up)
     after_product: You took silu of the product; it is taken of the gate alone.
-        gate * _sigmoid(gate) * up → gate * up * _sigmoid(gate * up)
+        gate * sigmoid(gate) * up → gate * up * sigmoid(gate * up)
     other_sign: You took z · sigmoid(-z).
-        _sigmoid(gate) → _sigmoid(-gate)
+        sigmoid(gate) → sigmoid(-gate)
     exp_sign: You divided by 1 - exp(-z); silu divides by 1 + exp(-z).
-        _sigmoid(gate) → (1 / (1 - np.exp(-gate)))
+        sigmoid(gate) → (1 / (1 - np.exp(-gate)))
     plain_exp: You wrote z / (1 + exp(z)) · exp(-z); silu is z / (1 + exp(-z)).
-        _sigmoid(gate) → (_sigmoid(-gate) * np.exp(-gate))
+        sigmoid(gate) → (sigmoid(-gate) * np.exp(-gate))
     sigmoid_twice: You multiplied by the sigmoid twice.
-        gate * _sigmoid(gate) * up → gate * _sigmoid(gate) ** 2 * up
+        gate * sigmoid(gate) * up → gate * sigmoid(gate) ** 2 * up
     hard: You took hardswish of the gate, not silu.
-        gate * _sigmoid(gate) → gate * np.clip(gate + 3, 0, 6) / 6
+        gate * sigmoid(gate) → gate * np.clip(gate + 3, 0, 6) / 6
     leaky: You took leaky relu of the gate, not silu.
-        gate * _sigmoid(gate) → np.where(gate > 0, gate, 0.01 * gate)
+        gate * sigmoid(gate) → np.where(gate > 0, gate, 0.01 * gate)
     squared_relu: You took the square of relu of the gate, not silu.
-        gate * _sigmoid(gate) → np.maximum(gate, 0) ** 2
+        gate * sigmoid(gate) → np.maximum(gate, 0) ** 2
     elu: You took elu of the gate, not silu.
-        gate * _sigmoid(gate) → np.where(gate > 0, gate, np.exp(gate) - 1)
+        gate * sigmoid(gate) → np.where(gate > 0, gate, np.exp(gate) - 1)
     softplus: You took softplus of the gate, not silu.
-        gate * _sigmoid(gate) → np.logaddexp(0, gate)
+        gate * sigmoid(gate) → np.logaddexp(0, gate)
     mish: You took mish of the gate, not silu.
-        _sigmoid(gate) → np.tanh(np.logaddexp(0, gate))
+        sigmoid(gate) → np.tanh(np.logaddexp(0, gate))
     reshaped: You gave weights another shape with reshape: transpose them.
         = w_gate @ x[at], → = x[at] @ w_gate.reshape(w_gate.shape[::-1]),
         w_up @ x[at] → x[at] @ w_up.reshape(w_up.shape[::-1])
-        w_down @ (gate * _sigmoid(gate) * up) →
-            (gate * _sigmoid(gate) * up) @ w_down.reshape(w_down.shape[::-1])
+        w_down @ (gate * sigmoid(gate) * up) →
+            (gate * sigmoid(gate) * up) @ w_down.reshape(w_down.shape[::-1])
     gate_twice: You sent x through w_gate twice: the other factor is of w_up.
         w_up @ x[at] → gate
         gate, up = w_gate @ x[at], → gate = w_gate @ x[at]; up =
@@ -86,24 +87,24 @@ _STEEP = np.array([[20.0, 15.0], [-1.0, -0.5], [30.0, 2.0]])
     back_by_gate: You came back by the transpose of w_gate: w_down leads back.
         = w_down @ → = w_gate.T @
     overflow: You wrote exp(z) / (1 + exp(z)): exp of a large z is infinite.
-        _sigmoid(gate) → (np.exp(gate) / (1 + np.exp(gate)))
+        sigmoid(gate) → (np.exp(gate) / (1 + np.exp(gate)))
     down_on_gate: You projected the gate, and multiplied by up after that.
-        w_down @ (gate * _sigmoid(gate) * up) →
-            w_down @ (gate * _sigmoid(gate)) * sum(up)
+        w_down @ (gate * sigmoid(gate) * up) →
+            w_down @ (gate * sigmoid(gate)) * sum(up)
     silu_after: You took silu of the result; it is taken of the gate.
-        gate * _sigmoid(gate) * up) → gate * up)
-        return output → return output * _sigmoid(output)
+        gate * sigmoid(gate) * up) → gate * up)
+        return output → return output * sigmoid(output)
     relu: You took relu of the gate: that is ReGLU.
-        gate * _sigmoid(gate) → np.maximum(gate, 0)
+        gate * sigmoid(gate) → np.maximum(gate, 0)
     tanh: You took tanh of the gate, not silu.
-        gate * _sigmoid(gate) → np.tanh(gate)
+        gate * sigmoid(gate) → np.tanh(gate)
     quick_gelu: You took z · sigmoid(1.702 z), which is near GELU; silu has no factor.
-        _sigmoid(gate) → _sigmoid(1.702 * gate)
+        sigmoid(gate) → sigmoid(1.702 * gate)
     softmax: You took the softmax of the gate, not silu.
-        gate * _sigmoid(gate) →
+        gate * sigmoid(gate) →
             np.exp(gate - max(gate)) / np.exp(gate - max(gate)).sum()
     no_gate: You took silu of up and left the gate out.
-        gate * _sigmoid(gate) * up → up * _sigmoid(up)
+        gate * sigmoid(gate) * up → up * sigmoid(up)
     residual: You added x; that is done outside.
         = w_down → = x[at] + w_down
     not_transposed: You multiplied by W; weights are (out, in), so it is x Wᵀ.
@@ -112,9 +113,9 @@ _STEEP = np.array([[20.0, 15.0], [-1.0, -0.5], [30.0, 2.0]])
         w_down @ → w_down.T @
     # block-today#the-other-gelu
     gelu: You took GELU of the gate: that is GEGLU.
-        gate * _sigmoid(gate) → _gelu(gate)
+        gate * sigmoid(gate) → _gelu(gate)
     gelu_tanh: You took the tanh form of GELU of the gate: that is GEGLU.
-        gate * _sigmoid(gate) → gate * _sigmoid(sqrt(8 / 3.141592653589793) * gate
+        gate * sigmoid(gate) → gate * sigmoid(sqrt(8 / 3.141592653589793) * gate
         * up) → * (1 + 0.044715 * gate**2)) * up)
     """,
 )
@@ -123,7 +124,7 @@ def swiglu(x: Array, w_gate: Array, w_up: Array, w_down: Array) -> Array:
     output = np.zeros(x.shape)
     for at in np.ndindex(x.shape[:-1]):
         gate, up = w_gate @ x[at], w_up @ x[at]
-        output[at] = w_down @ (gate * _sigmoid(gate) * up)
+        output[at] = w_down @ (gate * sigmoid(gate) * up)
     return output
 
 
@@ -162,8 +163,8 @@ def _in_turn(D: int, F: int) -> tuple[Array, ...]:
     bounded_after: You bounded what is multiplied, not the factors.
         np.minimum(gate, limit) → gate
         np.clip(up, -limit, limit) → up
-        (up + 1) * gate * _sigmoid(alpha * gate) →
-            np.clip((up + 1) * gate * _sigmoid(alpha * gate), -limit, limit)
+        (up + 1) * gate * sigmoid(alpha * gate) →
+            np.clip((up + 1) * gate * sigmoid(alpha * gate), -limit, limit)
     one_left_out: You multiplied by up: 1 is added to it.
         (up + 1) → up
     one_before_bound: You added 1 to up before the bounds: it comes after them.
@@ -171,13 +172,13 @@ def _in_turn(D: int, F: int) -> tuple[Array, ...]:
     one_to_gate: You added 1 to the gate: it is added to up.
         (up + 1) * gate * → up * (gate + 1) *
     factor_ignored: You left α out: that is the gate of SwiGLU.
-        _sigmoid(alpha * gate) → _sigmoid(gate)
+        sigmoid(alpha * gate) → sigmoid(gate)
     fixed_factor: You multiplied by 1.702 in the sigmoid, whatever comes in.
-        _sigmoid(alpha * gate) → _sigmoid(1.702 * gate)
+        sigmoid(alpha * gate) → sigmoid(1.702 * gate)
     factor_outside: You multiplied the gate by α outside of the sigmoid as well.
-        * gate * _sigmoid → * alpha * gate * _sigmoid
+        * gate * sigmoid → * alpha * gate * sigmoid
     sigmoid_alone: You took the sigmoid of the gate; it multiplies the gate.
-        * gate * _sigmoid → * _sigmoid
+        * gate * sigmoid → * sigmoid
     biases_ignored: You left the biases of gate and up out.
         w_in @ x[at] + b_in → w_in @ x[at]
     last_bias_ignored: You left the bias of the way back out.
@@ -200,5 +201,5 @@ def clamped_swiglu(
         both = w_in @ x[at] + b_in
         gate, up = both[0::2], both[1::2]
         gate, up = np.minimum(gate, limit), np.clip(up, -limit, limit)
-        output[at] = w_out @ ((up + 1) * gate * _sigmoid(alpha * gate)) + b_out
+        output[at] = w_out @ ((up + 1) * gate * sigmoid(alpha * gate)) + b_out
     return output

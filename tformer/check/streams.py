@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tformer.check.feed_forward import sigmoid
 from tformer.check.spec import Array, Case, Spec, draw
 
 ROUNDS, EPS = 3, 0.01  # of `hyper_connection`
@@ -89,9 +90,9 @@ def _connected(B: int, T: int, N: int, D: int) -> tuple[Array, ...]:
     added_to_the_first: You wrote the output into the first stream alone.
         w[k] * y → (k == 0) * w[k] * y
     twice_left_out: You wrote with σ(w): it is twice that, so that it can be 1.
-        2 * _sigmoid(w) → _sigmoid(w)
+        2 * sigmoid(w) → sigmoid(w)
     read_softmax: You took the softmax of r: each number has its own sigmoid.
-        _sigmoid(r) + EPS → np.exp(r) / np.exp(r).sum() + EPS
+        sigmoid(r) + EPS → np.exp(r) / np.exp(r).sum() + EPS
     mixed_without_sinkhorn: You took the exponentials of M as they are: rows and columns
         are divided by their sums.
         sinkhorn(mix, ROUNDS, EPS) → np.exp(mix)
@@ -122,14 +123,10 @@ def hyper_connection(
         made = np.repeat(scale, (N, N, N * N)) * made + base
         r, w, mix = made[:N], made[N : 2 * N], made[2 * N :].reshape(N, N)
         if manifold:
-            r, w = _sigmoid(r) + EPS, 2 * _sigmoid(w)
+            r, w = sigmoid(r) + EPS, 2 * sigmoid(w)
             mix = sinkhorn(mix, ROUNDS, EPS)
         y = branch @ sum(r[j] * streams[j] for j in range(N))
         for k in range(N):
             output[at][k] = sum(mix[j, k] * streams[j] for j in range(N))
             output[at][k] += w[k] * y
     return output
-
-
-def _sigmoid(z: Array) -> Array:
-    return np.asarray(1 / (1 + np.exp(-z)))

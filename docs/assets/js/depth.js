@@ -25,7 +25,7 @@ document$.subscribe(() => {
 
   /* A browser looks for a place before the fold around it is open, and stays where it is. */
   const reveal = () => {
-    const place = document.getElementById(decodeURIComponent(location.hash.slice(1)))
+    const place = document.getElementById(location.hash.slice(1)) // ids are plain letters
     if (!place?.closest("details.depth")) return
     for (let box = place; (box = box.closest("details:not([open])")); ) box.open = true
     requestAnimationFrame(() => {

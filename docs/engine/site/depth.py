@@ -46,9 +46,11 @@ def _chapters(page: SitePage, config: MkDocsConfig) -> list[Page]:
         return []
     found = [x for x in config.extra["chapters"] if x.file == page.file.src_uri]
     try:
-        return [x for x in found if minutes_of(x)]
+        for chapter in found:
+            _ = chapter.blocks, chapter.depths
     except PageError:  # which the engine tells
         return []
+    return found
 
 
 def with_minutes(html: str, page: Page) -> str:

@@ -3,6 +3,8 @@
  * the inner loop of `tiled_forward` in tformer/nn/tiles.py, in double precision.
  */
 
+import { softmax } from "./softmax.js";
+
 /**
  * @typedef {object} Kept
  * @property {number} m the largest score so far
@@ -39,8 +41,5 @@ export function readTile(before, scores, values, rescales) {
  * @param {number[]} values
  */
 export function softmaxMean(scores, values) {
-  const largest = Math.max(...scores);
-  const powers = scores.map((score) => Math.exp(score - largest));
-  const sum = powers.reduce((a, b) => a + b);
-  return powers.reduce((mean, p, i) => mean + (p / sum) * values[i], 0);
+  return softmax(scores).reduce((mean, weight, i) => mean + weight * values[i], 0);
 }

@@ -4,15 +4,9 @@
  * tformer/nn/router.py, with softmax for scores, in double precision.
  */
 
-/** @typedef {{scores: number[][], chosen: number[][]}} Routing of each token */
+import { softmax } from "./softmax.js";
 
-/** @param {number[]} logits */
-function softmax(logits) {
-  const largest = Math.max(...logits);
-  const powers = logits.map((x) => Math.exp(x - largest));
-  const sum = powers.reduce((a, b) => a + b);
-  return powers.map((power) => power / sum);
-}
+/** @typedef {{scores: number[][], chosen: number[][]}} Routing of each token */
 
 /**
  * Choose the k experts of each token with the largest scores, the best first.

@@ -105,12 +105,12 @@ NAMED = mixtures.rename._replace(
     names=NAMES, defaults=DEFAULTS, convolutions=("convolution.weight", *APART)
 )
 ONE_WAY = "a matrix has another name in their files where the layer is of another kind"
-EACH_FOURTH = range(5, 2**31, 4)  # after the first; numbers from 1
 
 
 def layer_types(c: Config) -> Sequence[str]:
     """Give those layers attention that a config names, in one of its two ways."""
-    full = (c["linear_attn_config"] or {}).get("full_attn_layers", EACH_FOURTH)
+    each_fourth = range(5, c["num_hidden_layers"] + 1, 4)  # after the first, from 1
+    full = (c["linear_attn_config"] or {}).get("full_attn_layers", each_fourth)
     return layer_types_of(c, lambda i: MIXERS[i + 1 in full], MIXERS)
 
 

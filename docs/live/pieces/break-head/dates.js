@@ -15,9 +15,9 @@ export const DATES = [
  * @param {{on: (text: string) => void}} given
  */
 export function dates({ on }) {
-  const note = h("p", { class: "bet-note", role: "status", hidden: true });
+  const note = h("p", { class: "entry-note bet-note", role: "status", hidden: true });
   const chips = DATES.map(({ text, language }) => h("button", {
-    type: "button", class: "bet-date", lang: language, text, onclick: () => on(text),
+    type: "button", class: "entry-chip bet-date", lang: language, text, onclick: () => on(text),
   }));
   const own = h("input", {
     class: "bet-own", type: "text", dir: "auto", autocomplete: "off", spellcheck: "false",
@@ -33,7 +33,7 @@ export function dates({ on }) {
     take();
   });
   return {
-    element: h("div", { class: "bet-dates", role: "group", "aria-label": "1. A date" },
+    element: h("div", { class: "entry-chips", role: "group", "aria-label": "1. A date" },
       ...chips, own, note),
     /** @param {string} text */
     show(text) {
