@@ -28,6 +28,9 @@ PAGES = {
     "live/": (PHONE, DESK),
     "chapters/attention/": (PHONE,),
     "chapters/transformer/": (PHONE,),
+    "chapters/reading-attention/": (PHONE,),
+    "results/": (PHONE,),
+    "api/tformer/nn/heads/": (PHONE,),
 }
 SHOWN = (
     *("largest-contentful-paint", "total-blocking-time", "cumulative-layout-shift"),
