@@ -25,8 +25,9 @@ site/         MkDocs: `hooks` (what a build makes first, and tells the templates
               docs/theme), `lists` (tables of chapters), `labs`, `api` (about the API
               pages), `search` (what the search looks through), `code` (folds and
               links), `captions` (figures, pictures, tables), `live`, `python`,
-              `exercises` (fields to answer them), `formulas` (set
-              by KaTeX), `bundles` (one stylesheet, one script), `policy` (what may run)
+              `exercises` (fields to answer them), `paths` (through the book), `slides`
+              (cut from chapters), `formulas` (set by KaTeX), `bundles` (one stylesheet,
+              one script), `policy` (what may run)
 node          calls npm packages
 __main__      the command line: `python -m engine --help`
 """

@@ -15,6 +15,7 @@ from engine.mistakes.texts import Texts
 from engine.project import Project
 from engine.site.lists import chapters
 from tformer.check.evidence import right_of
+from tformer.check.exercises import EXERCISES
 from tformer.check.outcomes import Outcome
 from tformer.check.spec import SPECS, Mistake, Spec
 from tformer.check.telling import page_of
@@ -152,7 +153,8 @@ def test_texts_speak_of_mistakes_that_there_are(tmp_path: Path) -> None:
     assert len(texts.symptoms) >= 20
     anchors = [each.anchor for each in texts.symptoms]
     assert len({*anchors}) == len(anchors)
-    assert all(each.mistakes and each.text for each in texts.symptoms)
+    assert all(each.text for each in texts.symptoms)
+    assert all(each.mistakes or each.sections for each in texts.symptoms)
     folder = tmp_path / "docs" / "mistakes"
     folder.mkdir(parents=True)
     (folder / "symptoms.toml").write_text("symptom = []")
@@ -182,11 +184,23 @@ def test_the_index_leads_to_every_page(atlas: Atlas) -> None:
     listed = re.findall(r'<a href="([^"]+)/">', atlas.concepts())
     assert sorted(listed) == sorted(NAMES)
     assert listed.index("causal_mask/one_ahead") < listed.index("greedy/least")
-    led = re.findall(r"^- \[.*?\]\(([\w/]+)\.md\)", atlas.symptoms(), re.MULTILINE)
+    text = atlas.symptoms()
+    led = re.findall(r"^- \[.*?\]\(([\w/]+)\.md\)", text, re.MULTILINE)
     assert {*led} <= {*NAMES}
     assert len(led) == sum(len(x.mistakes) for x in atlas.texts.symptoms)
+    asked = set(re.findall(r"`tformer ([a-z]+ \S+)[^`]*`\W", text))
+    assert asked - {f"check {name}" for name in EXERCISES} <= {
+        "check --model",
+        "compare FOLDER",
+    }
     for symptom in atlas.texts.symptoms:
-        assert f"](#{symptom.anchor})" in atlas.symptoms()
+        assert f"](#{symptom.anchor})" in text
+        told = text.partition(f"{{ #{symptom.anchor} }}")[2]
+        told = told.partition("\n### ")[0]
+        assert "](../chapters/" in told
+        specs = {name.partition("/")[0] for name in symptom.mistakes} & {*EXERCISES}
+        for command in (*symptom.commands, *(f"tformer check {x}" for x in specs)):
+            assert f"`{command}`" in told
         for name in symptom.mistakes:
             page = atlas.page(*KNOWN[NAMES.index(name)])
             assert f"../index.md#{symptom.anchor}" in page

@@ -56,11 +56,8 @@ class Atlas:
             yield f"*What you see.* {texts.seen}"
         yield from self._numbers(mistake, shown)
         yield "## The fix { data-search-exclude }"
-        chapter, _, section = mistake.chapter.partition("#")
-        link = f"../../chapters/{mistake.chapter.replace('#', '.md#')}"
-        words = section.replace("-", " ")
-        title = self.chapters.get(chapter, chapter)
-        yield f"Explained in [{title}: {words}]({link}). In the spec's own code:"
+        link = self._section(mistake.chapter, up="../../")
+        yield f"Explained in {link}. In the spec's own code:"
         yield f"```diff\n{change(mistake)}\n```"
         yield self._source(mistake)
         if spec.name in EXERCISES:
@@ -84,6 +81,13 @@ class Atlas:
         if others:
             yield f"## Others in `{spec.name}` {{ data-search-exclude }}"
             yield " · ".join(others)
+
+    def _section(self, place: str, *, up: str) -> str:
+        """Link a section of a chapter: `masks#bad-input`."""
+        chapter, _, section = place.partition("#")
+        title = self.chapters.get(chapter, chapter)
+        target = f"{up}chapters/{place.replace('#', '.md#')}"
+        return f"[{title}: {section.replace('-', ' ')}]({target})"
 
     def _numbers(self, mistake: Mistake, shown: Shown) -> Iterator[str]:
         """Show the case: the picture, what the check says, and the inputs."""
@@ -115,15 +119,27 @@ class Atlas:
         return "\n\n".join([jumps, *map(self._symptom, every)])
 
     def _symptom(self, symptom: Symptom) -> str:
-        titles = {name_of(*each): self.texts.of(*each).title for each in known()}
+        named = {name_of(*each): each for each in known()}
+        behind = [named[name] for name in symptom.mistakes]
         lines = [f"### {symptom.title} {{ #{symptom.anchor} }}", symptom.text]
         if symptom.words:
             lines.append(f"*Also typed:* {', '.join(symptom.words)}")
-        rows = (
-            f"- [{_plain(titles[name])}]({name}.md): {told}"
-            for name, told in symptom.mistakes.items()
-        )
-        return "\n\n".join([*lines, "\n".join(rows)])
+        rows = [
+            f"- [{_plain(self.texts.of(*each).title)}]({name_of(*each)}.md): {told}"
+            for each, told in zip(behind, symptom.mistakes.values(), strict=True)
+        ]
+        rows += [
+            f"- {self._section(place, up='../')}: {told}"
+            for place, told in symptom.sections.items()
+        ]
+        lines.append("\n".join(rows))
+        explained = dict.fromkeys(x.chapter for _, x in behind)
+        if links := [self._section(x, up="../") for x in explained]:
+            lines.append(f"*Explained in* {', '.join(links)}.")
+        asks = [f"tformer check {x.name}" for x, _ in behind if x.name in EXERCISES]
+        if commands := dict.fromkeys([*symptom.commands, *asks]):
+            lines.append(f"*Ask* {', '.join(f'`{x}`' for x in commands)}.")
+        return "\n\n".join(lines)
 
     def concepts(self) -> str:
         """Write the list of all mistakes by concept, with tiny pictures.

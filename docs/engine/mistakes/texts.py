@@ -58,6 +58,8 @@ class Symptom:
     words: tuple[str, ...]  # as people type it
     text: str  # what to look at first
     mistakes: Mapping[str, str]  # by name: how to tell it from the others
+    sections: Mapping[str, str]  # other causes, by the section: "loss#the-code"
+    commands: tuple[str, ...]  # which show it, beside those of the mistakes
 
     @property
     def anchor(self) -> str:
@@ -116,5 +118,10 @@ def _seen(name: str, fields: Mapping[str, object]) -> Seen:
 
 def _symptom(fields: Mapping[str, object]) -> Symptom:
     title, text = str(fields["title"]), str(fields["text"]).strip()
-    words = cast(list[str], fields.get("words", []))
-    return Symptom(title, tuple(words), text, cast(dict[str, str], fields["mistakes"]))
+    words, commands = (
+        tuple(cast(list[str], fields.get(x, []))) for x in ("words", "commands")
+    )
+    mistakes, sections = (
+        cast(dict[str, str], fields.get(x, {})) for x in ("mistakes", "sections")
+    )
+    return Symptom(title, words, text, mistakes, sections, commands)
