@@ -26,8 +26,9 @@ site/         MkDocs: `hooks` (what a build makes first, and tells the templates
               pages), `search` (what the search looks through), `code` (folds and
               links), `captions` (figures, pictures, tables), `live`, `python`,
               `exercises` (fields to answer them), `paths` (through the book), `slides`
-              (cut from chapters), `formulas` (set by KaTeX), `bundles` (one stylesheet,
-              one script), `policy` (what may run)
+              (cut from chapters), `recall` (questions from earlier chapters),
+              `formulas` (set by KaTeX), `bundles` (one stylesheet, one script),
+              `policy` (what may run)
 node          calls npm packages
 __main__      the command line: `python -m engine --help`
 """

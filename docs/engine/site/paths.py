@@ -61,15 +61,14 @@ class Paths:
 
     def syllabus(self) -> str:
         """Write the weeks of the course."""
-        return "\n\n".join(
-            part for number in self.numbers() for part in self._week(number)
-        )
+        return "\n\n".join(map(self.week, self.numbers()))
 
     def numbers(self) -> range:
         """Return the numbers of the weeks."""
         return range(1, len(self.weeks) + 1)
 
-    def _week(self, number: int) -> Iterator[str]:
+    def week(self, number: int) -> str:
+        """Write what is read, written and answered in a week."""
         pages, names = self.of_week(number), self.weeks[number - 1]
         labs = [x for x in names if x not in self.chapters]
         titles = [_link(x) for x in pages] + [f"[the lab]({x})" for x in labs]
@@ -80,15 +79,14 @@ class Paths:
             if any(x.depths for x in pages)
             else ""
         )
-        yield f"### Week {number} {{ #week-{number} }}"
         slides = f"[Slides]({FOLDER}/week-{number}.md)"
         lines = [f"- **Read** {', '.join(titles)}: {length}. {slides}"]
         if parts := parts_of(pages):
             written = ", ".join(f"[`{x}`](check.md#{x})" for x in parts)
             lines.append(f"- **Write** {written}: `tformer check start {parts[0]}`")
-        if counts := [_exercises(x) for x in pages]:
-            lines.append(f"- **Answer** {', '.join(counts)}")
-        yield "\n".join(lines)
+        lines.append(f"- **Answer** {', '.join(map(_exercises, pages))}")
+        head = f"### Week {number} {{ #week-{number} }}"
+        return "\n\n".join([head, "\n".join(lines)])
 
     def decks(self) -> Iterator[tuple[str, str]]:
         """Yield the page of slides of each week: its file in docs/, and its text."""

@@ -40,7 +40,7 @@ def slides_of(page: Page) -> list[Slide]:
     first = Slide(f"[{page.title}](../chapters/{page.path.name})", question)
     found = [first]
     for slide in _cut(page):
-        body = _moved(page, slide.body)
+        body = moved(page, slide.body, "../chapters/")
         if slide.title == found[-1].title and "$$" in body:  # formulas of one section
             found[-1] = Slide(slide.title, f"{found[-1].body}\n\n{body}")
         else:
@@ -102,12 +102,12 @@ def _prediction(lines: Sequence[str]) -> str:
     return f'{asked.strip()}\n\n{listed}\n\n??? note "Answer"\n\n{answer}'
 
 
-def _moved(page: Page, text: str) -> str:
-    """Let links of a chapter lead to the same places from the folder of slides."""
+def moved(page: Page, text: str, folder: str) -> str:
+    """Let links of a chapter lead to the same places from a page beside `folder`."""
 
     def lead(match: re.Match[str]) -> str:
         target = match["target"]
         file = page.path.name if target.startswith("#") else ""
-        return f"](../chapters/{file}{target}"
+        return f"]({folder}{file}{target}"
 
     return _TARGET.sub(lead, text)
