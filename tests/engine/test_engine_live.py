@@ -2,13 +2,15 @@
 
 import json
 import re
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from engine.definitions import NoDefinition
 from engine.project import ENGINE, Project
 from engine.run import style
+from engine.site import live
 from engine.site.live import quoted
 
 ROOT = ENGINE.parents[1]
@@ -65,3 +67,19 @@ def test_the_colours_are_those_of_the_figures() -> None:
     middle = len(style.MAPS["RdBu"][0]) // 2
     reds = [tuple(reversed(ramp[: middle + 1])) for ramp in style.MAPS["RdBu"]]
     assert written == [*blues, *reds]
+
+
+def test_a_chapter_leads_to_a_state_of_the_live_model() -> None:
+    """At the end of See it; `a,b` and `:` stay as the explorer writes them."""
+    state = {"off": ["x.0:1", "x.0:2"], "positions": 0, "see": "breaks"}
+    page = SimpleNamespace(
+        meta={"live": {"state": state, "says": "It *breaks*.\n"}},
+        file=SimpleNamespace(url="chapters/x/"),
+    )
+    text = "## See it\n\nA.\n\n{}## The code\n\n### The code\n"
+    href = "../../live/#off=x.0:1,x.0:2&amp;positions=0&amp;see=breaks"
+    link = f'**<a href="{href}">In the live model</a>**: It *breaks*.'
+    line = f'<p class="live-thread" markdown>{link}</p>\n\n'
+    assert live.on_page_markdown(text.format(""), cast(Any, page)) == text.format(line)
+    page.meta = {}
+    assert live.on_page_markdown(text.format(""), cast(Any, page)) == text.format("")

@@ -41,6 +41,7 @@ def followed(www: Path, start: str) -> dict[str, str]:
         *("--check-fragments", "--format", "JSON"),
         *("--concurrency", "10", "--retry-errors"),  # where the machine is busy
         *("--skip", r"^https?://(?!localhost|127\.0\.0\.1)"),
+        *("--skip-fragment", "="),  # what the live model is set to
     ]
     done = subprocess.run(command, cwd=www, capture_output=True, text=True)
     links = json.loads(done.stdout)["links"]
@@ -69,6 +70,7 @@ def looked_up(www: Path, start: str) -> dict[str, str]:
         path = unquote(path.partition("?")[0])
         file = www / path[1:]
         there = (file / "index.html" if path.endswith("/") else file).is_file()
+        place = "" if "=" in place else place  # what the live model is set to
         if not there or (place and unquote(place) not in places.get(path, {place})):
             broken[link.lstrip("/")] = page
     assert len(asked) > 1

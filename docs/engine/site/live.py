@@ -5,15 +5,22 @@ else when a reader comes near. The site gets the trained models, `live/models/`,
 lines of the package that pieces quote, `live/source.json`: which these are stands in
 docs/live/quotes.json. `live/forms.json` has the forms of dates of the training,
 `live/families.json` what the config reader knows of the families.
+
+A chapter whose front matter says `live:` leads to the trained model, at the state that
+shows what it teaches: one line at the end of *See it*. The address holds the state, as
+docs/live/explorer/state.js reads it.
 """
 
 import ast
 import json
+import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 from engine.definitions import NoDefinition, find_nodes
 from engine.families.words import words
@@ -24,6 +31,8 @@ from engine.site.forms import forms
 QUOTES, SOURCE = "live/quotes.json", "live/source.json"
 FORMS, FAMILIES = "live/forms.json", "live/families.json"
 MODELS = "pretrained/dates*/*"  # in the package
+EXPLORER = "live/"  # the address of the page
+_BELOW = re.compile(r"^## The code$", re.MULTILINE)  # what stands below *See it*
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -41,6 +50,29 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, SOURCE, content=text + "\n"))
         files.remove(quotes)
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Lead from a chapter to what it teaches in the live model."""
+    if live := page.meta.get("live"):
+        line = thread(live, up="../" * page.file.url.count("/"))
+        return _BELOW.sub(lambda x: f"{line}\n\n{x[0]}", markdown, count=1)
+    return markdown
+
+
+def thread(live: dict[str, Any], *, up: str) -> str:
+    """Write the line that leads to the live model; `up` leads to the site's root.
+
+    The link is HTML: MkDocs would look for a heading of that name.
+    """
+    link = f'<a href="{up}{EXPLORER}{fragment(live["state"])}">In the live model</a>'
+    return f'<p class="live-thread" markdown>**{link}**: {live["says"].strip()}</p>'
+
+
+def fragment(state: dict[str, Any]) -> str:
+    """Write a state as the part of an address after #, as the explorer reads it."""
+    values = {x: ",".join(y) if isinstance(y, list) else y for x, y in state.items()}
+    return "#" + urlencode(values, safe=":,").replace("&", "&amp;")
 
 
 def models(project: Project) -> list[Path]:

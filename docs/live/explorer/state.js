@@ -21,6 +21,7 @@
  * @property {number} seed        of the draw
  * @property {string} model       name of the weights
  * @property {number} tour        the step of the tour, from 1; 0: no tour
+ * @property {string} see         one of PLACES, led to at first; "": the top
  */
 
 /** @typedef {{encoderLayers: number, decoderLayers: number, heads: number}} Sizes */
@@ -44,7 +45,11 @@ export const START = Object.freeze({
   seed: 0,
   model: TRAINED,
   tour: 0,
+  see: "",
 });
+
+/** What an address may lead to: the classes of parts of the explorer. */
+export const PLACES = ["stage-box", "maps-box", "head-view", "path-view", "breaks"];
 
 /** The ranges of what is a number: [least, largest, step]. */
 export const RANGES = /** @type {const} */ ({
@@ -111,6 +116,8 @@ export function read(hash, sizes, usual = () => START) {
   if (token !== null && /^(source|target):\d{1,3}$/.test(token)) state.token = token;
   const stage = today(given.get("stage"));
   if (stage !== null && /^[a-z_.0-9]{1,60}$/.test(stage)) state.stage = stage;
+  const see = given.get("see");
+  if (see !== null && PLACES.includes(see)) state.see = see;
   const causal = given.get("causal");
   if (causal === "0" || causal === "1") state.causal = causal === "1";
   const model = given.get("model");

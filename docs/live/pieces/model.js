@@ -135,18 +135,18 @@ export class LiveModel extends LivePiece {
       },
     });
     const share = copyLink(() => this.#save(), (text) => this.say(text));
-    let shownStop = 0;
+    let led = "";
     this.#parts = [
       { update: (view) => (text.show(view.state.text), text.update(view.reading)) },
       { update: (view) => picture.update(scene(view)) },
       play, bars, board, controls, all, one, path,
       { update: (view) => {
         void guide.update(view, (patch) => this.#runs.view({ ...view.state, ...patch }));
-        const { tour: at } = view.state;
-        if (at && at !== shownStop) this.#lead(STOPS[at - 1].target);
+        const { tour: at, see } = view.state, place = STOPS[at - 1]?.target ?? see;
+        if (place && led !== `${at} ${place}`) void this.#lead(place);
         for (const box of this.querySelectorAll(".toured")) box.classList.remove("toured");
-        if (at) this.querySelector(`.${STOPS[at - 1].target}`)?.classList.add("toured");
-        shownStop = at;
+        if (place) this.querySelector(`.${place}`)?.classList.add("toured");
+        led = `${at} ${place}`;
       } },
     ];
     return [
@@ -164,14 +164,14 @@ export class LiveModel extends LivePiece {
   }
 
   /** @param {string} target */
-  #lead(target) {
-    const box = this.querySelector(`.${target}`);
-    box?.scrollIntoView({ block: "start", behavior: this.still ? "auto" : "smooth" });
+  async #lead(target) {
+    await this.ready; // hidden until then
+    this.querySelector(`.${target}`)?.scrollIntoView({ block: "start", behavior: this.still ? "auto" : "smooth" });
   }
 
   /** @param {Partial<State>} patch */
   #change(patch) {
-    this.#state = { ...this.#state, ...patch };
+    this.#state = { ...this.#state, see: "", ...patch };
     window.clearTimeout(this.#saving);
     this.#saving = window.setTimeout(() => this.#save(), 300);
     this.#shown = this.#show();
