@@ -11,9 +11,11 @@ from chapters import functions_of, keep
 HERE = Path(__file__).parent
 CHAPTERS = {
     "adapting": "adapting.md",
+    "feed_forward": "feed-forward.md",
     "post_training": "post-training.md",
     "recall": "linear-attention.md",
     "rotary": "rotary.md",
+    "smaller_numbers": "smaller-numbers.md",
     "starting_well": "starting-well.md",
     "vit": "vit.md",
 }
