@@ -14,6 +14,7 @@ CHAPTERS = {
     "feed_forward": "feed-forward.md",
     "post_training": "post-training.md",
     "recall": "linear-attention.md",
+    "relative_biases": "relative-biases.md",
     "rotary": "rotary.md",
     "smaller_numbers": "smaller-numbers.md",
     "starting_well": "starting-well.md",
