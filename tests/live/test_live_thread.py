@@ -1,11 +1,15 @@
 """Each chapter of the core leads to the live model, and it opens as the link says."""
 
+import json
 import re
 from html import unescape
+from pathlib import Path
 from urllib.parse import parse_qs
 
+import pytest
 from playwright.sync_api import Page
 
+from engine.node import node
 from engine.project import Project
 from engine.site.lists import chapters
 from engine.site.live import thread
@@ -61,9 +65,19 @@ def check_state(page: Page, name: str) -> None:
         assert value == state.get(key, key == "positions"), label
 
 
+def test_the_explorer_reads_what_each_link_of_the_core_says() -> None:
+    """All that a link names counts, and the rest is as usual."""
+    assert {*CORE.split()} <= {*LIVE}
+    addresses = ["", *map(link, LIVE)]
+    script = Path(__file__).with_name("thread.js")
+    usual, *states = json.loads(node(script, text=json.dumps(addresses)))
+    for live, state in zip(LIVE.values(), states, strict=True):
+        assert state == usual | live["state"]
+
+
+@pytest.mark.nightly
 def test_each_chapter_of_the_core_opens_the_state_that_it_says(live_page) -> None:
     """The year is wrong without positions; a decoder alone writes one and the same."""
-    assert {*CORE.split()} <= {*LIVE}
     page = settled(ready(live_page(MODEL)))
     written = {}
     for name in LIVE:
