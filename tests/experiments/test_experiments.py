@@ -11,6 +11,7 @@ from chapters import functions_of, keep
 HERE = Path(__file__).parent
 CHAPTERS = {
     "adapting": "adapting.md",
+    "batches": "batches.md",
     "feed_forward": "feed-forward.md",
     "post_training": "post-training.md",
     "recall": "linear-attention.md",
