@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 CHAPTERS = {
     "adapting": "adapting.md",
     "batches": "batches.md",
+    "experts": "experts.md",
     "feed_forward": "feed-forward.md",
     "post_training": "post-training.md",
     "recall": "linear-attention.md",

@@ -1,0 +1,63 @@
+"""Train experts and dense networks with five seeds and bracketed rates, and keep it.
+
+    PYTHONPATH=docs python tests/experiments/experts.py
+
+Facts that are known, and unseen pairs of a rule, by the peak of the learning rate; and
+the loads of the experts, balanced in three ways and with no common part. The code is
+that of the chapter on experts, which shows what is kept in `experts_kept.py`. Five
+minutes on one core.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from chapters import as_on_the_page, functions_of, keep
+
+RATES = {  # the best rate lies within each grid
+    "dense, equal compute": (0.03, 0.1, 0.3),
+    "2 of 8 experts": (0.01, 0.03, 0.1),
+    "dense, equal parameters": (0.01, 0.03, 0.1),
+}
+RULE_RATES = (0.1, 0.3, 1.0)
+Rows = Iterator[tuple[str, object, str, float]]
+
+
+def tasks(c: dict[str, Any], seed: int) -> Rows:
+    """Yield what each kind of network knows of the facts, and finds of the rule."""
+    for name, (make, coefficient) in c["KINDS"].items():
+        kind = name.replace(" ", "_")
+        options = {"coefficient": coefficient}
+        for rate in RATES[name]:
+            model, answers = c["train"](make, seed, rate=rate, **options)
+            yield kind, rate, "facts", c["correct"](model, answers)
+        for rate in RULE_RATES:
+            task = c["RULE"], c["SEEN"]
+            model, answers = c["train"](make, seed, *task, rate=rate, **options)
+            yield kind, rate, "rule", c["correct"](model, answers, c["UNSEEN"])
+
+
+def loads(c: dict[str, Any], seed: int) -> Rows:
+    """Yield how many experts are unused, the largest load, and the facts known."""
+    ways = {name.replace(" ", "_"): (*each, 2.0) for name, each in c["WAYS"].items()}
+    ways["no_common_part"] = (c["experts"](), 0.0, 0.0)
+    for name, (make, coefficient, offset) in ways.items():
+        options = {"coefficient": coefficient, "offset": offset}
+        model, answers = c["train"](make, seed, **options)
+        load = c["load_of"](model)
+        yield name, 0.01, "unused", (load < 0.01).sum().item()
+        yield name, 0.01, "least", load.min().item()
+        yield name, 0.01, "most", load.max().item()
+        yield name, 0.01, "known", c["correct"](model, answers)
+
+
+def measured() -> Rows:
+    """Yield everything, seed after seed."""
+    c = functions_of("experts.md")
+    for seed in range(5):
+        yield from tasks(c, seed)
+        yield from loads(c, seed)
+
+
+if __name__ == "__main__":
+    as_on_the_page()
+    keep(__file__, measured())

@@ -1,0 +1,38 @@
+"""What `experts.py` measured: way, setting, what; a number for each seed."""
+
+KEPT = """
+dense,_equal_compute 0.03 facts 0.362 0.346 0.369 0.385 0.363
+dense,_equal_compute 0.1 facts 0.408 0.400 0.391 0.396 0.381
+dense,_equal_compute 0.3 facts 0.259 0.251 0.276 0.232 0.242
+dense,_equal_compute 0.1 rule 0.897 0.871 0.898 0.885 0.896
+dense,_equal_compute 0.3 rule 0.907 0.895 0.895 0.894 0.904
+dense,_equal_compute 1.0 rule 0.863 0.853 0.854 0.867 0.853
+2_of_8_experts 0.01 facts 0.474 0.462 0.485 0.466 0.470
+2_of_8_experts 0.03 facts 0.724 0.699 0.743 0.708 0.685
+2_of_8_experts 0.1 facts 0.646 0.653 0.704 0.660 0.681
+2_of_8_experts 0.1 rule 0.898 0.905 0.886 0.893 0.887
+2_of_8_experts 0.3 rule 0.909 0.918 0.893 0.890 0.907
+2_of_8_experts 1.0 rule 0.727 0.820 0.791 0.868 0.885
+dense,_equal_parameters 0.01 facts 0.570 0.560 0.591 0.560 0.571
+dense,_equal_parameters 0.03 facts 0.804 0.816 0.809 0.804 0.807
+dense,_equal_parameters 0.1 facts 0.787 0.794 0.801 0.798 0.790
+dense,_equal_parameters 0.1 rule 0.868 0.872 0.880 0.889 0.870
+dense,_equal_parameters 0.3 rule 0.884 0.867 0.891 0.878 0.893
+dense,_equal_parameters 1.0 rule 0.864 0.869 0.870 0.885 0.879
+no_balance 0.01 unused 4.000 4.000 4.000 2.000 4.000
+no_balance 0.01 least 0.000 0.000 0.000 0.000 0.000
+no_balance 0.01 most 0.459 0.461 0.406 0.324 0.417
+no_balance 0.01 known 0.110 0.112 0.108 0.151 0.119
+loss 0.01 unused 0.000 0.000 0.000 0.000 0.000
+loss 0.01 least 0.014 0.067 0.047 0.051 0.064
+loss 0.01 most 0.184 0.190 0.182 0.242 0.208
+loss 0.01 known 0.140 0.152 0.158 0.148 0.153
+bias 0.01 unused 0.000 0.000 0.000 0.000 0.000
+bias 0.01 least 0.114 0.101 0.092 0.108 0.073
+bias 0.01 most 0.140 0.149 0.161 0.149 0.165
+bias 0.01 known 0.160 0.157 0.154 0.155 0.142
+no_common_part 0.01 unused 0.000 0.000 0.000 0.000 0.000
+no_common_part 0.01 least 0.107 0.082 0.100 0.109 0.104
+no_common_part 0.01 most 0.140 0.202 0.150 0.150 0.143
+no_common_part 0.01 known 0.478 0.465 0.486 0.466 0.466
+"""
