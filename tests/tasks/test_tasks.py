@@ -10,7 +10,7 @@ from tformer.tasks import SPLITS, TASKS, Pair
 from tformer.tasks.task import HashSplitTask
 
 NAMES = ["copy", "reverse", "sort", "addition", "number-words", "dates"]
-NAMES += ["dates-new-locales"]
+NAMES += ["dates-new-locales", "dates-as-typed"]
 
 
 def test_the_tasks_have_their_names():

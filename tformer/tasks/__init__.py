@@ -9,6 +9,7 @@ from tformer.tasks.dates import DatesTask
 from tformer.tasks.number_words import NumberWordsTask
 from tformer.tasks.sequences import SequenceTask
 from tformer.tasks.task import Task
+from tformer.tasks.typed_dates import TypedDatesTask
 
 __all__ = [
     "SPLITS",
@@ -19,6 +20,7 @@ __all__ = [
     "Pair",
     "SequenceTask",
     "Task",
+    "TypedDatesTask",
 ]
 
 _ALL: tuple[Task, ...] = (
@@ -29,7 +31,9 @@ _ALL: tuple[Task, ...] = (
     NumberWordsTask(languages=("en", "de", "es", "it", "ru", "uk")),
     DatesTask(),
     DatesTask(name="dates-new-locales", held_out=("da", "pt", "uk", "ko")),
+    TypedDatesTask(),
 )
 TASKS = {task.name: task for task in _ALL}
-"""Every task by its name: copy, reverse, sort, addition, number-words, dates, and
-dates-new-locales, whose test is in four locales that its training has not."""
+"""Every task by its name: copy, reverse, sort, addition, number-words, dates,
+dates-new-locales, whose test is in four locales that its training has not, and
+dates-as-typed, which has numbers and ordinals as well."""
