@@ -23,7 +23,7 @@ PRESETS: dict[str, Json] = {
     "number-words": {"steps": 6000, "examples": 300_000},
     "dates": _DATES,
     "dates-new-locales": _DATES,
-    "dates-as-typed": {"steps": 5000, "examples": 300_000, "warmup_steps": 400},
+    "dates-as-typed": _DATES | {"examples": 300_000},
     "text": {
         "model": "gpt",
         "d_model": 128,

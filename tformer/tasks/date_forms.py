@@ -4,7 +4,6 @@ What a locale writes is taken from the Unicode CLDR, as in `tformer.tasks.dates`
 people leave out or put in when they type stands here.
 """
 
-import datetime
 import functools
 import re
 from collections.abc import Iterator, Sequence
@@ -41,10 +40,6 @@ class Form(NamedTuple):
     pattern: str  # of CLDR: "d.M.y"
     days: Sequence[int] = ANY_DAY  # of the month
     years: range | None = None  # that two digits can mean; None where they are four
-
-    def has(self, day: datetime.date) -> bool:
-        """Say whether a day is written so; four digits write any year."""
-        return day.day in self.days and (self.years is None or day.year in self.years)
 
 
 @functools.cache

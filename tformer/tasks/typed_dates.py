@@ -14,14 +14,13 @@ from tformer.data.pairs import SPLITS
 from tformer.data.vocabulary import CharacterVocabulary
 from tformer.tasks.date_forms import (
     KINDS,
-    Form,
+    TWO_DIGIT_YEARS,
     typed_forms,
 )
 from tformer.tasks.dates import (
     LOCALES,
     DateExample,
     DatesTask,
-    date_vocabulary,
     draw_new_year,
     harder_examples,
     in_some_case,
@@ -30,6 +29,16 @@ from tformer.tasks.dates import (
 )
 from tformer.tasks.known_dates import unlike_training
 from tformer.tasks.task import check_draw
+
+# How often a kind comes up. Words, in 24 languages, are the most to learn.
+WEIGHTS = {
+    "words": 4,
+    "bare-words": 2,
+    "numbers": 3,
+    "two-digit-years": 2,
+    "ordinals": 1,
+}
+IN_NUMBERS = ("numbers", "two-digit-years")
 
 
 def typed_examples(
@@ -42,11 +51,11 @@ def typed_examples(
 ) -> list[DateExample]:
     """Draw examples: the days of a split in random order, as somebody types each.
 
-    A locale is drawn evenly; then a kind of those that it has for the day, words twice
-    as often as each other, since they are the most to learn; then a form of the kind
-    evenly. For a day that a locale writes in none of the kinds, another is drawn. The
-    case is that of `date_examples`; the split "new-years" has days as in
-    `harder_examples`, both in `tformer.tasks.dates`.
+    A kind is drawn of those that can write the day, with WEIGHTS. Of numbers, which
+    belong to no language, each order with its signs then comes up as often as another,
+    or a model would hardly meet 11/22/2026, which one locale writes; of all others each
+    locale, and evenly one of its forms. The case is that of `date_examples`; the split
+    "new-years" has days as in `harder_examples`, both in `tformer.tasks.dates`.
 
     Raises:
         ImportError: Babel is not installed.
@@ -66,15 +75,14 @@ def typed_examples(
     days = _days(split, draw)
     while len(examples) < count:
         day = next(days)
-        for locale in draw.sample(locales, len(locales)):
-            having = _forms_of(day, locale, kinds)
-            if having:
-                weights = [2 if kind == "words" else 1 for kind in having]
-                of_kind = having[draw.choices(list(having), weights)[0]]
-                text = write_date(day, draw.choice(of_kind).pattern, locale)
-                text = in_some_case(text, draw)
-                examples.append(DateExample(text, day.isoformat(), locale))
-                break
+        two_digits = day.year in TWO_DIGIT_YEARS
+        ways = _ways(day.day, two_digits, tuple(locales), tuple(kinds))
+        if ways:
+            weights = [WEIGHTS[kind] for kind in ways]
+            groups = ways[draw.choices(list(ways), weights)[0]]
+            locale, pattern = draw.choice(draw.choice(groups))
+            text = in_some_case(write_date(day, pattern, locale), draw)
+            examples.append(DateExample(text, day.isoformat(), locale))
     return examples
 
 
@@ -87,15 +95,24 @@ def _days(split: str, draw: random.Random) -> Iterator[datetime.date]:
     )
 
 
-def _forms_of(
-    day: datetime.date, locale: str, kinds: Sequence[str]
-) -> dict[str, list[Form]]:
-    """Return the forms for a day by their kinds, in the order of KINDS."""
-    found: dict[str, list[Form]] = {}
-    for form in typed_forms(locale):
-        if form.kind in kinds and form.has(day):
-            found.setdefault(form.kind, []).append(form)
-    return found
+@functools.cache
+def _ways(
+    day: int, two_digits: bool, locales: tuple[str, ...], kinds: tuple[str, ...]
+) -> dict[str, list[list[tuple[str, str]]]]:
+    """Return the locales and patterns that write a day of the month, by kind.
+
+    They stand in groups of which each comes up as often: of one pattern in numbers, of
+    one locale else. `two_digits` says whether such a year can mean the day's.
+    """
+    found: dict[str, dict[str, list[tuple[str, str]]]] = {}
+    for locale in locales:
+        for form in typed_forms(locale):
+            writes = day in form.days and (two_digits or form.years is None)
+            if form.kind in kinds and writes:
+                by = form.pattern if form.kind in IN_NUMBERS else locale
+                group = found.setdefault(form.kind, {}).setdefault(by, [])
+                group.append((locale, form.pattern))
+    return {kind: [*groups.values()] for kind, groups in found.items()}
 
 
 class TypedDatesTask(DatesTask):
@@ -115,7 +132,8 @@ class TypedDatesTask(DatesTask):
 
     def vocabulary(self) -> CharacterVocabulary:
         """Return every character of these dates."""
-        return _vocabulary(self.locales)
+        names = super().vocabulary().characters
+        return CharacterVocabulary.of([*names, *_signs(self.locales)])
 
     def examples(self, split: str, count: int, seed: int) -> list[DateExample]:
         """Draw what `pairs` draws, each with its locale."""
@@ -136,11 +154,12 @@ class TypedDatesTask(DatesTask):
 
 
 @functools.cache
-def _vocabulary(locales: Sequence[str]) -> CharacterVocabulary:
-    texts = set(date_vocabulary(locales).characters)
+def _signs(locales: tuple[str, ...]) -> frozenset[str]:
+    """Return the characters of all forms, but for those of names."""
+    found: set[str] = set()
     for locale in locales:
-        for form in typed_forms(locale):  # their signs; the words are there
+        for form in typed_forms(locale):
             day = datetime.date(2000, 1, form.days[0])
             text = write_date(day, form.pattern, locale)
-            texts |= {text, text.lower(), text.upper()}
-    return CharacterVocabulary.of(texts)
+            found |= {*text, *text.lower(), *text.upper()}
+    return frozenset(found)
