@@ -188,6 +188,7 @@ def test_every_section_is_there_and_says_what_was_measured():
             result(rate=0.8, baseline="gru", **few),
             result(rate=0.1, without=("mask",), **few),
             result("dates-new-locales", evaluations=locales, **few),
+            result("dates-as-typed", evaluations={"ordinals": asked(0.375)}),
             result("text", files=("a",), evaluations={"nanogpt-estimate": draws}),
             result(
                 "text", files=("a",), baseline="nanoGPT's recipe", parameters=4321 - 384
@@ -195,10 +196,11 @@ def test_every_section_is_there_and_says_what_was_measured():
             result("pairs", files=("a", "b"), evaluations={"test": bleu}),
         ]
     )
-    anchors = ["tasks", "translation", "models", "harder", "locales", "without"]
-    for anchor in [*anchors, "text", "curves"]:
+    anchors = ["tasks", "translation", "models", "harder", "typed", "locales"]
+    for anchor in [*anchors, "without", "text", "curves"]:
         assert f"{{ #{anchor} }}" in page
-    for said in ("96.88", "80.00", "12.5", "75.0", "38.2", "1.4 |", "`nrefs:1`"):
+    rates = ("96.88", "80.00", "12.5", "75.0", "37.5", "38.2")
+    for said in (*rates, "1.4 |", "`nrefs:1`"):
         assert said in page, said
     assert "1.800<br>(1.700\u00a0to\u00a01.900)" in page
     assert "differ by 384 parameters" in page

@@ -49,7 +49,8 @@ def evaluate(
         str,
         typer.Option(
             help="Of a task: test or validation; of dates also new-years, new-formats, "
-            "long-texts, and locale-fr and the like."
+            "long-texts, and locale-fr and the like; of dates-as-typed also words, "
+            "bare-words, numbers, two-digit-years and ordinals."
         ),
     ] = "test",
     count: Annotated[int, counted("Pairs to draw of a task.")] = 2000,

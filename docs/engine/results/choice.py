@@ -64,6 +64,11 @@ def harder(groups: Groups) -> list[Group]:
     return sorted(found, key=lambda g: (_order(g), -g.first.steps))
 
 
+def typed(groups: Groups) -> list[Group]:
+    """Choose those that learned dates as people type them."""
+    return of_task(groups, "dates-as-typed", own=True)
+
+
 def locales(groups: Groups) -> list[Group]:
     """Choose the runs without four locales, and those with all that are as long."""
     held_out = of_task(groups, "dates-new-locales")

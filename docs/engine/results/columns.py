@@ -26,6 +26,11 @@ SPLITS = {
     "Korean": "locale-ko",
     "Portuguese": "locale-pt",
     "Ukrainian": "locale-uk",
+    "in words": "words",
+    "words without commas": "bare-words",
+    "in numbers": "numbers",
+    "two-digit years": "two-digit-years",
+    "ordinals": "ordinals",
 }
 WITHOUT = {
     "": "nothing: all parts",

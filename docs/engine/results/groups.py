@@ -17,6 +17,7 @@ NAMES = {
     "number-words": "number words up to 9,999, six languages",
     "dates": "dates, 24 locales",
     "dates-new-locales": "dates, four locales held out",
+    "dates-as-typed": "dates as people type them",
 }
 NANO = "nanoGPT's recipe"
 RATE = "result.test_exact_match"
