@@ -112,11 +112,13 @@ format: ready  ## let ruff format the code and mend what it can
 	$(PY) -m ruff format
 
 WITHOUT := --without mask --steps 1000 --warmup-steps 200
-model: ready  ## train the two models of the package again, 8 minutes on a CPU
+model: ready  ## train the three models of the package again, 15 minutes on a CPU
 	$(PY) -m tformer train dates --threads 1 --out runs/dates $(ARGS)
 	$(PY) -m tformer.pretrained runs/dates
-	$(PY) -m tformer train dates $(WITHOUT) --threads 1 --out runs/dates-without-mask
-	$(PY) -m tformer.pretrained runs/dates-without-mask
+	$(PY) -m tformer train dates-as-typed --threads 1 --out runs/dates-as-typed $(ARGS)
+	$(PY) -m tformer.pretrained runs/dates-as-typed
+	$(PY) -m tformer train dates-as-typed $(WITHOUT) --threads 1 --out runs/dates-as-typed-without-mask
+	$(PY) -m tformer.pretrained runs/dates-as-typed-without-mask
 
 results: ready  ## keep the results of RUNS="runs/*", and write their page
 	$(PY) -m engine results $(RUNS)

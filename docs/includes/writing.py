@@ -24,7 +24,7 @@ SOURCE_STEP, TARGET_STEP = 21.6, 30.0
 
 def read() -> tuple[str, torch.Tensor]:
     """Return what the model writes, and where it looks: (characters, source)."""
-    trained = load_pretrained("dates")
+    trained = load_pretrained("dates-as-typed")
     model, vocabulary = trained.model, trained.vocabulary
     assert vocabulary is not None
     source = vocabulary.encode_batch([TEXT], eos=True)
@@ -49,8 +49,8 @@ def draw() -> str:
         f'<svg class="writing" viewBox="0 0 {WIDTH} {TARGET_Y + 14}" role="img" '
         'xmlns="http://www.w3.org/2000/svg">',
         f"  <title>A model reads “{TEXT}” and writes “{written}”. While it writes "
-        "a character, lines lead from it to those that it looks at: from 1979 to "
-        "1979, from 05 to the m of mai, from 03 to the 3.</title>",
+        "a character, lines lead from it to those that it looks at: from the 7 to "
+        "the 7, from 05 to the m of mai, from 03 to the 3.</title>",
     ]
     for s, character in enumerate(TEXT):
         x = left + s * SOURCE_STEP

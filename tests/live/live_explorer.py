@@ -34,6 +34,7 @@ SETTLED = """() => {
 BARS = """items => items.map(item => [
   item.querySelector(".bar-name").innerText,
   item.querySelector(".bar-number").firstChild.textContent])"""
+TRAINED, WITHOUT_MASK = "dates-as-typed", "dates-as-typed-without-mask"
 HEADS = [
     (f"{title}, layer {n + 1}, head {head + 1}", f"{stack}.blocks.{n}.{of}", head)
     for title, (stack, of) in STACKS.items()
@@ -43,7 +44,7 @@ HEADS = [
 
 
 @cache
-def loaded(name: str = "dates") -> tuple[Transformer, CharacterVocabulary]:
+def loaded(name: str = TRAINED) -> tuple[Transformer, CharacterVocabulary]:
     trained = load_pretrained(name)
     vocabulary = trained.vocabulary
     assert isinstance(trained.model, Transformer)
@@ -69,7 +70,7 @@ def case_of(text: str, written: Sequence[str], **changes: Any) -> Case:
     return Case(tuple(ids_of(text)), tuple(target), **changes)
 
 
-def written_by(text: str, name: str = "dates") -> str:
+def written_by(text: str, name: str = TRAINED) -> str:
     """What the package writes."""
     model, vocabulary = loaded(name)
     source = torch.tensor([ids_of(text)])
@@ -83,7 +84,7 @@ def ids_written(written: Sequence[str]) -> list[int]:
     return [special[c] if c in special else ids_of(c)[0] for c in written]
 
 
-def computed(case: Case, model: str = "dates") -> dict[str, Tensor]:
+def computed(case: Case, model: str = TRAINED) -> dict[str, Tensor]:
     return expected(loaded(model)[0], case)
 
 
@@ -159,7 +160,7 @@ def check_weights(page: Page, weights: Tensor) -> tuple[list[str], list[str]]:
     return heading[1:], [cells[0] for cells in rows]
 
 
-def check_text(case: Case, written: Sequence[str], model: str = "dates") -> None:
+def check_text(case: Case, written: Sequence[str], model: str = TRAINED) -> None:
     """Hold a text in the picture to the package's choices."""
     check_written(loaded(model)[0], case, ids_written(written), 1e-3)
 

@@ -71,7 +71,7 @@ def cases(
 @cache
 def dates_read(count: int) -> list[list[int]]:
     """Texts of the test of the dates, as the model reads them."""
-    vocabulary = load_pretrained("dates").vocabulary
+    vocabulary = load_pretrained("dates-as-typed").vocabulary
     examples = date_examples(count, seed=5, split="test")
     return [vocabulary.encode(example.text) for example in examples]
 

@@ -11,7 +11,7 @@ TINY = {"num_encoder_layers": 2, "num_decoder_layers": 1, "d_ff": 23, "dropout":
 
 @pytest.fixture(scope="module")
 def dates() -> Transformer:
-    return load_pretrained("dates").model
+    return load_pretrained("dates-as-typed").model
 
 
 @IN_BOTH
@@ -19,7 +19,7 @@ def test_the_model_of_the_package(live_page, dates, request):
     """In Firefox on the last few: the numbers of both come from one definition."""
     asked = cases(80, dates, sources=dates_read(80))
     last = 16 if "firefox" in request.node.name else 80
-    check_parity(live_page(), "dates", dates, asked[-last:])
+    check_parity(live_page(), "dates-as-typed", dates, asked[-last:])
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_a_planted_fault_is_seen(live_page, live_site, dates, fault):
     live_site.plant(f"engine/{file}", old, new)
     asked = cases(24, dates, sources=dates_read(24), seed=3)
     with pytest.raises(AssertionError):
-        check_parity(live_page(), "dates", dates, asked)
+        check_parity(live_page(), "dates-as-typed", dates, asked)

@@ -11,18 +11,17 @@ from safetensors.torch import save
 LOAD = """async () => {
   const { Transformer } = await import('/live/engine/transformer.js');
   try {
-    const model = await Transformer.load('/live/models/dates');
+    const model = await Transformer.load('/live/models/dates-as-typed');
     return ['loaded', model.config.vocabSize];
   } catch (error) {
     return [error.name, error.message];
   }
 }"""
-FOLDER = files("tformer.pretrained").joinpath("dates")
+FOLDER = files("tformer.pretrained").joinpath("dates-as-typed")
 WEIGHTS = FOLDER.joinpath("model.safetensors").read_bytes()
 CONFIG = json.loads(FOLDER.joinpath("config.json").read_text("utf-8"))
-JSON, TENSORS = (
-    f"/live/models/dates/{name}" for name in ("config.json", "model.safetensors")
-)
+FILES = ("config.json", "model.safetensors")
+JSON, TENSORS = (f"/live/models/dates-as-typed/{name}" for name in FILES)
 
 
 def described(weights: bytes) -> str:

@@ -10,6 +10,7 @@ from live_explorer import (
     CROSS,
     HEADS,
     TEXT,
+    WITHOUT_MASK,
     bars,
     case_of,
     check_text,
@@ -128,7 +129,7 @@ def test_trained_without_the_mask_is_another_model(page):
     page.get_by_role("radio", name="trained without the mask").check()
     page.locator(".compare-name", has_text="given the answer").wait_for()
     settled(page)
-    written, other = row(page, "written"), "dates-without-mask"
+    written, other = row(page, "written"), WITHOUT_MASK
     check_board(page, written)
     check_text(case_of(TEXT, written, causal=False), written, other)
     given = computed(case_of(TEXT, marks(written_by(TEXT)), causal=False), other)

@@ -9,6 +9,7 @@ from live_explorer import (
     CROSS,
     MODEL,
     TEXT,
+    WITHOUT_MASK,
     case_of,
     check_picture,
     computed,
@@ -52,7 +53,7 @@ def test_bad_input_is_read_as_text_and_told(live_page, kind):
 
 
 def test_a_model_that_cannot_be_had_is_told_and_tried_again(live_page, live_site):
-    live_site.changed["/live/models/dates/model.safetensors"] = None
+    live_site.changed["/live/models/dates-as-typed/model.safetensors"] = None
     page = ready(live_page(MODEL, expected=("404",)))
     message = page.locator(".model-message")
     message.wait_for()
@@ -71,7 +72,7 @@ def test_a_model_that_cannot_be_had_is_told_and_tried_again(live_page, live_site
 
 
 def test_a_second_model_that_cannot_be_had_leaves_the_first(live_page, live_site):
-    live_site.changed["/live/models/dates-without-mask/model.safetensors"] = None
+    live_site.changed[f"/live/models/{WITHOUT_MASK}/model.safetensors"] = None
     page = settled(ready(live_page(MODEL, expected=("404",))))
     page.get_by_role("radio", name="trained without the mask").check()
     page.locator(".model-message").wait_for()

@@ -10,6 +10,7 @@ from live_driving import audit, keys_reach, number, ready, slide
 from live_explorer import (
     CROSS,
     TEXT,
+    WITHOUT_MASK,
     case_of,
     check_picture,
     computed,
@@ -148,7 +149,7 @@ def test_the_tour_tells_numbers_of_the_model_and_ends_in_a_question(page):
     right = sum(a == b for a, b in zip(lost, written, strict=True))
     wrote = "".join(lost).rstrip("▮")
     assert f"writes {wrote}: {right} of {len(written)} tokens" in texts[6]
-    answer = computed(case_of(TEXT, written, causal=False), "dates-without-mask")
+    answer = computed(case_of(TEXT, written, causal=False), WITHOUT_MASK)
     hits = int((answer["logits"].argmax(-1) == torch.tensor(ids)).sum())
     assert f"gets {hits} of {len(written)} tokens right" in texts[7]
     lone = "".join(alone).rstrip("▮") or "nothing but the end token"

@@ -23,9 +23,8 @@ KEYS = {
         ("beam width K", "ArrowLeft", "Step 2. On with: aa · Ended: a."),
     ),
     "break-head": (
-        "25 December 2025 | 20 Temmuz 1969 | Friday, 13 March 2026"
-        " | Your own date, its month in words",
-        ("20 Temmuz 1969", "Enter", "Now bet on one of the 24 heads."),
+        "22.11.2026 | July 20th, 1969 | 25 December 2025 | Your own date",
+        ("July 20th, 1969", "Enter", "Now bet on one of the 24 heads."),
     ),
     "cache": (
         "Back | Next token | Play | KV cache | GPT-2 | The work of each step",

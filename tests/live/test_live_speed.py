@@ -14,7 +14,7 @@ TEXT = "Donnerstag, 3. Mai 1979"
 WRITE = """async ([text, times]) => {
   const { Transformer } = await import('/live/engine/transformer.js');
   const { greedy } = await import('/live/engine/generate.js');
-  window.model ??= await Transformer.load('/live/models/dates');
+  window.model ??= await Transformer.load('/live/models/dates-as-typed');
   const source = model.vocabulary.encode(text, { eos: true });
   for (let i = 0; i < times; i++) window.result = greedy(model, source);
   return window.result.ids.length;
@@ -48,4 +48,4 @@ def test_what_is_fetched():
     """At 10 Mbit/s a second is 1.25 MB: the engine and the model are half of it."""
     files = (DOCS / "live/engine").glob("*.js")
     assert sum(len(gzip.compress(x.read_bytes())) for x in files) < 25_000
-    assert load_pretrained("dates").manifest["bytes"] < 600_000
+    assert load_pretrained("dates-as-typed").manifest["bytes"] < 600_000

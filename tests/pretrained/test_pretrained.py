@@ -1,4 +1,4 @@
-"""The committed model: its manifest is held to the truth."""
+"""The committed models: their manifest is held to the truth."""
 
 import hashlib
 import json
@@ -26,9 +26,8 @@ from tformer.tasks import TASKS
 from tformer.tasks.dates import ISO_LEN, date_examples
 from tformer.training.evaluation import exact_match
 
-WITHOUT_MASK = "dates-without-mask"
-
-
+TRAINED = ("dates", "dates-as-typed")
+WITHOUT_MASK = "dates-as-typed-without-mask"
 FOLDER = files("tformer.pretrained")
 
 
@@ -37,14 +36,19 @@ def read_manifest(name):
     return json.loads(text)["tformer"]
 
 
-@pytest.fixture(scope="module")
-def dates():
-    return load_pretrained("dates")
+@pytest.fixture(scope="module", params=TRAINED)
+def name(request):
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def manifest():
-    return read_manifest("dates")
+def dates(name):
+    return load_pretrained(name)
+
+
+@pytest.fixture(scope="module")
+def manifest(name):
+    return read_manifest(name)
 
 
 def test_the_manifest_describes_this_model(dates, manifest):
@@ -96,7 +100,7 @@ def test_without_the_mask_every_token_is_right_and_no_date():
     assert stored["test_token_accuracy"] >= 0.999
     assert stored["test_exact_match"] == 0.0
     known = set(trained.vocabulary.characters)
-    pairs = TASKS["dates"].pairs("test", 200, 0)
+    pairs = TASKS["dates-as-typed"].pairs("test", 200, 0)
     pairs = [pair for pair in pairs if set(pair.source) <= known]
     assert exact_match(trained.model, trained.vocabulary, pairs, max_len=11) == 0.0
     src = trained.vocabulary.encode_batch([p.source for p in pairs], eos=True)
@@ -106,16 +110,16 @@ def test_without_the_mask_every_token_is_right_and_no_date():
     assert (said == tgt[:, 1:]).float().mean() >= 0.999
 
 
-def test_the_model_was_made_by_the_preset_of_the_task(manifest):
-    assert RunSettings.from_json(manifest["settings"]) == RunSettings.of("dates")
+def test_the_model_was_made_by_the_preset_of_the_task(name, manifest):
+    assert RunSettings.from_json(manifest["settings"]) == RunSettings.of(name)
     assert manifest["result"]["cpu_seconds"] < 600
 
 
-def test_the_exact_match_of_the_manifest_is_true(dates, manifest):
+def test_the_exact_match_of_the_manifest_is_true(name, dates, manifest):
     """On all 2,000 held-out dates; another Babel may write some in another way."""
     result = manifest["stored"]
     assert result["test_pairs"] == 2000
-    pairs = TASKS["dates"].pairs("test", 2000, 0)
+    pairs = TASKS[name].pairs("test", 2000, 0)
     known = set(dates.vocabulary.characters)
     readable = [pair for pair in pairs if set(pair.source) <= known]
     assert len(readable) > 1900
@@ -141,6 +145,20 @@ def test_known_dates_are_written(dates):
     assert written == [*known.values()]
 
 
+def test_what_people_type_is_read():
+    known = {
+        "22.11.2026": "2026-11-22",
+        "2026-11-22": "2026-11-22",
+        "11/22/2026": "2026-11-22",
+        "22/11/26": "2026-11-22",
+        "26. 11. 22.": "2026-11-22",
+        "July 20th, 1969": "1969-07-20",
+        "1er mai 1979": "1979-05-01",
+    }
+    model, vocabulary, _ = load_pretrained("dates-as-typed")
+    assert translate(model, vocabulary, [*known], max_len=11) == [*known.values()]
+
+
 def test_what_the_model_writes_is_always_a_date(dates):
     texts = [e.text for e in date_examples(200, seed=3, split="validation")]
     for written in translate(*dates[:2], texts, max_len=20):
@@ -155,7 +173,7 @@ def test_two_loads_are_two_models(dates):
 
 
 def test_an_unknown_name_is_named_with_those_that_there_are():
-    names = "dates, dates-without-mask"
+    names = "dates, dates-as-typed, dates-as-typed-without-mask"
     with pytest.raises(ValueError, match=rf"name \('date'\) must be one of {names}$"):
         load_pretrained("date")
 

@@ -51,7 +51,7 @@ def about(wheel: ZipFile) -> Message:
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: ZipFile) -> None:
     inside = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert inside == {name for name in tracked() if name.startswith("tformer/")}
-    for model in ("dates", "dates-without-mask"):
+    for model in ("dates", "dates-as-typed", "dates-as-typed-without-mask"):
         assert f"tformer/pretrained/{model}/model.safetensors" in inside
     assert "tformer/py.typed" in inside
     others = {x.partition(".dist-info/")[2] for x in wheel.namelist()} - {""}

@@ -17,8 +17,10 @@ def load_pretrained(name: str) -> Checkpoint:
     The files hold float16, half the size; the model computes in float32.
 
     Args:
-        name: "dates", which writes dates as ISO 8601: see `tformer.tasks.dates`.
-            "dates-without-mask" was trained for the same with the future in sight;
+        name: "dates", which reads dates with the month in words and writes ISO 8601:
+            see `tformer.tasks.dates`. "dates-as-typed" reads numbers and ordinals as
+            well: see `tformer.tasks.typed_dates`. "dates-as-typed-without-mask" was
+            trained for the same with the future in sight;
             `tformer.runs.model.load_trained` takes the mask out of it again, and
             this function does not.
 

@@ -1,7 +1,8 @@
 """Take a model into the package from its run: `python -m tformer.pretrained RUN`.
 
 `make model` makes the runs first: `tformer train dates --out runs/dates`, and the same
-without the mask. What is kept is float16, half the size, and is measured as it is kept.
+for dates as typed, with the mask and without. What is kept is float16, half the size,
+and is measured as it is kept.
 """
 
 import dataclasses
@@ -21,7 +22,7 @@ from tformer.runs.folder import RunError, read_kept_json
 from tformer.runs.metrics import read_metrics, test_scores
 from tformer.runs.model import load_trained
 from tformer.runs.settings import RunSettings
-from tformer.training.checkpoint import save_checkpoint
+from tformer.training.checkpoint import load_checkpoint, save_checkpoint
 
 STORED = torch.float16
 
@@ -50,8 +51,10 @@ def keep(run: Path, folder: Path) -> Json:
         "stored": stored_scores(trained.model, trained.settings),
         "repeat": commands(trained.settings, f"runs/{name}"),
     }
-    model, vocabulary = trained.model.to(STORED), trained.vocabulary
-    return save_checkpoint(folder / name, model, vocabulary=vocabulary, facts=facts)
+    # Whole, as the run has saved it: what was measured may lack a part.
+    whole = load_checkpoint(trained.folder.model).model.to(STORED)
+    vocabulary = trained.vocabulary
+    return save_checkpoint(folder / name, whole, vocabulary=vocabulary, facts=facts)
 
 
 @torch.no_grad()

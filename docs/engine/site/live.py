@@ -30,7 +30,7 @@ from engine.site.forms import forms
 
 QUOTES, SOURCE = "live/quotes.json", "live/source.json"
 FORMS, FAMILIES = "live/forms.json", "live/families.json"
-MODELS = "pretrained/dates*/*"  # in the package
+MODELS = "pretrained/dates-as-typed*/*"  # in the package
 EXPLORER = "live/"  # the address of the page
 _BELOW = re.compile(r"^## The code$", re.MULTILINE)  # what stands below *See it*
 

@@ -11,10 +11,10 @@ import { h, set, uniqueId } from "../ui/dom.js";
 export const EXAMPLES = [
   { text: "jeudi 3 mai 1979", language: "fr" },
   { text: "August 4, 2024", language: "en" },
-  { text: "Montag, 3. November 2003", language: "de" },
+  { text: "3.11.2003", language: "de" },
   { text: "3 февраля 1974 г.", language: "ru" },
   { text: "25 Απριλίου 1914", language: "el" },
-  { text: "20 de mayo de 2037", language: "es" },
+  { text: "May 20th, 2037", language: "en" },
 ];
 
 const PAUSE = 250; // ms after the last key, before the model reads
@@ -52,7 +52,7 @@ export function entry({ text, onText }) {
     },
   }));
   const element = h("div", { class: "entry" },
-    h("label", { for: id, class: "entry-label", text: "A date, in any of 24 languages, its month in words" }),
+    h("label", { for: id, class: "entry-label", text: "A date, in any of 24 languages" }),
     input, note);
   return {
     element,

@@ -1,10 +1,11 @@
-// Whether a text is a date as the model's training wrote them: docs/engine/site/forms.py
-// makes the list, from the code that drew the training.
+// Whether a text is a date as the model's training wrote them: the twin of
+// tformer/tasks/known_dates.py, with its expressions.
 
 /**
  * @typedef {Object} Forms
  * @property {RegExp[]} forms
  * @property {[number, number]} years the first and the last
+ * @property {number} firstOfTwoDigits the first of the hundred years that two digits mean
  * @property {{otherOrders: number, otherYears: number}} right shares, as measured
  */
 
@@ -35,7 +36,7 @@ export function loadForms() {
  * @param {Forms} known
  * @returns {Strange}
  */
-export function strange(text, { forms, years }) {
+export function strange(text, { forms, years, firstOfTwoDigits }) {
   /** @type {Strange} */
   let told = "form";
   for (const form of forms) {
@@ -43,7 +44,8 @@ export function strange(text, { forms, years }) {
     if (!parts) continue;
     const month = Number(parts.m ?? Object.keys(parts).find((name) =>
       name.startsWith("m") && parts[name])?.slice(1));
-    const [year, day] = [Number(parts.y), Number(parts.d)];
+    const ago = (Number(parts.yy) - firstOfTwoDigits % 100 + 100) % 100;
+    const [year, day] = [parts.y ? Number(parts.y) : firstOfTwoDigits + ago, Number(parts.d)];
     const inMonth = new Date(Date.UTC(year, month, 0)).getUTCDate();
     if (year < years[0] || year > years[1]) told = "year";
     else if (month > 12 || day > inMonth || day < 1) told = "day";
@@ -59,7 +61,7 @@ export function strange(text, { forms, years }) {
 export function remarkOn(what, { years, right }) {
   const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
   if (what === "form") {
-    return "The model was not trained on this form, and may be wrong: it knows months in words. " +
+    return "The model was not trained on this form, and may be wrong. " +
       `Of dates in other orders it read ${percent(right.otherOrders)}.`;
   }
   if (what === "year") {

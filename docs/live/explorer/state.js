@@ -26,8 +26,8 @@
 
 /** @typedef {{encoderLayers: number, decoderLayers: number, heads: number}} Sizes */
 
-export const TRAINED = "dates";
-export const WITHOUT_MASK = "dates-without-mask";
+export const TRAINED = "dates-as-typed";
+export const WITHOUT_MASK = "dates-as-typed-without-mask";
 
 /** @type {Readonly<State>} */
 export const START = Object.freeze({
@@ -120,7 +120,8 @@ export function read(hash, sizes, usual = () => START) {
   if (see !== null && PLACES.includes(see)) state.see = see;
   const causal = given.get("causal");
   if (causal === "0" || causal === "1") state.causal = causal === "1";
-  const model = given.get("model");
+  // An older address has the names of the models before these.
+  const model = given.get("model")?.replace(/^dates(?!-as-typed)/, TRAINED);
   if (model === TRAINED || model === WITHOUT_MASK) state.model = model;
 
   for (const name of /** @type {(keyof typeof RANGES)[]} */ (Object.keys(RANGES))) {

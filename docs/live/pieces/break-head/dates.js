@@ -5,9 +5,9 @@ import { h, set } from "../../ui/dom.js";
 
 /** @type {readonly {text: string, language: string}[]} */
 export const DATES = [
+  { text: "22.11.2026", language: "de" },
+  { text: "July 20th, 1969", language: "en" },
   { text: "25 December 2025", language: "en" },
-  { text: "20 Temmuz 1969", language: "tr" },
-  { text: "Friday, 13 March 2026", language: "en" },
 ];
 
 /**
@@ -22,7 +22,7 @@ export function dates({ on }) {
   const own = h("input", {
     class: "bet-own", type: "text", dir: "auto", autocomplete: "off", spellcheck: "false",
     enterkeyhint: "go", placeholder: "or your own: 3 May 1979",
-    "aria-label": "Your own date, its month in words",
+    "aria-label": "Your own date",
   });
   const take = () => own.value.trim() && on(own.value);
   let taken = "";
