@@ -39,7 +39,7 @@ def described(weights: bytes) -> str:
         ),
         (
             {TENSORS: WEIGHTS[:100_000]},
-            "The weights of the model came only in part: 100000 of 510896 bytes.",
+            "The weights of the model came only in part: 100000 of 511152 bytes.",
         ),
         (
             {TENSORS: WEIGHTS[:-1] + b"x"},
@@ -63,7 +63,7 @@ def described(weights: bytes) -> str:
                 TENSORS: (few := save({"src_embedding.weight": torch.ones(2, 3)})),
                 JSON: described(few),
             },
-            "In the weights src_embedding.weight is (2,3), but its model has (267,64).",
+            "In the weights src_embedding.weight is (2,3), but its model has (269,64).",
         ),
         (
             {TENSORS: (none := save({"x": torch.ones(2)})), JSON: described(none)},
