@@ -143,7 +143,8 @@ class TypedDatesTask(DatesTask):
                 split, 2 * count + 20, seed=seed, locales=self.locales
             )
             return [each for each in drawn if unlike_training(each.text)][:count]
-        kinds, locales = KINDS, self.locales
+        kinds: Sequence[str] = KINDS
+        locales = self.locales
         if split in KINDS:
             split, kinds = "test", (split,)
         elif split.startswith("locale-") and split in self.more_splits:
