@@ -10,6 +10,7 @@ import urllib.request
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 
@@ -83,6 +84,28 @@ def test_what_is_judged_in_the_page(ask):
     )
 
 
+def test_code_is_run_below_what_it_needs(unpacked):
+    place = importlib.util.spec_from_file_location("r", unpacked / "running.py")
+    running = importlib.util.module_from_spec(place)
+    place.loader.exec_module(running)
+    before = (
+        "import numpy as np\nnp.set_printoptions(precision=1)\ndef f(x): return 1 / x"
+    )
+    printed: list[str] = []
+    for source, ends in (
+        ("print(np.pi * np.ones(1), f(2))\nf(4)", True),
+        ("f(0)", False),
+    ):
+        assert running.run(source, printed.append, before) is ends
+    text = "".join(printed)
+    assert text.startswith("[3.1] 0.5\n0.25\nTraceback:\n")
+    lines = ('File "<your code>", line 1', 'File "<above your code>", line 3', "in f\n")
+    assert all(line in text for line in lines)
+    assert "    def f(x): return 1 / x\n" in text
+    assert text.endswith("ZeroDivisionError: division by zero\n")
+    assert str(np.array([1 / 3])) == "[0.33333333]"  # the next code begins anew
+
+
 OF_CHAPTERS = [
     f"{chapter} {number}"
     for chapter in chapters()
@@ -154,7 +177,7 @@ def rotate(x):
 def test_what_travels_is_the_package_unchanged(unpacked):
     names = {x.relative_to(unpacked) for x in unpacked.rglob("*") if x.is_file()}
     ours = {x for x in names if x.parts[0] == "tformer"}
-    assert names - ours == {Path("reader.py")}
+    assert names - ours == {Path("reader.py"), Path("running.py")}
     assert {
         x for x in ours if (unpacked / x).read_bytes() != (ROOT / x).read_bytes()
     } == set()

@@ -9,6 +9,7 @@ from textwrap import indent
 
 from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
 
+from engine.copies.needed import editable_problems
 from engine.pages.blocks import PYTHON, SESSIONS, Fence, squeeze
 from engine.pages.depth import core_problems
 from engine.pages.listing import unlisted_problem
@@ -27,6 +28,7 @@ def page_problems(page: Page) -> list[str]:
         *image_problems(page, rendered),
         *text_problems(page),
         *core_problems(page),
+        *editable_problems(page),
         *(number_problems(page) if page.is_chapter else []),
     ]
 

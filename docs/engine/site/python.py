@@ -1,9 +1,13 @@
-"""Python in the page: the exercises that run it, and the files that it needs.
+"""Python in the page: exercises and blocks that run it, and the files that it needs.
 
 An exercise is `<div data-python="rotary"></div>`. It gets the code to begin with, the
 commands for a shell, and, where docs/npm/python.py could make Python for the page, the
 addresses of its files. The page Check lists all exercises. Without JavaScript, and
 without Python, each is code to copy and a command.
+
+The block of a chapter whose fence is `{.python .editable}` gets a place below its
+output, which has what the block needs of those above it: readers run and edit it there.
+Without JavaScript, and without Python, nothing is there.
 """
 
 import hashlib
@@ -13,6 +17,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -27,13 +32,16 @@ from pygments import highlight  # type: ignore[import-untyped]
 from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
 
+from engine.copies.needed import EDITABLE, editable_block, needed
+from engine.pages.blocks import PageError
+from engine.pages.reading import Page as Source
 from engine.project import Project
 from engine.site import project_of
 from tformer.check.asked import exercises
 from tformer.check.exercises import COMMENT, EXERCISES, Exercise
 
 MADE = "assets/python/made.json"  # by docs/npm/python.py
-READER = "live/python/reader.py"
+READERS = ("live/python/reader.py", "live/python/running.py")
 IMPORT = "import numpy as np\n\n\n"
 LIST = "<!-- all exercises -->"
 WITHOUT = (
@@ -41,6 +49,11 @@ WITHOUT = (
     "page. In a shell the same check does."
 )
 _PLACE = re.compile(r'<div data-python="(?P<name>[\w -]+)"></div>')
+_PRINTING = re.compile(
+    rf'<div class="printing [^"]*\b{EDITABLE} highlight">(?:(?!</?div).)*</div>\s*'
+    r'<div class="[^"]*\boutput highlight">(?:(?!</?div).)*</div>',
+    re.DOTALL,
+)
 # What of the package runs with NumPy alone, found by importing it so.
 _IMPORTED = """
 import pkgutil, sys
@@ -78,7 +91,7 @@ def runtime(project: Project) -> Runtime | None:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the part of the package that the page runs; leave out what only we read."""
     found = config.extra["python"] = runtime(project_of(config))
-    for path in (MADE, READER):
+    for path in (MADE, *READERS):
         if file := files.get_file_from_path(path):
             files.remove(file)
     if found:
@@ -100,7 +113,9 @@ def archive(project: Project) -> bytes:
     with zipfile.ZipFile(new, "w") as out:
         for path in sorted(filter(Path.is_file, paths)):
             _add(out, project.relative(path), path.read_bytes())
-        _add(out, "reader.py", (project.docs / READER).read_bytes())
+        for reader in READERS:
+            path = project.docs / reader
+            _add(out, path.name, path.read_bytes())
     return new.getvalue()
 
 
@@ -112,20 +127,38 @@ def _add(out: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 @event_priority(-20)  # when all places are there
 def on_page_content(html: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
-    """Fill the places of exercises."""
+    """Fill the places of exercises, and make one for a block that readers edit."""
     up = "../" * page.file.url.count("/")
     found = config.extra["python"]
+    for source in config.extra["chapters"]:
+        if found and source.file == page.file.src_uri:
+            with suppress(PageError):  # which the engine tells
+                html = with_place(html, source, found, up)
     return _PLACE.sub(lambda match: place(match["name"], found, up), html)
+
+
+def with_place(html: str, page: Source, python: Runtime, up: str) -> str:
+    """Return the HTML of a chapter with a place below its editable block, if any."""
+    block = editable_block(page)
+    if block is None:
+        return html
+    given = {"python": f"block {page.name}", "before": needed(page, block)}
+    made = f'<div class="python-block" {_data(given, python, up)}></div>'
+    return _PRINTING.sub(lambda match: f"{match[0]}\n{made}", html, count=1)
+
+
+def _data(given: dict[str, str], python: Runtime | None, up: str) -> str:
+    """Write attributes, with the addresses of Python."""
+    if python:
+        given |= {"folder": up + python.folder, "package": up + python.package}
+        given |= {"bytes": str(python.size)}
+    return " ".join(f'data-{key}="{escape(value)}"' for key, value in given.items())
 
 
 def place(name: str, python: Runtime | None, up: str) -> str:
     """Return the HTML of an exercise; `up` leads from the page to the site's root."""
     function, starter, shell = _asked(name)
-    given = {"python": name, "function": function}
-    if python:
-        given |= {"folder": up + python.folder, "package": up + python.package}
-        given |= {"bytes": str(python.size)}
-    data = " ".join(f'data-{key}="{escape(value)}"' for key, value in given.items())
+    data = _data({"python": name, "function": function}, python, up)
     code = highlight(starter, PythonLexer(), HtmlFormatter(wrapcode=True))
     missing = "" if python else f'<p class="python-missing">{WITHOUT}</p>\n'
     return f"""<div class="python" {data}>

@@ -1,14 +1,13 @@
-// The editor of one exercise: a field, Check, Run, Stop, Reset, a verdict and an output.
+// What all editors of a page share: a field, Run, Stop, Reset, and an output.
 
 import { button } from "../ui/controls.js";
 import { h } from "../ui/dom.js";
 import { loadStyle } from "../ui/piece.js";
-import { keep } from "../ui/progress.js";
 import { codeField, goToLine, indent } from "./field.js";
 import { Failure, Session } from "./session.js";
-import { verdictOf } from "./verdict.js";
 
 /** @typedef {import("./session.js").Files} Files */
+/** @typedef {import("./session.js").Action} Action */
 
 const DRAFT = "tformer draft ";
 /** @type {Session | null} */
@@ -18,43 +17,42 @@ let session = null; // one for all editors of a page
 export const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 
 /**
- * Put an editor in the place of some code; begin to load Python.
- * @param {HTMLElement} place
+ * Return the page's one Python, with the styles of its editors.
  * @param {Files} files
  */
-export async function edit(place, files) {
+export async function pythonOf(files) {
   await Promise.all(["../live.css", "python.css"].map((name) =>
     loadStyle(new URL(name, import.meta.url))));
   session ??= new Session(files);
-  const editor = new Editor(place, session);
-  editor.begin();
+  return session;
 }
 
-class Editor {
+export class Editor {
   #mine = false; // what runs was asked here
-  #output = "";
   #frame = 0;
+  output = "";
 
   /**
-   * @param {HTMLElement} place
    * @param {Session} python
+   * @param {{name: string, label: string, starter: string, before?: string,
+   *   first: Action, more?: HTMLButtonElement[]}} given
+   *   the name that drafts are kept by; what runs before the code; what Ctrl + Enter
+   *   does; more buttons, before Run
    */
-  constructor(place, python) {
-    this.place = place;
+  constructor(python, { name, label, starter, before = "", first, more = [] }) {
     this.python = python;
-    this.exercise = place.dataset.python ?? "";
-    this.name = place.dataset.function ?? this.exercise;
-    const code = place.querySelector("pre code")?.textContent ?? "";
-    // Its docstring stays above the field: a phone has no room for it twice.
-    this.starter = code.replace(/^ +""".*?"""\n/ms, "");
+    this.name = name;
+    this.starter = starter;
+    this.before = before;
+    this.first = first;
     this.field = codeField({
-      label: `Your ${this.name}`,
-      value: this.#draft() ?? this.starter,
+      label,
+      value: this.#draft() ?? starter,
       on: () => this.#keep(this.field.value),
-      submit: () => void this.#ask("check"),
+      submit: () => void this.ask(first),
     });
-    this.check = button("Check", () => void this.#ask("check"));
-    this.run = button("Run", () => void this.#ask("run"));
+    this.run = button("Run", () => void this.ask("run"));
+    this.asking = [...more, this.run]; // what asks Python
     this.stop = button("Stop", () => this.python.stop());
     this.reset = button("Reset", () => this.#reset());
     this.go = button("", () => goToLine(this.field, Number(this.go.value)));
@@ -65,25 +63,27 @@ class Editor {
       class: "python-output", tabindex: 0, role: "region", "aria-label": "Output" });
   }
 
-  begin() {
+  /**
+   * Put the editor behind an element, and begin to load Python.
+   * @param {Element} element
+   * @param {...HTMLElement} above what stands above the field
+   */
+  begin(element, ...above) {
     // What has a keyboard has these keys; a phone has these buttons.
     const keys = ["Indent", "Dedent"].map((label, back) => {
       const key = button(label, () => indent(this.field, back === 1));
       key.addEventListener("pointerdown", (event) => event.preventDefault());
       return key;
     });
-    this.check.classList.add("python-first");
-    for (const each of this.place.querySelectorAll(".python-begin, .python-done")) {
-      each.remove();
-    }
-    const code = this.place.querySelector(".highlight");
-    code?.after(h("div", { class: "live-piece python-editor" },
+    this.asking[0].classList.add("python-first");
+    element.after(h("div", { class: "live-piece python-editor" },
+      ...above,
       this.field,
       h("div", { class: "python-keys" }, ...keys),
-      h("p", { class: "python-help", text:
-        "Tab indents, Escape and then Tab leaves the field, Ctrl + Enter checks." }),
+      h("p", { class: "python-help", text: "Tab indents, Escape and then Tab leaves the " +
+        `field, Ctrl + Enter ${this.first}s.` }),
       h("div", { class: "python-row" },
-        this.check, this.run, this.stop, this.reset, this.go),
+        ...this.asking, this.stop, this.reset, this.go),
       h("div", { class: "python-row" }, this.told, this.bar),
       this.verdict, this.paper));
     this.python.addEventListener("change", () => this.#update());
@@ -102,7 +102,7 @@ class Editor {
   #update() {
     const { state, loaded, files, busy } = this.python;
     const others = busy && !this.#mine;
-    this.check.disabled = this.run.disabled = busy;
+    for (const each of this.asking) each.disabled = busy;
     this.stop.disabled = !this.#mine && state !== "loading";
     this.bar.hidden = state !== "loading";
     this.bar.value = loaded;
@@ -117,19 +117,19 @@ class Editor {
     }[state]);
   }
 
-  /** @param {"run" | "check"} action */
-  async #ask(action) {
+  /** @param {Action} action */
+  async ask(action) {
     if (this.python.busy) return;
     this.#clear();
     this.#mine = true;
     try {
-      const asked = { action, source: this.field.value, exercise: this.exercise };
+      const { field: { value: source }, before, name } = this;
+      const asked = { action, source, before, exercise: name };
       const result = await this.python.ask(asked, (text) => this.#print(text));
-      if (action === "check") this.#judge(result);
-      else if (result && !this.#output) this.#print("It ran, and printed nothing.\n");
-      const { differs, raises = "" } = result;
-      const wrong = result === true ? "" : this.#output;
-      this.#point(differs ? differs.message + raises : wrong);
+      if (action === "run" && result && !this.output) {
+        this.#print("It ran, and printed nothing.\n");
+      }
+      this.#point(action === "run" ? (result ? "" : this.output) : this.judge(result));
     } catch (error) {
       this.#fail(error);
     } finally {
@@ -138,13 +138,13 @@ class Editor {
     }
   }
 
-  /** @param {import("./verdict.js").Verdict} verdict what the judge returned */
-  #judge(verdict) {
-    this.verdict.replaceChildren(...verdictOf(verdict, this.exercise));
-    this.verdict.dataset.verdict = verdict.verdict;
-    if (verdict.verdict !== "right") return;
-    keep(this.exercise, "right");
-    this.place.dispatchEvent(new CustomEvent("python-right", { bubbles: true }));
+  /**
+   * Show what came of a check.
+   * @param {any} _verdict
+   * @returns {string} what may say in which line something went wrong
+   */
+  judge(_verdict) {
+    throw new Error("nothing is judged here");
   }
 
   /** @param {unknown} error */
@@ -164,7 +164,7 @@ class Editor {
   }
 
   #clear() {
-    this.#output = "";
+    this.output = "";
     this.#point("");
     this.paper.textContent = "";
     this.verdict.replaceChildren();
@@ -173,10 +173,10 @@ class Editor {
 
   /** @param {string} text */
   #print(text) {
-    this.#output += text;
+    this.output += text;
     this.#frame ||= requestAnimationFrame(() => {
       this.#frame = 0;
-      this.paper.textContent = this.#output;
+      this.paper.textContent = this.output;
     });
   }
 
@@ -199,7 +199,7 @@ class Editor {
 
   #draft() {
     try {
-      return localStorage.getItem(DRAFT + this.exercise);
+      return localStorage.getItem(DRAFT + this.name);
     } catch {
       return null;
     }
@@ -208,8 +208,8 @@ class Editor {
   /** @param {string | null} text */
   #keep(text) {
     try {
-      if (text === null) localStorage.removeItem(DRAFT + this.exercise);
-      else localStorage.setItem(DRAFT + this.exercise, text);
+      if (text === null) localStorage.removeItem(DRAFT + this.name);
+      else localStorage.setItem(DRAFT + this.name, text);
     } catch {
       // it lasts as long as the page
     }

@@ -1,25 +1,20 @@
-"""What the worker of the page calls: it runs a reader's code, and judges it.
+"""What the worker of the page calls to judge a reader's code.
 
 It travels beside the package, and runs where NumPy is and torch is not.
 """
 
-import ast
 import builtins
-import io
 import json
-import linecache
 import math
 import re
 import sys
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable
 from dataclasses import replace
 from inspect import signature
 from types import ModuleType
-from typing import Any
 
 import numpy as np
+from running import FILE, executed, shown_by
 
 import tformer.check.answers  # noqa: F401 - all specs
 from tformer.check import Verdict
@@ -32,87 +27,7 @@ from tformer.check.judging import judge_evidence
 from tformer.check.outcomes import Table
 from tformer.check.spec import PROPERTIES, SPECS, Spec
 
-FILE = "<your code>"
-LIMIT = 20_000  # characters that one run may print
 ELEMENTS = 24  # of an array that is shown whole
-
-Names = dict[str, Any]
-
-
-class Paper(io.TextIOBase):
-    """What is printed: it is handed on at once, and cut at `LIMIT`."""
-
-    def __init__(self, show: Callable[[str], object]) -> None:
-        self.show, self.left = show, LIMIT
-
-    def writable(self) -> bool:
-        """Say that it is."""
-        return True
-
-    def write(self, text: str) -> int:
-        """Hand a text on."""
-        if self.left > 0:
-            self.show(text[: self.left])
-            if len(text) >= self.left:
-                self.show(f"\n… cut after {LIMIT:,} characters.\n")
-            self.left -= len(text)
-        return len(text)
-
-
-def nobody(*_: object) -> str:
-    """Stand in for `input`."""
-    raise RuntimeError("nobody can answer input() here: write the value into the code")
-
-
-@contextmanager
-def shown_by(show: Callable[[str], object]) -> Iterator[None]:
-    """Hand on what is printed; `input` raises."""
-    paper, was = Paper(show), builtins.input
-    builtins.input = nobody
-    try:
-        with redirect_stdout(paper), redirect_stderr(paper):
-            yield
-    finally:
-        builtins.input = was
-
-
-def run(source: str, show: Callable[[str], object]) -> bool:
-    """Run code; say whether it came to its end."""
-    with shown_by(show):
-        return executed(source) is not None
-
-
-def executed(source: str) -> Names | None:
-    """Run code as a notebook runs a cell; None if it raises, which is shown."""
-    lines = source.splitlines(keepends=True)
-    linecache.cache[FILE] = (len(source), None, lines, FILE)
-    names: Names = {"__name__": "__main__"}
-    try:
-        body = ast.parse(source, FILE).body
-        last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
-        exec(compile(ast.Module(body, []), FILE, "exec"), names)
-        if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), FILE, "eval"), names)
-            if value is not None:
-                print(repr(value))
-    except BaseException as error:  # noqa: BLE001 - SystemExit ends no worker
-        print(told(error), end="")
-        return None
-    return names
-
-
-def told(error: BaseException) -> str:
-    """Return a traceback of the reader's own lines."""
-    frames = [
-        x for x in traceback.extract_tb(error.__traceback__) if x.filename == FILE
-    ]
-    lines = ["Traceback:\n", *traceback.format_list(frames)] if frames else []
-    lines += traceback.format_exception_only(error)
-    if isinstance(error, ModuleNotFoundError) and error.name == "torch":
-        lines.append("Only NumPy runs in the page. In a shell, torch does.\n")
-    if isinstance(error, MemoryError):
-        lines.append("The page lets Python have 512 MB.\n")
-    return "".join(lines)
 
 
 def modules() -> list[ModuleType]:

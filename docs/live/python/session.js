@@ -4,7 +4,9 @@
 /** @typedef {{id: number, done: (result: any) => void,
  *   failed: (error: Failure) => void, show: (text: string) => void}} Job */
 /** @typedef {"absent" | "loading" | "ready" | "running"} State */
-/** @typedef {{action: "run" | "check", source: string, exercise: string}} Asked */
+/** @typedef {"run" | "check"} Action */
+/** @typedef {{action: Action, source: string, exercise?: string, before: string}} Asked
+ *   the code, and what runs before it */
 
 const SILENCE = 60_000; // ms without a sign while it loads
 const LIMIT = 60_000; // ms for one run

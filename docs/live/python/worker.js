@@ -1,5 +1,6 @@
 // Python with NumPy in a worker, which can be ended from outside.
-//   in:  {start: Files}, then {id, action: "run" | "check", source, exercise}
+//   in:  {start: Files}, then {id, action: "run", source, before} or
+//        {id, action: "check", source, exercise}
 //   out: {loaded: bytes}, {ready: true}, {text}, {id, result}, {failed: reason}
 
 /** @typedef {import("./session.js").Files} Files */
@@ -81,7 +82,7 @@ async function fetched(url) {
 }
 
 /**
- * Load all, and return the module reader.py.
+ * Load all, and return the modules running.py and reader.py.
  * @param {Files} files
  */
 async function begin(files) {
@@ -106,9 +107,9 @@ async function begin(files) {
   const [python, numpy, ours] = await Promise.all([core, ...bytes]);
   python.unpackArchive(numpy, "zip", { extractDir: LIBRARY });
   python.unpackArchive(ours, "zip", { extractDir: LIBRARY });
-  const reader = python.pyimport("reader");
+  const modules = ["running", "reader"].map((name) => python.pyimport(name));
   post({ ready: true });
-  return reader;
+  return modules;
 }
 
 /** @type {Promise<any> | null} */
@@ -122,17 +123,17 @@ scope.onmessage = async (/** @type {MessageEvent} */ { data }) => {
     started.catch((error) => post({ failed: error.reason ?? "start", why: `${error}` }));
     return;
   }
-  let reader;
+  let running, reader;
   try {
-    reader = await started;
+    [running, reader] = await started;
   } catch {
     return; // has been told
   }
-  const { id, action, source, exercise } = data;
+  const { id, action, source, exercise, before } = data;
   try {
     const result = action === "check"
       ? JSON.parse(reader.check(source, exercise, show))
-      : reader.run(source, show);
+      : running.run(source, show, before);
     post({ id, result });
   } catch (error) { // none of Python's: Python itself has ended
     post({ failed: "ended", why: `${error}` });
