@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := docs
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test parity nightly build version downloads outputs chapter lists lint format model results lighthouse bench speed families successor address clean
+.PHONY: help serve test parity nightly build book version downloads outputs chapter lists lint format model results lighthouse bench speed families successor address clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -74,6 +74,9 @@ nightly: ready  ## run the tests that take many minutes
 
 build: ready  ## build the site into site/
 	$(PY) -m mkdocs build --strict $(ARGS)
+
+book: ready  ## make dist/tformer.epub and .pdf, the core chapters, from the built site
+	$(PY) -m engine book $(ARGS)
 
 # The branch `versions` holds a folder for each release, written by mike; links to its
 # pages mean the newest ones, which are not in it.

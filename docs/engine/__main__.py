@@ -23,6 +23,7 @@ COMMANDS = {
     "speed": "write the page of speed from what `make bench` kept",
     "families": "count all presets, and write the page of families",
     "lists": "write README's table of chapters",
+    "book": "make an EPUB and a PDF of the core chapters from the built site",
     "release": "say what is new in the release that a tag names, or what forbids it",
 }
 
@@ -41,6 +42,9 @@ def main(arguments: list[str] | None = None) -> int:
             command.add_argument("--new", action="store_true", help=told)
         if name == "release":
             command.add_argument("tag", help="as v0.2.0")
+        if name == "book":
+            for folder, told in (("site", "built"), ("dist", "to write into")):
+                command.add_argument(f"--{folder}", type=Path, help=told)
     given = parser.parse_args(arguments)
     try:
         problems = _run(Project.find(Path.cwd()), given)
@@ -61,6 +65,12 @@ def _run(project: Project, given: argparse.Namespace) -> list[str]:
         from engine.release import notes
 
         print(notes(project, given.tag), end="")
+    elif given.command == "book":
+        from engine.book import write as write_book
+
+        site = given.site or project.root / "site"
+        for made in write_book(project, site, given.dist or project.root / "dist"):
+            print(project.relative(made))
     elif given.command == "results":
         from engine.results import write
 

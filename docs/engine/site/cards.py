@@ -6,17 +6,15 @@ engines and of a shared link. Home, the live model and chapters have a card each
 1200 by 630.
 """
 
-import functools
 import textwrap
 from pathlib import Path
 from typing import Any
 
-from matplotlib import font_manager
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.pages import Page
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
-from engine.run.fonts import families
+from engine.run.fonts import font
 from engine.site.lists import plain
 
 SIZE, MARGIN = (1200, 630), 80
@@ -64,7 +62,7 @@ def card(title: str, text: str, below: str) -> Image.Image:
     image = Image.new("RGB", SIZE, PAPER)
     draw = ImageDraw.Draw(image)
     draw.rectangle((0, 0, 16, SIZE[1]), BLUE)
-    draw.text((MARGIN, 64), "tformer", BLUE, _font(600, 34))
+    draw.text((MARGIN, 64), "tformer", BLUE, font(600, 34))
     y = 140
     for said, weight, size, ink, most in (
         (title, 600, 68, INK, 3),
@@ -73,14 +71,8 @@ def card(title: str, text: str, below: str) -> Image.Image:
         for line in textwrap.wrap(said, int(2.05 * (SIZE[0] - 2 * MARGIN) / size))[
             :most
         ]:
-            draw.text((MARGIN, y), line, ink, _font(weight, size))
+            draw.text((MARGIN, y), line, ink, font(weight, size))
             y += int(1.22 * size)
         y += 24
-    draw.text((MARGIN, SIZE[1] - 88), below, BLUE, _font(600, 34))
+    draw.text((MARGIN, SIZE[1] - 88), below, BLUE, font(600, 34))
     return image
-
-
-@functools.cache
-def _font(weight: int, size: int) -> ImageFont.FreeTypeFont:
-    wanted = font_manager.FontProperties(family=families(), weight=weight)
-    return ImageFont.truetype(str(font_manager.findfont(wanted)), size)
