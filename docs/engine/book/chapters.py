@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 from bs4 import BeautifulSoup, Tag
 
 from engine.book import code, folds, links
-from engine.book.folds import line
+from engine.book.folds import line, new
 from engine.pages.reading import CHAPTERS
 from engine.project import Project
 from engine.site.lists import chapters
@@ -119,6 +119,11 @@ def _plain(body: Tag) -> None:
         if tag.name == "math" or tag.find_parent("math"):
             continue
         tag.attrs = {key: x for key, x in tag.attrs.items() if key in _KEPT}
+    for cell in body.select("td code"):  # a name of several words may break in a table
+        words = cell.get_text().split("_")
+        cell.string = words[0]
+        for word in words[1:]:
+            cell.extend(["_", new("wbr"), word])
     for text in body("div", class_="arithmatex"):
         text["class"] = "display"
     for mark in body.select(".katex-display, .katex-mathml"):

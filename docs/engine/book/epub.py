@@ -1,5 +1,6 @@
 """The book as an EPUB 3, which EbookLib packs."""
 
+import html
 from pathlib import Path
 
 from ebooklib import epub  # type: ignore[import-untyped]
@@ -36,13 +37,16 @@ def write(volume: Volume, target: Path) -> None:
         for value in values:
             book.add_metadata(None, "meta", value, {"property": f"schema:{name}"})
     below = f"Core chapters, version {volume.version}"
-    book.set_cover("cover.png", cover.png(volume.title, volume.about, below))
-    book.get_item_with_id("cover").is_linear = True
+    picture = cover.png(volume.title, volume.about, below)
+    book.set_cover("cover.png", picture, create_page=False)
+    image = f'<p class="cover"><img src="cover.png" alt="{volume.title}: {below}"/></p>'
+    front = _page("cover", xhtml("Cover", image))
+    book.add_item(front)
     for path, text in zip(STYLES, (volume.style, volume.of_formulas), strict=True):
         book.add_item(epub.EpubItem(None, path, "text/css", text.encode()))
     for path, svg in volume.pictures.items():
         book.add_item(epub.EpubItem(None, path, "image/svg+xml", svg.encode()))
-    pages = [_page(chapter) for chapter in volume.chapters]
+    pages = [_chapter(chapter) for chapter in volume.chapters]
     for page in pages:
         book.add_item(page)
     book.toc = [
@@ -59,26 +63,31 @@ def write(volume: Volume, target: Path) -> None:
     contents = epub.EpubNav(title="Contents")
     contents.add_link(href=STYLES[0], rel="stylesheet", type="text/css")
     book.add_item(contents)
-    book.spine = ["cover", "nav", *pages]
+    book.spine = [front, "nav", *pages]
     epub.write_epub(str(target), book, {"raise_exceptions": True})
 
 
-def _page(chapter: Chapter) -> epub.EpubItem:
-    """Return a chapter as a file; EbookLib's own class would parse it as HTML."""
-    name = f"{chapter.name}.xhtml"
-    page = epub.EpubItem(chapter.name, name, "application/xhtml+xml", xhtml(chapter))
+def _chapter(chapter: Chapter) -> epub.EpubItem:
+    inner = chapter.body.decode_contents(formatter="minimal")
+    page = _page(chapter.name, xhtml(chapter.title, inner))
     page.properties = ["mathml"] if chapter.body.find("math") else []
+    return page
+
+
+def _page(name: str, text: str) -> epub.EpubItem:
+    """Return a page as a file; EbookLib's own class would parse it as HTML."""
+    kind = "application/xhtml+xml"
+    page = epub.EpubItem(name, f"{name}.xhtml", kind, text.encode())
     page.is_linear = True
     return page
 
 
-def xhtml(chapter: Chapter) -> bytes:
-    """Return the file of a chapter."""
+def xhtml(title: str, inner: str) -> str:
+    """Return a page of the book."""
     styles = "".join(f'<link rel="stylesheet" href="{path}"/>' for path in STYLES)
-    inner = chapter.body.decode_contents(formatter="minimal")
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE html>\n'
         '<html xmlns="http://www.w3.org/1999/xhtml" lang="en" xml:lang="en">'
-        f"<head><title>{chapter.title}</title>{styles}</head>\n"
+        f"<head><title>{html.escape(title)}</title>{styles}</head>\n"
         f"<body>{inner}</body></html>\n"
-    ).encode()
+    )
