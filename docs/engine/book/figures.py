@@ -14,7 +14,7 @@ GREYS = {
     "blue": "#12457a",
     "orange": "#cf6a15",
     "green": "#0e7d66",
-    "red": "#7d1024",
+    "red": "#4f0a17",
 }
 _VARIABLE = re.compile(r"var\(--\w+,\s*(#[0-9a-f]{6})\)")
 _DARK = re.compile(r"@media \(prefers-color-scheme:dark\)\{(?:[^{}]*\{[^{}]*\})*\}")

@@ -86,14 +86,14 @@ def put(body: Tag, pictures: dict[Formula, Picture]) -> None:
         math.semantics and math.semantics.unwrap()
         for sign in math("mo"):  # KaTeX writes `mod` as a row of letters inside of one
             sign.string = sign.get_text()
-        math["alttext"] = latex
+        said = math["alttext"] = " ".join(latex.split())
         wide = picture.width > WIDE
         if wide:
             math["style"] = f"font-size:{WIDE / picture.width:.2f}em"
         style = f"width:{picture.width:.3f}em"
         if not block:
             style += f";vertical-align:{-picture.depth:.3f}em"
-        image = new("img", src=picture.path, alt=latex, style=style)
+        image = new("img", src=picture.path, alt=said, style=style)
         kind = "formula" + " display" * block + " wide" * wide
         both = new("span", class_=kind)
         both.extend([math.extract(), image])
