@@ -44,6 +44,8 @@ def test_folds_become_sections_and_drawings_a_line() -> None:
         '<details class="depth" id="a"><summary>Result</summary><p>Why</p></details>'
         '<details class="depth drawing" id="b"><summary>The code of this figure'
         "</summary><pre>plot</pre></details>"
+        '<details class="depth drawing"><summary>The code of this figure</summary>'
+        "<p>Told</p><pre>told</pre></details>"
         '<div class="tabbed-set"><div class="tabbed-labels"><label>NumPy</label>'
         '<label>PyTorch</label></div><div><div class="tabbed-block"><p>n</p></div>'
         '<div class="tabbed-block"><p>t</p></div></div></div>'
@@ -52,6 +54,7 @@ def test_folds_become_sections_and_drawings_a_line() -> None:
     assert not page(["details", "summary", "label"])
     assert page.select_one("section.fold.depth#a > .fold-title + p") is not None
     assert "plot" not in page.get_text()
+    assert "Toldtold" in page.get_text()
     assert page.select_one(f'p.online#b > a[href="{HERE}#b"]') is not None
     assert [x.get_text() for x in page.select(".tab")] == ["NumPyn", "PyTorcht"]
 

@@ -99,7 +99,8 @@ def code_of_page(site: Path, name: str) -> list[str]:
     """
     page = article(site, name)
     for fold in page("details"):
-        if fold.summary and fold.summary.get_text().startswith("The code of this"):
+        title = fold.summary.get_text() if fold.summary else ""
+        if title.startswith("The code of this") and not fold.find("p"):
             fold.decompose()
     for rest in page.select(".fold-rest"):
         rest.decompose()

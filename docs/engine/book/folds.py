@@ -30,7 +30,8 @@ def unfold(body: Tag, address: str) -> None:
         summary = fold.find("summary", recursive=False)
         assert isinstance(summary, Tag)
         title = summary.get_text().strip()
-        if title.startswith(_DRAWS):  # a reader of a book will not run it
+        # A reader of a book will not run what only draws.
+        if title.startswith(_DRAWS) and not fold.find("p"):
             place = f"{address}#{fold['id']}" if fold.get("id") else address
             said = line(f"{title}: ", place)
             said.attrs |= {"id": fold["id"]} if fold.get("id") else {}
