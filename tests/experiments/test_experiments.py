@@ -14,6 +14,7 @@ CHAPTERS = {
     "batches": "batches.md",
     "experts": "experts.md",
     "feed_forward": "feed-forward.md",
+    "induction": "what-a-head-computes.md",
     "post_training": "post-training.md",
     "recall": "linear-attention.md",
     "relative_biases": "relative-biases.md",
