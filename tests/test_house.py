@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "cli": {*ABOVE_GROUND, "tasks", "pretrained", "runs", "check", "interop"},
 }
 # The command that trains the models of the package again stands on top, as cli does.
-ON_TOP = {"pretrained/__main__.py": {"runs"}}
+ON_TOP = {"pretrained/__main__.py": {"runs", "data"}}
 
 
 def imports(path: Path) -> Iterator[str]:

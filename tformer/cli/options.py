@@ -23,7 +23,7 @@ Model = Annotated[
     typer.Argument(
         metavar="MODEL",
         help="The folder of a run or of a model, or a model that comes with the "
-        "package: dates, or dates-as-typed.",
+        "package: dates, dates-as-typed, shakespeare.",
     ),
 ]
 Device = Annotated[

@@ -22,7 +22,8 @@ def load_pretrained(name: str) -> Checkpoint:
             well: see `tformer.tasks.typed_dates`. "dates-as-typed-without-mask" was
             trained for the same with the future in sight;
             `tformer.runs.model.load_trained` takes the mask out of it again, and
-            this function does not.
+            this function does not. "shakespeare" is a GPT that writes on from a text:
+            its manifest has the file that it learned, by name, length and sha256.
 
     Returns:
         The model in `eval()`, its vocabulary, and the manifest, which says how it was
