@@ -110,15 +110,16 @@ def test_temperature_and_top_k_change_the_probabilities(page):
     for _ in range(4):
         page.get_by_role("button", name="Draw again").click()
         settled(page)
-        follow(page, "written", 2)
+        at = min(2, len(row(page, "written")) - 1)  # a draw can end early
+        follow(page, "written", at)
         written = row(page, "written")
         texts.add("".join(written))
-        logits = computed(case_of(TEXT, written, positions=0.0))["logits"][2] / 3
+        logits = computed(case_of(TEXT, written, positions=0.0))["logits"][at] / 3
         p = top_k_filter(logits[None], 3).softmax(-1)[0]
         found = bars(page)
         for i, value in zip(ids_written(found), found.values(), strict=True):
             assert abs(value - p[i].item()) <= 0.0006 or i == 2
-        assert all(p[i] > 0 for i in ids_written(written[2:3]) if i != 2)
+        assert all(p[i] > 0 for i in ids_written(written[at : at + 1]) if i != 2)
     assert len(texts) > 1
     page.wait_for_url(re.compile("seed=4"))
     page.reload()
