@@ -29,6 +29,11 @@ site/         MkDocs: `hooks` (what a build makes first, and tells the templates
               (cut from chapters), `recall` (questions from earlier chapters),
               `formulas` (set by KaTeX), `bundles` (one stylesheet, one script),
               `policy` (what may run)
+book/         the core chapters as EPUB and PDF, from the built site: `chapters` (which,
+              and each as it stands there), `folds`, `code`, `links`, `figures`,
+              `formulas` (MathML and pictures), `volume` (all of it), `cover`, `epub`,
+              `pdf`
 node          calls npm packages
+browser       the Chromium of this machine
 __main__      the command line: `python -m engine --help`
 """
