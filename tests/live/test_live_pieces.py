@@ -133,7 +133,7 @@ KEYS = {
 
 
 def drawn(page: Page) -> None:
-    decoding.put(page, decoding.SONNET, decoding.SETTINGS[-2][1])
+    decoding.put(page, decoding.KING, decoding.SETTINGS[-2][1])
     page.get_by_role("button", name="Draw 100 tokens").click()
 
 

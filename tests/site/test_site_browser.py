@@ -206,9 +206,10 @@ def test_the_drawing_leads_to_every_chapter_by_keyboard(
             names.add(name)
             targets.add(target)
             tab.keyboard.press("Tab")
-        # The parts of the machine: the chapters up to the one that joins them.
+        # The parts of the machine: the chapters up to the one that joins them, without
+        # that of another machine.
         last = CHAPTERS.index("chapters/transformer.md")
-        drawn = {url(file) for file in CHAPTERS[: last + 1]}
+        drawn = {url(x) for x in CHAPTERS[: last + 1] if x != "chapters/gpt.md"}
         assert targets == drawn
         assert all(names)
 

@@ -145,6 +145,7 @@ def tabs_shown(tab: Page) -> list[str]:
 
 def test_pytorch_is_shown_first_and_numpy_is_remembered(tab: Page, home: str) -> None:
     tab.goto(home + url("chapters/transformer.md"), wait_until="networkidle")
+    tab.get_by_label("everything").check()  # which is remembered, too
     assert set(tabs_shown(tab)) == {"PyTorch"}
     assert len(tabs_shown(tab)) >= 2
     tab.locator(".tabbed-labels label", has_text="NumPy").first.click()
@@ -209,7 +210,8 @@ def test_paper_is_white_and_whole(tab: Page) -> None:
             code: style("pre > code").backgroundColor,
             gone: gone.filter((x) => document.querySelector(x)?.checkVisibility()),
             shut: [...document.querySelectorAll("details > :not(summary)")]
-              .filter((x) => x.closest("article") && !x.closest(".chapter-links"))
+              .filter((x) => x.closest("article"))
+              .filter((x) => !x.closest(".chapter-links, .recall"))
               .filter((x) => !x.checkVisibility()).length,
             folded: [...document.querySelectorAll(".fold-rest")]
               .filter((x) => getComputedStyle(x).display === "none").length,
