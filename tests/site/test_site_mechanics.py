@@ -131,29 +131,29 @@ def test_ticks_are_remembered_on_their_page(tab: Page, home: str) -> None:
     )
 
 
-def tabs_shown(tab: Page) -> list[str]:
-    return tab.evaluate(
-        """() => [...document.querySelectorAll(".tabbed-set")]
-          .filter((set) => set.checkVisibility() && set.textContent.includes("NumPy"))
-          .map((set) => {
-            const at = [...set.querySelectorAll(":scope > input")]
-              .findIndex((input) => input.checked)
-            return set.querySelectorAll(":scope > .tabbed-labels > label")[at].innerText
-          })"""
+def wait_for_tabs(tab: Page, name: str) -> None:
+    tab.wait_for_function(
+        """(name) => {
+          const sets = [...document.querySelectorAll(".tabbed-set")]
+            .filter((set) => set.checkVisibility() && set.textContent.includes("NumPy"))
+          const shown = (set) => set.querySelector(":checked").labels[0].textContent
+          return sets.length && sets.every((set) => shown(set) === name)
+        }""",
+        arg=name,
     )
 
 
 def test_pytorch_is_shown_first_and_numpy_is_remembered(tab: Page, home: str) -> None:
     tab.goto(home + url("chapters/transformer.md"), wait_until="networkidle")
     tab.get_by_label("everything").check()  # which is remembered, too
-    assert set(tabs_shown(tab)) == {"PyTorch"}
-    assert len(tabs_shown(tab)) >= 2
+    wait_for_tabs(tab, "PyTorch")
+    assert tab.locator(".tabbed-set:visible").count() >= 2
     tab.locator(".tabbed-labels label", has_text="NumPy").first.click()
-    assert set(tabs_shown(tab)) == {"NumPy"}
+    wait_for_tabs(tab, "NumPy")
     tab.goto(home + url("chapters/block-today.md"), wait_until="networkidle")
-    assert set(tabs_shown(tab)) == {"NumPy"}
+    wait_for_tabs(tab, "NumPy")
     tab.locator(".tabbed-labels label", has_text="PyTorch").first.click()
-    assert set(tabs_shown(tab)) == {"PyTorch"}
+    wait_for_tabs(tab, "PyTorch")
 
 
 def test_no_formula_of_a_table_is_broken_on_a_phone(tab: Page, home: str) -> None:
@@ -211,7 +211,7 @@ def test_paper_is_white_and_whole(tab: Page) -> None:
             gone: gone.filter((x) => document.querySelector(x)?.checkVisibility()),
             shut: [...document.querySelectorAll("details > :not(summary)")]
               .filter((x) => x.closest("article"))
-              .filter((x) => !x.closest(".chapter-links, .recall"))
+              .filter((x) => !x.closest(".chapter-links, .recall, .python-block"))
               .filter((x) => !x.checkVisibility()).length,
             folded: [...document.querySelectorAll(".fold-rest")]
               .filter((x) => getComputedStyle(x).display === "none").length,
