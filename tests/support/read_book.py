@@ -75,10 +75,10 @@ class ReadBook:
 
 
 def on_site(site: Path, path: str, fragment: str) -> bool:
-    """Whether a built site has a page, and the anchor in it."""
+    """Whether a built site has a page, and the anchor in it: `a=b` is a state."""
     file = site / unquote(path)
     file = file / "index.html" if path.endswith("/") or not path else file
-    if not fragment or not file.is_file():
+    if not fragment or "=" in fragment or not file.is_file():
         return file.is_file()
     return f'id="{fragment}"' in file.read_text("utf-8")
 
