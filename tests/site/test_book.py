@@ -137,7 +137,7 @@ def fits(browser: "Browser", folder: Path, names: list[str]) -> None:
             beyond = tab.evaluate(BEYOND, SCREEN["width"] - MARGIN + 1)
             assert beyond == [], (name, style)
             sizes = tab.evaluate(
-                """() => [...document.querySelectorAll("figure img, pre code")]
+                """() => [...document.querySelectorAll("img[src^=figures], pre code")]
                   .map((x) => [x.tagName, parseFloat(getComputedStyle(x).fontSize),
                                x.getBoundingClientRect().width])"""
             )
