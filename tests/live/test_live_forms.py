@@ -55,6 +55,7 @@ def test_the_page_says_what_the_package_says(strange) -> None:
     texts += ["31 février 1979", "0 mai 1979", "1979年13月1日", "30.02.2000", "29.2.69"]
     texts += ["11/22/2026", "31/31/2026", "2er mai 1979", "July 20st, 1969", "1.1.2100"]
     texts += ["", " jeudi 3 mai 1979", "jeudi 3 mai 1979 ", "00.11.2026", "3/13/68"]
+    texts += ["01.00.2026", "31.02.1800", "01.01.0000"]
     assert strange(texts) == [unlike_training(text) for text in texts]
 
 

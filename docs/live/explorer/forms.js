@@ -47,8 +47,8 @@ export function strange(text, { forms, years, firstOfTwoDigits }) {
     const ago = (Number(parts.yy) - firstOfTwoDigits % 100 + 100) % 100;
     const [year, day] = [parts.y ? Number(parts.y) : firstOfTwoDigits + ago, Number(parts.d)];
     const inMonth = new Date(Date.UTC(year, month, 0)).getUTCDate();
-    if (year < years[0] || year > years[1]) told = "year";
-    else if (month > 12 || day > inMonth || day < 1) told = "day";
+    if (year < 1 || month < 1 || month > 12 || day < 1 || day > inMonth) told = "day";
+    else if (year < years[0] || year > years[1]) told = "year";
     else return "";
   }
   return told;
