@@ -107,10 +107,12 @@ def _online(body: Tag, address: str) -> None:
 
 def _pictures(body: Tag, here: str) -> set[str]:
     """Name each picture by its path in the site; return these paths."""
+    found = set[str]()
     for image in body("img"):
         path = posixpath.normpath(posixpath.join(here, str(image["src"])))
         image["src"] = path
-    return {str(image["src"]) for image in body("img")}
+        found.add(path)
+    return found
 
 
 def _plain(body: Tag) -> None:

@@ -4,7 +4,7 @@ from bs4 import BeautifulSoup, Tag
 
 _SOLUTION = ("success", "answer", "run")  # of an exercise, or of a prediction
 _SOUP = BeautifulSoup("", "html.parser")
-_DRAWS = "The code of this "  # figure or picture
+_CODE_OF = "The code of this "  # picture, table, experiment
 
 
 def new(name: str, text: str = "", **attributes: str) -> Tag:
@@ -30,8 +30,8 @@ def unfold(body: Tag, address: str) -> None:
         summary = fold.find("summary", recursive=False)
         assert isinstance(summary, Tag)
         title = summary.get_text().strip()
-        # A reader of a book will not run what only draws.
-        if title.startswith(_DRAWS) and not fold.find("p"):
+        # Of code that only makes what is shown, a reader of a book gets the address.
+        if title.startswith(_CODE_OF) and not fold.find("p"):
             place = f"{address}#{fold['id']}" if fold.get("id") else address
             said = line(f"{title}: ", place)
             said.attrs |= {"id": fold["id"]} if fold.get("id") else {}

@@ -33,7 +33,7 @@ DRAWS = re.compile(r"The code of this (picture|figure|plot)")
 
 _OPENING = re.compile(r"/// details \| (?P<title>\S.*?)\s*$")
 _MARK = re.compile(r"\s*///")
-_HEADING = re.compile(r"#+\s+(?P<text>.*?)\s*(?:\{\s*#(?P<id>[\w-]+)[^}]*\})?\s*$")
+HEADING = re.compile(r"#+\s+(?P<text>.*?)\s*(?:\{\s*#(?P<id>[\w-]+)[^}]*\})?\s*$")
 
 
 class Depth(NamedTuple):
@@ -155,7 +155,7 @@ def core_problems(page: "Page") -> list[str]:
 
 
 def _headings(page: "Page") -> Iterable[re.Match[str]]:
-    return filter(None, (_HEADING.match(line) for _, line in page.prose))
+    return filter(None, (HEADING.match(line) for _, line in page.prose))
 
 
 _NO_PROSE = (

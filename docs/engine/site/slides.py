@@ -11,10 +11,10 @@ from textwrap import dedent
 from typing import NamedTuple
 
 from engine.pages.blocks import indent_of
+from engine.pages.depth import HEADING
 from engine.pages.reading import Page
 
 FOLDER = "slides"  # in docs/, beside chapters/
-_HEADING = re.compile(r"#{2,3} (?P<text>.*?)\s*(?:\{\s*#(?P<id>[\w-]+).*\})?\s*$")
 _FIGURE = re.compile(r"!\[")
 _PREDICT = re.compile(r"!!! question predict ")
 _CHOICE = re.compile(r'\?\?\? answer (?P<right>right )?"(?P<says>.*)"$')
@@ -51,7 +51,7 @@ def slides_of(page: Page) -> list[Slide]:
 def _cut(page: Page) -> Iterator[Slide]:
     title = section = ""
     for chunk in _chunks(page):
-        heading = _HEADING.match(chunk[0])
+        heading = HEADING.match(chunk[0])
         if heading:
             title = heading["text"]
             section = title if chunk[0].startswith("## ") else section
