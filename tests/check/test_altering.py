@@ -51,6 +51,7 @@ def test_a_formula_gives_what_the_oracle_gives(name):
         assert difference(outcome, right_of(spec, case), 1e-9) is None, case.name
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has /proc")
 def test_alterations_that_make_lengths_take_little_memory():
     done = subprocess.run(
@@ -78,6 +79,7 @@ def test_lengths_that_are_computed_have_a_limit():
     assert tiled(np.arange(2), 2, 0).tolist() == [0, 1, 0, 1]
 
 
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize("name", EXERCISES)
 def test_alterations_run_and_many_differ(name):
     spec, listed = EXERCISES[name].spec, alterations(FORMULAS[name], name in CHOOSING)

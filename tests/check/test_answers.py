@@ -41,6 +41,7 @@ def test_every_exercise_of_every_chapter_has_an_entry():
     assert {x.kind for x in ALL} == set(KINDS)
 
 
+@pytest.mark.by_day(40)
 @each_field
 def test_the_right_answer_is_right(exercise, field):
     assert only(exercise, field, field.right).right
@@ -50,6 +51,7 @@ def test_the_right_answer_is_right(exercise, field):
     assert only(exercise, field, field.right.item()).right
 
 
+@pytest.mark.by_day(24)
 @each_field
 def test_a_known_wrong_answer_says_what_led_to_it(exercise, field):
     for value, told in field.known:
@@ -63,6 +65,7 @@ def test_a_known_wrong_answer_says_what_led_to_it(exercise, field):
         assert len(sentence) <= 130
 
 
+@pytest.mark.by_day(24)
 @each_field
 def test_another_wrong_answer_gets_the_hint(exercise, field):
     if field.right.dtype == bool:
@@ -80,6 +83,7 @@ def test_another_wrong_answer_gets_the_hint(exercise, field):
         assert exercise.hint in found.text
 
 
+@pytest.mark.by_day(24)
 @each_field
 def test_what_is_no_number_and_another_shape_are_said(exercise, field):
     found = only(exercise, field, "many")
@@ -105,6 +109,7 @@ def test_each_choice_says_why(exercise):
     assert "a) " in check(*where).text
 
 
+@pytest.mark.by_day(24)
 @pytest.mark.parametrize("exercise", ALL, ids=lambda x: x.title)
 def test_nothing_handed_in_is_asked_for(exercise):
     found = check(exercise.chapter, exercise.number, ...)
@@ -133,6 +138,7 @@ def test_functions_are_judged_by_their_spec(exercise):
     assert "must be a function, not 3" in check(*where, 3).text
 
 
+@pytest.mark.by_day(24)
 @pytest.mark.parametrize(
     ("spec", "mistake"), MISTAKES, ids=[f"{s.name}-{m.id}" for s, m in MISTAKES]
 )

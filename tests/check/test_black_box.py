@@ -20,11 +20,7 @@ def drawn():
     torch.manual_seed(1)
 
 
-# By day a third of what is right, and a fault for each question; all at night.
-EVERY_RIGHT = [
-    pytest.param(name, marks=[pytest.mark.nightly] * (n % 3 > 0))
-    for n, name in enumerate(RIGHT)
-]
+# By day a fault for each question; all at night.
 FIRST = {id: name for name, (id, _) in reversed(FAULTS.items())}
 EVERY_FAULT = [
     pytest.param(name, marks=[pytest.mark.nightly] * (name != FIRST[id]))
@@ -32,7 +28,8 @@ EVERY_FAULT = [
 ]
 
 
-@pytest.mark.parametrize("name", EVERY_RIGHT)
+@pytest.mark.by_day(3)
+@pytest.mark.parametrize("name", RIGHT)
 def test_right_models_are_right(name):
     report = tformer.check.model(RIGHT[name]())
     assert report.verdict == "right", str(report)
@@ -82,14 +79,10 @@ OF_FUNCTIONS = [
     ("dropout left on", "random"),
     ("a state from call to call", "state"),
 ]
-# By day each fault in one form, and each form with some of them.
-FUNCTIONS = [
-    pytest.param(form, *fault, marks=[pytest.mark.nightly] * ((n + k) % 3 > 0))
-    for n, fault in enumerate(OF_FUNCTIONS)
-    for k, form in enumerate(FORMS)
-]
+FUNCTIONS = [(form, *fault) for fault in OF_FUNCTIONS for form in FORMS]
 
 
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize(("form", "name", "id"), FUNCTIONS)
 def test_functions_too(name, id, form):
     """Where no module is seen, and none can be changed."""

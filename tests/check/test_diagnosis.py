@@ -20,6 +20,7 @@ def ids(verdict):
     return [mistake.id for mistake in verdict.mistakes]
 
 
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize("name", EXERCISES)
 def test_the_cases_of_an_exercise_tell_its_mistakes_apart(name):
     spec = SPECS[name]

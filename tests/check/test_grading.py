@@ -45,6 +45,7 @@ def graded(runner, tmp_path):
     return graded
 
 
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize("style", RIGHT)
 def test_right_in_every_style(graded, style):
     found = graded(RIGHT[style])
@@ -136,6 +137,7 @@ def test_where_no_process_forks(graded):
         assert (noise.verdict, noise.printed[:3]) == ("not run", "xxx")
 
 
+@pytest.mark.by_day(5)
 @in_each
 def test_what_is_begun_is_not_written_yet(graded, exercise):
     found = graded(exercise.starter, exercise.name)
@@ -143,19 +145,19 @@ def test_what_is_begun_is_not_written_yet(graded, exercise):
     assert "It is not written yet." in tell(exercise, found)
 
 
-# One for each exercise by day: tests/check/test_specs.py judges all in this process.
+# Few by day: tests/check/test_specs.py judges them in this process.
 BODIES = ["pass", "return args[0]", "return 0 * args[0]"]
 USELESS = [
     pytest.param(
         *(exercise, body),
         id=f"{body}-{exercise.name}",
-        marks=[pytest.mark.nightly] * ((n + k) % 3 > 0),
     )
-    for n, exercise in enumerate(EXERCISES.values())
-    for k, body in enumerate(BODIES)
+    for exercise in EXERCISES.values()
+    for body in BODIES
 ]
 
 
+@pytest.mark.by_day(7)
 @pytest.mark.parametrize(("exercise", "body"), USELESS)
 def test_what_does_nothing_is_wrong(graded, exercise, body):
     source = f"def {exercise.function}(*args):\n    {body}"
@@ -190,6 +192,7 @@ def test_addresses_are_those_of_the_site():
     assert f'Documentation = "{SITE}"' in project.read_text("utf-8")
 
 
+@pytest.mark.by_day(5)
 @in_each
 def test_tasks_travel_whole(exercise):
     for framework in ("numpy", "torch"):

@@ -165,6 +165,7 @@ def test_hints_are_short_and_the_last_has_the_code(name):
     assert code_of(EXERCISES[name]).strip()
 
 
+@pytest.mark.by_day(12)
 @pytest.mark.parametrize("framework", LIBRARIES)
 @pytest.mark.parametrize("name", EXERCISES)
 def test_the_code_of_the_last_hint_is_right(name, framework):

@@ -37,6 +37,7 @@ def graded(tmp_path):
     return graded
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("style", IN_FLOAT32)
 def test_a_norm_that_computes_in_float32_is_right(graded, style):
     found = graded(

@@ -80,6 +80,7 @@ NAMES = {
 COPIES = [path for path in PROJECT.site_pages if Page(PROJECT, path).meta.get("copy")]
 
 
+@pytest.mark.by_day(8)
 @pytest.mark.parametrize("path", COPIES, ids=lambda path: path.stem)
 def test_the_copies_of_chapters(path):
     for file in standalone_files(Page(PROJECT, path)):

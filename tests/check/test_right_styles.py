@@ -22,6 +22,7 @@ WRITTEN = {
 ALL = [(name, style) for name in EXERCISES for style in STYLES]
 
 
+@pytest.mark.by_day(25)
 @pytest.mark.parametrize(("name", "style"), ALL, ids=[f"{x}-{y}" for x, y in ALL])
 def test_every_style_is_right(name, style):
     exercise, function = EXERCISES[name], WRITTEN[f"{name}_{style}"]

@@ -39,20 +39,19 @@ def zeros(*args, **options):
     return args[0] * 0
 
 
-# By day one of them for each spec and framework, each time another; all at night.
 NOTHING = [stub, unfinished, identity, zeros]
 USELESS = [
     pytest.param(
         *(spec, framework, function),
         id=f"{spec.name}-{framework}-{function.__name__}",
-        marks=[pytest.mark.nightly] * ((n + k + (framework == "numpy")) % 4 > 0),
     )
-    for n, spec in enumerate(SPECS.values())
+    for spec in SPECS.values()
     for framework in ("torch", "numpy")
-    for k, function in enumerate(NOTHING)
+    for function in NOTHING
 ]
 
 
+@pytest.mark.by_day(24)
 @pytest.mark.parametrize(("spec", "framework", "function"), USELESS)
 def test_what_does_nothing_is_wrong(spec, framework, function):
     verdict = judge(spec, function, framework)
@@ -60,6 +59,7 @@ def test_what_does_nothing_is_wrong(spec, framework, function):
     assert verdict.differs.message in str(verdict)
 
 
+@pytest.mark.by_day(240)
 @pytest.mark.parametrize(
     ("spec", "mistake"), MISTAKES, ids=[f"{s.name}-{m.id}" for s, m in MISTAKES]
 )
@@ -86,6 +86,7 @@ def test_ids_are_unique_and_sections_exist(spec):
         assert mistake.sentence.endswith(".")
 
 
+@pytest.mark.by_day(12)
 @in_each_spec
 def test_the_numbers_of_an_engine_are_judged_by_case(spec):
     right = {case.name: spec.right(case) for case in spec.cases}

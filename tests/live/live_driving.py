@@ -24,7 +24,15 @@ SCHEME = "(scheme) => { document.body.dataset.mdColorScheme = scheme }"
 WIDER = (
     "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 )
-IN_BOTH = pytest.mark.parametrize("live_page", ["chromium", "firefox"], indirect=True)
+# The modules are the same: in Firefox the engine is compared by day, all else at night.
+IN_BOTH_BY_DAY = pytest.mark.parametrize(
+    "live_page", ["chromium", "firefox"], indirect=True
+)
+IN_BOTH = pytest.mark.parametrize(
+    "live_page",
+    ["chromium", pytest.param("firefox", marks=pytest.mark.nightly)],
+    indirect=True,
+)
 POWERS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 STATIC = (
     '<figure class="live" data-live="{}"><p class="static">The picture.</p></figure>'

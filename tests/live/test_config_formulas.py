@@ -18,7 +18,6 @@ PRESETS = {
     for kind, family in KNOWN["families"].items()
     for name, config in family["presets"].items()
 }
-SEEDS = [range(2), pytest.param(range(2, 6), marks=pytest.mark.nightly)]
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +59,10 @@ def test_each_part_that_the_book_chooses_is_counted():
         assert {n: ours.get(n) for n in theirs} == theirs, said
 
 
-@pytest.mark.parametrize("seeds", SEEDS, ids=["two", "more"])
+@pytest.mark.by_day(10)
 @pytest.mark.parametrize("kind", KINDS)
-def test_small_models_have_the_counts_of_what_the_package_builds(kind, seeds):
-    configs = [drawn(kind, seed) for seed in seeds]
+def test_small_models_have_the_counts_of_what_the_package_builds(kind):
+    configs = [drawn(kind, seed) for seed in range(6)]
     for config, ours in zip(configs, asked([*map(json.dumps, configs)]), strict=True):
         told = "if the package refuses this too, say it in tests/live/live_configs.py"
         assert "refused" not in ours, (ours["refused"], told, config)

@@ -94,6 +94,7 @@ def test_it_starts_with_the_codes_of_the_chapter(page):
     assert [int(live.number(row[1])) for row in rows] == [*map(int, printed.split())]
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("group", [2, 4, 8])
 @pytest.mark.parametrize("largest", SIZES)
 def test_every_number_of_bits(page, group, largest):

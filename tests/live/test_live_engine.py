@@ -2,7 +2,7 @@
 
 import pytest
 
-from live_driving import IN_BOTH
+from live_driving import IN_BOTH_BY_DAY
 from parity import cases, check_parity, dates_read, publish
 from tformer import Transformer, TransformerConfig, load_pretrained
 
@@ -14,7 +14,7 @@ def dates() -> Transformer:
     return load_pretrained("dates-as-typed").model
 
 
-@IN_BOTH
+@IN_BOTH_BY_DAY
 def test_the_model_of_the_package(live_page, dates, request):
     """In Firefox on the last few: the numbers of both come from one definition."""
     asked = cases(80, dates, sources=dates_read(80))
@@ -53,13 +53,8 @@ FAULTS = [  # a file, what stands there, what is put in its place
 ]
 
 
-PLANTED = [
-    pytest.param(fault, id=fault[2], marks=[pytest.mark.nightly] * (n % 4 > 0))
-    for n, fault in enumerate(FAULTS)
-]
-
-
-@pytest.mark.parametrize("fault", PLANTED)
+@pytest.mark.by_day(3)
+@pytest.mark.parametrize("fault", FAULTS, ids=[new for _, _, new in FAULTS])
 def test_a_planted_fault_is_seen(live_page, live_site, dates, fault):
     file, old, new = fault
     live_site.plant(f"engine/{file}", old, new)

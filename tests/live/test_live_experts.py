@@ -85,6 +85,7 @@ def test_it_starts_without_balance_and_with_the_chapters_common_part(page):
     assert page.locator(".experts-dead").count() == 0
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0, 1.5, 2.0])
 def test_every_common_part_and_number_of_experts(page, share, k):

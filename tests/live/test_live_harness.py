@@ -3,10 +3,10 @@
 import pytest
 
 from browsers import watch
-from live_driving import IN_BOTH
+from live_driving import IN_BOTH_BY_DAY
 
 
-@IN_BOTH
+@IN_BOTH_BY_DAY
 def test_a_page_runs_the_sites_own_modules_and_nothing_else(live_page):
     page = live_page("<p id=here>A text</p>", expected=("event handler",))
     assert page.locator("#here").inner_text() == "A text"

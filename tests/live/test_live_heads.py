@@ -78,6 +78,7 @@ def test_it_starts_with_the_numbers_of_the_chapter(page):
     check(page)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("width", [4, 8, 12])
 def test_all_heads_and_both_ways(live_page, width):
     page = live.ready(live_page(live.figure(PIECE), phone=width == 12))

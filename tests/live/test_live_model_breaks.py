@@ -62,6 +62,7 @@ def check_board(page: Page, written: list[str]) -> None:
         assert verdict.startswith("The same text.")
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_is_broken_breaks_as_in_the_package(page, name):
     experiments = page.get_by_role("group", name="Experiments")

@@ -30,6 +30,7 @@ BAD = {
 }
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("kind", BAD)
 def test_bad_input_is_read_as_text_and_told(live_page, kind):
     text, told = BAD[kind]
