@@ -118,6 +118,7 @@ def search(tab: Page, query: str) -> None:
     tab.locator(LINK).first.wait_for()
 
 
+@pytest.mark.by_day(15)
 @pytest.mark.parametrize("query", ASKED)
 def test_enter_leads_to_the_section_that_answers(
     tab: Page, home: str, query: str
@@ -134,6 +135,7 @@ def test_enter_leads_to_the_section_that_answers(
     assert not folded
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_a_page_from_the_search_is_unharmed(
     browser: Browser, home: str, size: tuple[int, int]

@@ -15,17 +15,19 @@ LOOK = Path(__file__).with_name("look.js").read_text("utf-8")
 # and on all pages together there are hundreds of thousands.
 COLOURFUL = [page for page in PAGES if page.endswith("/attention/")]
 COLOURFUL += [url(file) for file in FILES if file.endswith(".ipynb")]
-# Pages of the API come from one template: each eighth by day, the others at night.
+# By day one page of each kind; at night every page.
 CHAPTER_PAGES = [url(file) for file in CHAPTERS]
-# Pages of the API come from one template: few by day, the others at night. Of every
-# other page is seen by day what shows; a third of the chapters is audited too.
 MODULE_PAGES = list(MODULES.values())
-LATE = {page for n, page in enumerate(MODULE_PAGES) if n % 24} - set(COLOURFUL)
-LOOKED_AT = {page for n, page in enumerate(CHAPTER_PAGES) if n % 3} - set(COLOURFUL)
-NIGHT = [pytest.mark.nightly]
+DAILY = {
+    *map(url, ("index.md", "live.md", "results.md", "check.md")),
+    *CHAPTER_PAGES[::6],
+    *COLOURFUL[:1],
+    *COLOURFUL[-1:],
+    MODULE_PAGES[0],
+}
 VISITS = [
-    *(pytest.param(x, False, id=f"{x}-seen") for x in CHAPTER_PAGES if x in LOOKED_AT),
-    *(pytest.param(x, True, marks=NIGHT * (x in LATE | LOOKED_AT)) for x in PAGES),
+    pytest.param(page, marks=[pytest.mark.nightly] * (page not in DAILY))
+    for page in PAGES
 ]
 # A request that the page's end cuts short; the site has not failed.
 LEFT = ("net::ERR_ABORTED", "NS_BINDING_ABORTED")
@@ -117,10 +119,8 @@ def visited(browser: Browser, home: str) -> Iterator[tuple[Page, list[str]]]:
         yield both
 
 
-@pytest.mark.parametrize(("page", "audited"), VISITS)
-def test_page(
-    visited: tuple[Page, list[str]], home: str, page: str, audited: bool
-) -> None:
+@pytest.mark.parametrize("page", VISITS)
+def test_page(visited: tuple[Page, list[str]], home: str, page: str) -> None:
     """Light and dark, on a phone and at a desk; of a chapter all that is wide fits."""
     tab, wrong = visited
     wrong.clear()
@@ -134,13 +134,12 @@ def test_page(
     if page in CHAPTER_PAGES:
         wrong += misfits(tab)
     assert tab.evaluate(SCHEME) == "default"
-    if audited:
-        resize(tab, *DESK)
-        wrong += audit(tab, page)
-        tab.emulate_media(color_scheme="dark")
-        tab.locator("body[data-md-color-scheme=slate]").wait_for()
-        dark = tab.evaluate(LOOK) + audit(tab, page, runOnly=["color-contrast"])
-        wrong += [f"in the dark: {sentence}" for sentence in dark]
+    resize(tab, *DESK)
+    wrong += audit(tab, page)
+    tab.emulate_media(color_scheme="dark")
+    tab.locator("body[data-md-color-scheme=slate]").wait_for()
+    dark = tab.evaluate(LOOK) + audit(tab, page, runOnly=["color-contrast"])
+    wrong += [f"in the dark: {sentence}" for sentence in dark]
     assert not wrong, "\n".join(wrong)
 
 

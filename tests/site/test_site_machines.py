@@ -88,6 +88,7 @@ def meta(page: str) -> dict[str, str]:
     return {name: html.unescape(text) for name, text in pairs}
 
 
+@pytest.mark.by_day(60)
 @pytest.mark.parametrize("page", PAGES)
 def test_a_link_to_a_page_has_a_card(site: Path, page: str) -> None:
     home = address.read()[1]

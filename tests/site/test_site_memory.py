@@ -64,6 +64,7 @@ def test_a_chapter_that_is_opened_again_keeps_its_place(
         assert kept["last"]["path"].endswith("chapters/attention/")
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "text",
     [

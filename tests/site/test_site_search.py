@@ -58,6 +58,7 @@ def test_a_search_comes_when_somebody_searches(
         page.keyboard.type("softmax")
 
 
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_page_that_answers_comes_first(
     tab: tuple[Page, list[str], list[str]], query: str
