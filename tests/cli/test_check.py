@@ -211,6 +211,7 @@ def _within(room):
     return found
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("words", [["rotary"], ["masks", "5"], ["--all"]])
 def test_what_has_no_end_is_not_read(folder, words):
     os.mkfifo(folder / "rotary.py")

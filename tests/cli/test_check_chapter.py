@@ -40,6 +40,7 @@ def write(tmp_path: Path, monkeypatch):
     return written
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     ("where", "text", "says"),
     [
@@ -115,6 +116,7 @@ def block(language: str) -> str:
     return found[1]
 
 
+@pytest.mark.nightly
 def test_the_page_for_lecturers_shows_what_is_said(tformer, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = [line.partition("#")[0].split() for line in block("sh").splitlines()]

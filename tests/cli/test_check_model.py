@@ -119,6 +119,7 @@ def test_a_model_without_mask(folder):
     assert "chapters/masks/#change-the-future" in told
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("name", "said"),
     [
