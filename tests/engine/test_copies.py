@@ -86,6 +86,7 @@ def stands_for(value: Any, module: str) -> str:
     return re.sub(r" at 0x\w+|\b(tformer|copy_of_[\w-]+)\.(\w+\.)*", "", repr(value))
 
 
+@pytest.mark.by_day(12)
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_definitions_are_the_packages_own(chapter: Path, tmp_path: Path) -> None:
     """Each has the same text, and each name in it means the same."""

@@ -151,6 +151,7 @@ def test_two_notebooks(masks, tmp_path):
     assert checked[1].outputs[0].execution_count == checked[1].execution_count
 
 
+@pytest.mark.by_day(40)
 @pytest.mark.parametrize("exercise", ALL, ids=lambda x: x.title)
 def test_an_empty_cell_runs_and_says_what_is_asked(exercise):
     names: dict[str, object] = {}
@@ -164,6 +165,7 @@ def test_an_empty_cell_runs_and_says_what_is_asked(exercise):
         assert len(line.split("\n")) == 1
 
 
+@pytest.mark.by_day(40)
 @pytest.mark.parametrize("exercise", ALL, ids=lambda x: x.title)
 def test_what_has_an_answer_has_it_on_the_page(exercise):
     """Else the page's own solution is not held against it."""

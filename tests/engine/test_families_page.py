@@ -42,6 +42,7 @@ def same(name, preset):
     assert json.loads(json.dumps(found)) == KEPT[name][preset], HOW
 
 
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize(
     ("name", "preset"),
     [x for x in PRESETS if KEPT[x[0]][x[1]]["parameters"] < FAST],

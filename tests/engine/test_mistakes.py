@@ -72,6 +72,7 @@ def test_every_mistake_has_a_page_and_no_page_is_of_another(atlas: Atlas) -> Non
         assert page_of(spec.name, mistake.id).endswith(f"/mistakes/{name}/")
 
 
+@pytest.mark.by_day(12)
 @pytest.mark.parametrize("name", SPECS)
 def test_pictures_show_the_numbers_of_the_spec(atlas: Atlas, name: str) -> None:
     spec = SPECS[name]

@@ -92,6 +92,7 @@ def test_three_clicks_break_a_date(live_page):
     assert not check(page, DATES[0], SHARP)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("date", DATES)
 def test_each_date_has_heads_that_break_it_and_all_are_found(live_page, date):
     page = take(ready(live_page(FIGURE)), date)
@@ -135,6 +136,7 @@ def test_a_link_shows_the_same_bet(live_page, live_site: LiveSite):
     assert page.url.endswith(link[link.index("#") :])  # the explorer leaves it alone
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "hash_",
     [
@@ -235,6 +237,7 @@ test_a_planted_fault_is_seen = planted(
 )
 
 
+@pytest.mark.nightly
 def test_nobody_is_shut_out(live_page):
     def busy(page: Page) -> None:
         take(page, DATES[0])

@@ -128,6 +128,7 @@ def test_the_next_day_has_new_cards(cards, live_site):
     assert answer(page, True) == first[0]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "text", ["", "null", "[1", '"x"', '{"opened": 3}', '{"opened": ["nowhere", 4]}']
 )

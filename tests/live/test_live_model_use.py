@@ -83,6 +83,7 @@ def test_an_address_holds_all_that_is_set(page):
     assert row(settled(page), "source") == marks("3 mai 1979")
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "fragment",
     [
@@ -222,5 +223,6 @@ def busy(page: Page) -> None:
     settled(page)
 
 
+@pytest.mark.nightly
 def test_nobody_is_shut_out(live_page):
     audit(live_page, "model", busy)

@@ -118,6 +118,7 @@ def check_one_graph(kind, train, sizes):
         assert_close(tensors(output), tensors(module(*inputs)))
 
 
+@pytest.mark.by_day(10)
 @everywhere
 def test_one_graph_in_training(kind):
     check_one_graph(kind, True, [(2, 5)])
@@ -156,6 +157,7 @@ def check_export(module, draw, length=LENGTH):
         assert_close(tensors(program(*inputs)), tensors(module(*inputs)))
 
 
+@pytest.mark.by_day(8)
 @pytest.mark.parametrize(
     "kind",
     [kind for kind in MODULES if kind not in GIVEN_INTS | IN_A_TRANSFORMER],
@@ -167,6 +169,7 @@ def test_a_module_is_exported_for_any_batch_and_length(kind):
 
 
 # Latent attention and experts are modules of their own.
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", sorted({*LANGUAGE_MODELS} - {"latent", "experts"}))
 def test_a_language_model_is_exported_with_each_part(name):
     # With gradients torch 2.13 cannot compare the strides of S + 1 keys in groups.

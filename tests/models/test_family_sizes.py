@@ -109,12 +109,14 @@ def test_every_family_has_sizes_and_every_size_a_number():
     assert without == ["tformer"]
 
 
+@pytest.mark.by_day(12)
 @pytest.mark.parametrize("name", EXACT)
 def test_as_many_parameters_as_published(name):
     for ours, published in zip(counted(name), EXACT[name], strict=True):
         assert published in (None, ours)
 
 
+@pytest.mark.by_day(9)
 @pytest.mark.parametrize("name", ROUNDED)
 def test_about_as_many_parameters_as_published(name):
     for ours, published in zip(counted(name), ROUNDED[name], strict=True):

@@ -103,6 +103,7 @@ ON_META = {
 }
 
 
+@pytest.mark.by_day(30)
 @pytest.mark.parametrize("begins_there", [True, False])
 @pytest.mark.parametrize("name", ON_META)
 def test_no_float64_on_a_device_that_may_lack_it(name, begins_there):

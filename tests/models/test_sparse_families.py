@@ -66,6 +66,7 @@ def counted(kind, config):
     return sum(p.numel() for p in model.parameters())
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(("kind", "name"), [x for x in EACH if "kimi" not in x[1]])
 def test_published_sizes(kind, name):
     """A model is as large as a shallow one and the further layers, which are alike."""

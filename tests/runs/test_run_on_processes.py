@@ -61,11 +61,9 @@ def alone(tmp_path_factory) -> Path:
     return path
 
 
-# tests/training/test_distributed.py compares both; here ddp is compared at night.
-@pytest.mark.parametrize(
-    ("strategy", "processes"),
-    [pytest.param("ddp", 2, marks=pytest.mark.nightly), ("fsdp", 2)],
-)
+# By day tests/training/test_distributed.py compares both.
+@pytest.mark.nightly
+@pytest.mark.parametrize(("strategy", "processes"), [("ddp", 2), ("fsdp", 2)])
 def test_the_run_is_that_of_one_process(alone, tmp_path, strategy, processes):
     path = tmp_path / "run"
     words = ["reverse", *OPTIONS, "-o", path, "--strategy", strategy]

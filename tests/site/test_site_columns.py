@@ -8,6 +8,7 @@ from engine.site.stacked import stacked
 from test_site_browser import SHOWN, opened
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("page", ["results/", "speed/"])
 def test_results_are_read_on_a_phone_without_scrolling_aside(
     browser: Browser, home: str, page: str

@@ -48,6 +48,7 @@ def test_the_switch_opens_all_and_is_remembered(browser: Browser, home: str) -> 
         assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.by_day(2)
 @SIZES
 @pytest.mark.parametrize("place", ["sixteen-bits", "bad-input", "more-mistakes"])
 def test_an_anchor_opens_its_fold_alone(

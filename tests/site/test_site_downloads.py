@@ -21,8 +21,8 @@ NAMES = [Path(file).stem for file in CHAPTERS]
 LABS = [file for file in FILES if file.endswith(".ipynb")]
 KILOBYTES = 300
 INSTALLING = f'%pip install --quiet "{pinned(PROJECT)}"'
-# A notebook is its page, which is run; these, one of them with weights, are run too.
-QUICK = {"attention", "decoding"}
+# A notebook is its page, which is run; this, with its weights, is run too.
+QUICK = {"decoding"}
 
 
 @pytest.fixture(scope="session")

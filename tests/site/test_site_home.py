@@ -17,6 +17,7 @@ SCREENS = {"laptop": (1366, 650), "phone": (390, 664), "small phone": (360, 640)
 BOX = "all => all.map((x) => x.getBoundingClientRect()).map((x) => [x.top, x.bottom])"
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("screen", SCREENS)
 def test_what_is_typed_is_answered_without_scrolling(
     browser: Browser, home: str, screen: str
@@ -125,6 +126,7 @@ def test_what_is_printed_has_its_fonts_and_fills_its_pages(
         assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("width", [390, 1366])
 def test_code_in_open_folds_is_reached_by_keyboard(
     browser: Browser, home: str, width: int

@@ -99,6 +99,7 @@ def test_formulas_are_read_without_javascript(browser: Browser, home: str) -> No
     context.close()
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("page", KINDS)
 def test_a_page_runs_nothing_but_its_own(
     browser: Browser, home: str, page: str

@@ -97,8 +97,9 @@ def test_without_javascript_a_docstring_opens(browser: Browser, home: str) -> No
     context.close()
 
 
-@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("file", [CHAPTERS[1], CHAPTERS[5]])
+@pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
 def test_a_button_covers_no_code(
     tab: Page, home: str, file: str, size: dict[str, int]
 ) -> None:
