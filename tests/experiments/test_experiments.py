@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 CHAPTERS = {
     "adapting": "adapting.md",
     "batches": "batches.md",
+    "calibrated": "smaller-numbers.md",
     "experts": "experts.md",
     "feed_forward": "feed-forward.md",
     "induction": "what-a-head-computes.md",

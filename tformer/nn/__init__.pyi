@@ -10,6 +10,8 @@ from tformer.nn.cache import KeyValueCache as KVCache
 from tformer.nn.cache import BlockCache as BlockCache
 from tformer.nn.cache import ModelCache as ModelCache
 from tformer.nn.cache import cache_of as cache_of
+from tformer.nn.calibrated import gptq as gptq
+from tformer.nn.calibrated import awq as awq
 from tformer.nn.clamped import ClampedFeedForward as ClampedFeedForward
 from tformer.nn.clamped import clamped_swiglu as clamped_swiglu
 from tformer.nn.convolution import ShortConvolution as ShortConvolution
@@ -72,6 +74,9 @@ from tformer.nn.masks import causal_mask as causal_mask
 from tformer.nn.masks import length_mask as length_mask
 from tformer.nn.masks import combine_masks as combine_masks
 from tformer.nn.memory_layout import turn_weights as turn_weights
+from tformer.nn.mxfp4 import round_to_e2m1 as round_to_e2m1
+from tformer.nn.mxfp4 import quantize_mxfp4 as quantize_mxfp4
+from tformer.nn.mxfp4 import dequantize_mxfp4 as dequantize_mxfp4
 from tformer.nn.norm import layer_norm as layer_norm
 from tformer.nn.norm import LayerNorm as LayerNorm
 from tformer.nn.norm import rms_norm as rms_norm

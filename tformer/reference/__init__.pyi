@@ -53,6 +53,8 @@ from tformer.reference.mamba2 import state_space_recurrent as state_space_recurr
 from tformer.reference.masks import causal_mask as causal_mask
 from tformer.reference.masks import combine_masks as combine_masks
 from tformer.reference.masks import length_mask as length_mask
+from tformer.reference.mxfp4 import quantize_mxfp4 as quantize_mxfp4
+from tformer.reference.mxfp4 import dequantize_mxfp4 as dequantize_mxfp4
 from tformer.reference.norm import LayerNorm as LayerNorm
 from tformer.reference.norm import RMSNorm as RMSNorm
 from tformer.reference.norm import layer_norm as layer_norm
