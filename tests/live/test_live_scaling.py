@@ -32,10 +32,10 @@ SETTINGS = [  # weak, bytes of a gradient, places of the sliders
 
 def chapter(P: float, speed: float, size: int) -> dict[str, Any]:
     """Run what the chapter's block defines, with other assumptions."""
-    block = re.search(r"    P = 1_557.*?(?=\n    fig, axes)", CHAPTER, re.DOTALL)
+    block = re.search(r"(?m)^P = 1_557.*?(?=\n\n\nfor name)", CHAPTER, re.DOTALL)
     assert block
     names: dict[str, Any] = {"np": np}
-    exec(re.sub(r"(?m)^    ", "", block[0]), names)
+    exec(block[0], names)
     names |= {"P": P, "SPEED": speed, "BYTES": size}
     return names
 
