@@ -1,10 +1,12 @@
 """What fits its column: tables of results on a phone."""
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Browser
 
 from browsers import violations
-from engine.site.stacked import stacked
+from engine.site.stacked import boxed, stacked
 from test_site_browser import SHOWN, opened
 
 
@@ -48,3 +50,14 @@ def test_cells_get_the_names_of_their_columns() -> None:
     assert '<p>text</p><table data-stacked role="table">' in html
     assert html.count('role="row"') == 2
     assert html.count('role="rowgroup"') == 2
+
+
+def test_a_table_comes_in_the_box_in_which_it_scrolls(site: Path) -> None:
+    """Material's script would put it there once the page was laid out."""
+    box = '<div class="md-typeset__scrollwrap"><div class="md-typeset__table">'
+    table, other = '<table role="x">\n</table>', '<table class="y"></table>'
+    assert boxed(f"a{table}{other}") == f"a{box}{table}</div></div>{other}"
+    page = (site / "results/index.html").read_text("utf-8")
+    assert page.count("<table") == page.count(f"{box}<table") > 20
+    (script,) = (site / "assets/javascripts").glob("bundle.*.min.js")
+    assert '":not(.md-typeset__table)>table:not([class])"' in script.read_text("utf-8")

@@ -36,9 +36,14 @@ _ELEMENT = re.compile(
 # Material marks the body while it sets the colours, and this rule for all that is in it
 # makes a browser style the whole page twice at each start.
 _SWITCHING = re.compile(r"\[data-md-color-switching\][^{}]*\{[^{}]*\}")
-# Material's script takes each alternate form of a page for another language, and looks
-# for a sitemap beside it.
-_ALTERNATES, _LANGUAGES = "link[rel=alternate]", "link[rel=alternate][hreflang]"
+# What Material's script looks for, and what it should.
+_SELECTORS = {
+    # It takes each alternate form of a page for another language, and looks for a
+    # sitemap beside it.
+    "link[rel=alternate]": "link[rel=alternate][hreflang]",
+    # Tables are in their boxes already: see `stacked`.
+    '"table:not([class])"': '":not(.md-typeset__table)>table:not([class])"',
+}
 
 _sources: dict[str, list[str]] = {}  # what is bundled, from docs/
 _rules: dict[str, dict[str, str]] = {}  # the classes that each stylesheet needs
@@ -98,9 +103,11 @@ def on_post_build(config: MkDocsConfig) -> None:
     _write(site / WORKER, _read(config, WORKER))
     for script in (site / "assets" / "javascripts").glob("bundle.*.min.js"):
         code = script.read_text("utf-8")
-        if _ALTERNATES not in code:
-            log.warning("%s does not look for %s any more", script.name, _ALTERNATES)
-        script.write_text(code.replace(_ALTERNATES, _LANGUAGES), "utf-8")
+        for given, wanted in _SELECTORS.items():
+            if given not in code:
+                log.warning("%s does not look for %s any more", script.name, given)
+            code = code.replace(given, wanted)
+        script.write_text(code, "utf-8")
 
 
 def without_styles(html: str, rules: dict[str, str]) -> str:

@@ -1,17 +1,23 @@
-"""Tables of many numbers, on a phone: each row a card, each number beside its name.
+"""Tables on a phone: each scrolls in a box; of many numbers, each row is a card.
 
-A hook of MkDocs, for the pages of results. Names are the headings of the columns, which
-each cell gets; `tables.css` stacks them where the screen is narrow. Roles are said by
-hand: a browser forgets that it is a table once it is laid out as something else.
+A hook of MkDocs. The box is the one that Material's script would put around each table
+once the page stands: the page was laid out a second time, and moved.
+
+On the pages of results each number stands beside its name, the heading of its column;
+`tables.css` stacks them where the screen is narrow. Roles are said by hand: a browser
+forgets that it is a table once it is laid out as something else.
 """
 
 import re
 from typing import Any
 
+from mkdocs.plugins import event_priority
 from mkdocs.structure.pages import Page
 
 PAGES = {"results.md", "speed.md"}
 _TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+_PLAIN = re.compile(r"<table\b(?![^>]*\sclass=).*?</table>", re.DOTALL)
+_BOX = '<div class="md-typeset__scrollwrap"><div class="md-typeset__table">'
 # A heading without text is a <td>: see captions.py.
 _HEADING = re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>", re.DOTALL)
 _ROW = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
@@ -21,9 +27,15 @@ _CELL = re.compile(r"<td\b")
 _TAG = re.compile(r"<[^>]*>")
 
 
+@event_priority(-50)  # when the other hooks have written theirs
 def on_page_content(html: str, page: Page, **_: Any) -> str:
-    """MkDocs: mark the tables of these pages."""
-    return stacked(html) if page.file.src_uri in PAGES else html
+    """MkDocs: put tables into boxes, and mark those of the pages of results."""
+    return boxed(stacked(html) if page.file.src_uri in PAGES else html)
+
+
+def boxed(html: str) -> str:
+    """Return a page with each table that has no class in a box that scrolls."""
+    return _PLAIN.sub(lambda table: f"{_BOX}{table[0]}</div></div>", html)
 
 
 def stacked(html: str) -> str:
