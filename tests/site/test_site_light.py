@@ -22,7 +22,7 @@ KINDS = [HOME, ATTENTION, "api/tformer/nn/attention/", "results/", LAB]
 KILOBYTES, REQUESTS, NODES = 250, 22, 9_500
 
 
-@pytest.mark.parametrize("page", [HOME, ATTENTION, TRANSFORMER])
+@pytest.mark.parametrize("page", [HOME, ATTENTION, TRANSFORMER, "results/"])
 def test_a_page_is_light(browser: Browser, home: str, www: Path, page: str) -> None:
     """Compressed kilobytes and requests on a phone, before a scroll or a search."""
     with blank(browser, PHONE) as tab:
