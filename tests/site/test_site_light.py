@@ -99,6 +99,25 @@ def test_formulas_are_read_without_javascript(browser: Browser, home: str) -> No
     context.close()
 
 
+def test_the_first_paint_has_its_colours_without_material(
+    browser: Browser, home: str
+) -> None:
+    """On a first visit, in the dark; a switch is stored for the script that comes."""
+    context = browser.new_context(color_scheme="dark")
+    tab = context.new_page()
+    tab.route("**/bundle.*", lambda route: route.abort())
+    tab.goto(home)
+    body = tab.locator("body")
+    assert body.get_attribute("data-md-color-scheme") == "slate"
+    label = tab.locator("form[data-md-component=palette] label:not([hidden])")
+    label.click()
+    assert label.get_attribute("title") == "Light; switch to dark"
+    assert body.get_attribute("data-md-color-scheme") == "default"
+    tab.reload()
+    assert label.get_attribute("title") == "Light; switch to dark"
+    context.close()
+
+
 @pytest.mark.by_day(2)
 @pytest.mark.parametrize("page", KINDS)
 def test_a_page_runs_nothing_but_its_own(
