@@ -29,5 +29,11 @@ from tformer.generate.speculative import speculative_sample as speculative_sampl
 from tformer.generate.speculative import speculate as speculate
 from tformer.generate.speculative import keeps as keeps
 from tformer.generate.speculative import append as append
+from tformer.generate.tree import DraftTree as DraftTree
+from tformer.generate.tree import tree_mask as tree_mask
+from tformer.generate.tree import tree_states as tree_states
+from tformer.generate.tree import grow_tree as grow_tree
+from tformer.generate.tree import accepted_path as accepted_path
+from tformer.generate.tree import tree_greedy as tree_greedy
 from tformer.generate.translate import translate as translate
 from tformer.generate.translate import translate_to_ids as translate_to_ids

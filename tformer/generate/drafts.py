@@ -88,13 +88,7 @@ class HeadsDraft:
     """
 
     def __init__(self, heads: MultiTokenHeads, trunk: Trunk, ahead: int) -> None:
-        D, n = trunk.model.d_model, len(heads.heads)
-        if heads.d_model != D:
-            message = f"({heads.d_model}) must be that of the model ({D})"
-            raise ValueError(f"the heads' d_model {message}")
-        if ahead > n:
-            message = f"must be at most {n}: as many as the draft has heads"
-            raise ValueError(f"ahead ({ahead}) {message}")
+        check_heads(heads, trunk.model, ahead=ahead)
         self.heads, self.trunk, self.vocab_size = heads, trunk, trunk.vocab_size
 
     def truncate(self, length: int) -> None:
@@ -109,3 +103,15 @@ class HeadsDraft:
         self._used += 1
         logits = model.logits(self._state)[0]
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
+
+def check_heads(heads: MultiTokenHeads, model: CausalLM, **ahead: int) -> None:
+    """Raise unless heads are of a model's width, and enough to propose so far ahead."""
+    D, n = model.d_model, len(heads.heads)
+    if heads.d_model != D:
+        message = f"({heads.d_model}) must be that of the model ({D})"
+        raise ValueError(f"the heads' d_model {message}")
+    for name, count in ahead.items():
+        if count > n:
+            message = f"must be at most {n}: as many as the draft has heads"
+            raise ValueError(f"{name} ({count}) {message}")
