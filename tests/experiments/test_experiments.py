@@ -13,6 +13,7 @@ CHAPTERS = {
     "adapting": "adapting.md",
     "batches": "batches.md",
     "calibrated": "smaller-numbers.md",
+    "composition": "what-a-head-computes.md",
     "experts": "experts.md",
     "feed_forward": "feed-forward.md",
     "induction": "what-a-head-computes.md",
