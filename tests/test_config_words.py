@@ -35,6 +35,7 @@ def test_the_list_is_long_enough():
     assert len(families) > 45
 
 
+@pytest.mark.by_day(60)
 @pytest.mark.parametrize("word", [*listed(), *OF_FILES])
 def test_every_word_of_a_config_is_in_a_table(word):
     families = listed().get(word, word)

@@ -143,6 +143,7 @@ print(sorted(later & set(sys.modules)))
     assert fresh(code) == "[]"
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a process for each module")
 def test_every_module_can_be_imported_alone(fresh):
     """In a process of its own: a cycle of imports would show from one end."""

@@ -78,7 +78,7 @@ def ratio(make):
     return ratios(found)
 
 
-@pytest.mark.by_day(5)
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("name", BOUNDS)
 def test_no_ratio_is_behind_its_bound(name):
     bound, make = BOUNDS[name]

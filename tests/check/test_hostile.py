@@ -67,7 +67,7 @@ def test_a_file_may_test_itself(room, tmp_path):
     assert found.verdict == "right", found.reason
 
 
-@pytest.mark.by_day(12)
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize("name", OTHERS)
 def test_no_trick_is_right_and_nothing_is_left(room, tmp_path, name):
     source = OTHERS[name]

@@ -142,6 +142,7 @@ def test_what_cannot_be_run(folder, name, said):
     assert said in report["reason"]
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", ["endless", "slow"])
 def test_what_does_not_end_is_ended(folder, name):
     begin = time.monotonic()

@@ -86,6 +86,7 @@ def test_code_is_that_of_the_page_and_has_its_figures(chapter: dict[str, Any]) -
     assert figure["image/svg+xml"][0].startswith("<svg")
 
 
+@pytest.mark.nightly
 def test_jupyter_runs_it_without_the_package(
     chapter: dict[str, Any],
     project: Project,

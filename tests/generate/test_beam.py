@@ -28,6 +28,7 @@ def textbook(model, prompt, K, max_len, stops, alpha):
     return sorted(ended, reverse=True)[:K]
 
 
+@pytest.mark.by_day(12)
 @pytest.mark.parametrize("stops", [[], [2], [1, 2]])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0, -0.7])
 @pytest.mark.parametrize(("K", "max_len"), [(1, 7), (2, 7), (3, 7), (300, 4)])

@@ -97,6 +97,7 @@ def farthest(a, b):
     return max(abs(a.get(text, 0) - b.get(text, 0)) for text in a.keys() | b.keys())
 
 
+@pytest.mark.by_day(8)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("draft", DRAFTS.values(), ids=DRAFTS)
 @pytest.mark.parametrize("ahead", [1, 2])

@@ -87,6 +87,7 @@ def test_equal_models_are_equal(models, name, dtype):
     assert all(x.difference <= x.rounding for x in found.layers)
 
 
+@pytest.mark.by_day(10)
 @pytest.mark.parametrize(("name", "mistake", "first", "told"), IN_BLOCK_1)
 def test_a_difference_in_one_block_is_found_there_and_named(
     models, name, mistake, first, told

@@ -40,6 +40,7 @@ MODELS = {
 }
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_step_goes_on_from_any_cache(name):
     model = drawn(MODELS[name]())
@@ -70,6 +71,7 @@ BOTH_SIDES = {
 }
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", BOTH_SIDES)
 def test_an_encoder_a_decoder_and_its_step(name):
     model = drawn(BOTH_SIDES[name]()).train()

@@ -38,6 +38,7 @@ def small(name):
     return model.eval()
 
 
+@pytest.mark.by_day(14)
 @pytest.mark.parametrize("name", [n for n in MODELS if MODELS[n][0] != "kimi_linear"])
 def test_there_and_back(name, tmp_path):
     model = small(name)

@@ -59,7 +59,7 @@ def test_each_part_that_the_book_chooses_is_counted():
         assert {n: ours.get(n) for n in theirs} == theirs, said
 
 
-@pytest.mark.by_day(10)
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize("kind", KINDS)
 def test_small_models_have_the_counts_of_what_the_package_builds(kind):
     configs = [drawn(kind, seed) for seed in range(6)]

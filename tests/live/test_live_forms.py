@@ -59,6 +59,7 @@ def test_the_page_says_what_the_package_says(strange) -> None:
     assert strange(texts) == [unlike_training(text) for text in texts]
 
 
+@pytest.mark.nightly
 def test_the_model_is_right_where_nothing_is_said_and_not_where_it_is() -> None:
     known = TASK.examples("test", 200, 6)
     assert sum(written_by(x.text) == x.iso for x in known) >= 198

@@ -147,7 +147,7 @@ ALL_THERE = {  # what is done so that all that a piece can show is there
 }
 
 
-@pytest.mark.by_day(8)
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize("piece", KEYS)
 def test_the_keyboard_does_everything_and_changes_are_told(live_page, piece):
     names, (control, key, told) = KEYS[piece]
@@ -159,7 +159,7 @@ def test_the_keyboard_does_everything_and_changes_are_told(live_page, piece):
     expect(page.locator("p.live-said")).to_contain_text(told)
 
 
-@pytest.mark.by_day(7)
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("piece", KEYS)
 def test_nothing_is_wrong_for_axe_or_on_a_phone(live_page, piece):
     live.audit(live_page, piece, ALL_THERE.get(piece, live.still))

@@ -72,6 +72,7 @@ def test_from_a_click_to_right(live_page, live_site):
     assert begun(page).locator(".python-field").input_value() == RIGHT
 
 
+@pytest.mark.nightly
 @needs_python
 @IN_BOTH
 def test_stop_ends_an_endless_loop_and_loads_nothing_again(live_page, live_site):
@@ -98,6 +99,7 @@ def test_stop_ends_an_endless_loop_and_loads_nothing_again(live_page, live_site)
     assert not [path for path in again if path.endswith((".zip", ".bin"))]
 
 
+@pytest.mark.nightly
 @needs_python
 def test_what_code_may_do_and_the_page_lives(live_page):
     page = begun(live_page(exercise(), fresh=True))
@@ -154,6 +156,7 @@ print("the end")
     assert [line for line in lines[:-2] if not line.endswith(" True True True")] == []
 
 
+@pytest.mark.nightly
 @needs_python
 def test_what_takes_too_long_ends_by_itself(live_page):
     page = live_page(exercise(), fresh=True)
@@ -202,6 +205,7 @@ def test_the_field_is_for_python(live_page):
     assert page.evaluate("document.activeElement.textContent") == "Check"
 
 
+@pytest.mark.nightly
 @needs_python
 def test_nobody_is_shut_out(live_page):
     for phone in (False, True):

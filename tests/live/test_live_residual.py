@@ -91,6 +91,7 @@ def test_all_of_the_chapters_table(page, request):
         all_kinds_agree(page, depth, strong)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     ("depth", "residual", "norm", "strong"),
     [

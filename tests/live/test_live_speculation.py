@@ -101,6 +101,7 @@ def test_it_starts_with_the_smallest_case_of_the_chapter(page):
     assert said.endswith("the same.")
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("right", [True, False])
 @pytest.mark.parametrize(
     "parts",

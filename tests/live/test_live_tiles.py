@@ -106,6 +106,7 @@ def test_it_steps_through_the_numbers_of_the_chapter(page):
     )
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("size", [1, 2, 4])
 @pytest.mark.parametrize("scores", [(1, 0, 3, 2), (-8, 8, -8, 8), (5, 5, -3, 5)])
 def test_tiles_of_every_size(page, size, scores):

@@ -102,6 +102,7 @@ WAYS += [("4-few-rows", "transformer", {"steps": range(2), "rows": 3})]
 WAYS += [(f"2-{kind}", kind, {}) for kind in worker.LANGUAGE_MODELS]
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(("way", "kind", "options"), WAYS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_numbers_of_one_process(folder, strategy, way, kind, options):
