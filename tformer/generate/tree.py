@@ -5,6 +5,8 @@ N nodes of a tree · R tokens read with it · L of a text · D d_model · V voca
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
+from operator import mul
 from typing import NamedTuple
 
 import torch
@@ -206,10 +208,7 @@ def tree_greedy(
             raise ValueError(f"widths ({max(widths)}) {rule}")
         text = asked.prompts  # (1, P), and then what is written
         P, forwards, checked, accepted = text.shape[1], 0, 0, 0
-        nodes, level = 0, 1
-        for width in widths:
-            level *= width
-            nodes += level
+        nodes = sum(accumulate(widths, mul))  # of all levels
         room = asked._replace(cache=model.new_cache(P + max_len + nodes))
         trunk = Trunk(model, room, 0)
         cache, state = trunk.cache, trunk.state_after(P - 1)  # (1, 1, D)
