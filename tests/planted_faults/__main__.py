@@ -1,0 +1,138 @@
+"""Plant one-character faults in the arithmetic of the package, and see who finds them.
+
+    python tests/planted_faults [--count 48] [--seed 0] [--only pages] [--list]
+
+First all pages and tests run once, must pass, and tell which of them run which line.
+Each fault then changes one operator or one number in a copy of the project; there the
+pages that run its line are run, and then the tests, until one fails. It prints which
+faults were found by the pages alone, which by the tests, and which by nobody. A fault
+that nobody can find, as it changes no result, stands in `NO_FAULTS` with the reason.
+`--jobs` plants so many side by side; machines can share the work by `--seed`.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from coverage import CoverageData
+
+from faults import ROOT, Fault, chosen_faults
+
+# The tests of the site, the engine and the speed compute nothing of a model.
+LEFT_OUT = ("site", "engine", "benchmarks", "baselines")
+
+
+def measured(folder: Path, jobs: int) -> CoverageData:
+    """Run all pages and tests without a fault, and note which of them runs which line.
+
+    Raises:
+        RuntimeError: one fails: then a failure would say nothing about a fault.
+    """
+    data = CoverageData(basename=str(folder / "coverage"))
+    options = ["-n", str(jobs), "--dist", "loadfile", "-p", "no:tformer"]
+    options += ["--cov=tformer", "--cov-config=/dev/null", "--cov-report="]
+    options += ["--cov-context=test", *(f"--ignore=tests/{name}" for name in LEFT_OUT)]
+    for number, targets in enumerate((["docs", "README.md"], ["tests"])):
+        part = folder / f"part{number}"
+        done = _pytest(ROOT, [*options, *targets], COVERAGE_FILE=str(part))
+        if done.returncode:
+            raise RuntimeError(f"without a fault: {done.stdout.decode()[-2000:]}")
+        read = CoverageData(basename=str(part))
+        read.read()
+        data.update(read)
+    return data
+
+
+def found_by(fault: Fault, data: CoverageData, only: str) -> tuple[str, str]:
+    """Run the pages, then the tests, that run the line of a fault; say who found it."""
+    by_line = data.contexts_by_lineno(str(ROOT / fault.file))
+    all_lines = {context for contexts in by_line.values() for context in contexts}
+    # A line that runs at the import belongs to no test: who uses the file may see it.
+    those = set(by_line.get(fault.line, ())) - {""} or all_lines - {""}
+    files = sorted({context.partition("::")[0] for context in those})
+    module = Path(fault.file).stem
+    files.sort(key=lambda file: (module not in file, Path(file).parent.name == "live"))
+    pages = [file for file in files if file.endswith(".md")]
+    tests = [file for file in files if file.endswith(".py")]
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "project")
+        left = shutil.ignore_patterns(".git", ".venv", "site", "__pycache__", ".*cache")
+        shutil.copytree(ROOT, copy, ignore=left, symlinks=True)
+        path = copy / fault.file
+        lines = path.read_text("utf-8").split("\n")
+        assert lines[fault.line - 1] == fault.before
+        lines[fault.line - 1] = fault.after
+        path.write_text("\n".join(lines), "utf-8")
+        for who, targets in (("pages", pages), ("tests", tests)):
+            if only in ("", who) and (test := _first_failure(copy, targets)):
+                return who, test
+    return "nobody", f"of {' '.join(files)}"
+
+
+def _first_failure(copy: Path, targets: list[str]) -> str:
+    """Run pytest on some files at a time until a test fails; return its name, or ""."""
+    for start in range(0, len(targets), 4):
+        some = targets[start : start + 4]
+        try:
+            done = _pytest(copy, ["-x", *some])
+        except subprocess.TimeoutExpired:  # that is seen too
+            return f"a hang in one of {' '.join(some)}"
+        if done.returncode in (1, 2):  # a test failed, or could not be read
+            return done.stdout.decode().rstrip().split("\n")[-3][:150]
+        if done.returncode not in (0, 5):  # and not that there is none
+            raise RuntimeError(f"pytest itself failed: {done.stdout.decode()[-500:]}")
+    return ""
+
+
+def _pytest(
+    folder: Path, arguments: list[str], **more: str
+) -> subprocess.CompletedProcess[bytes]:
+    environment = {
+        "PYTHONPATH": os.pathsep.join([str(folder), str(folder / "docs")]),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=line"]
+    command += ["-p", "no:cacheprovider", *arguments]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **environment, **more},
+        capture_output=True,
+        timeout=600 if "-x" in arguments else None,
+    )
+
+
+def main() -> int:
+    """Print a line for each fault, and how many were found; 1 if one was not."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=48)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", choices=["", "pages", "tests"], default="")
+    parser.add_argument("--list", action="store_true", help="show the faults alone")
+    o = parser.parse_args()
+    faults = chosen_faults(o.count, o.seed)
+    if o.list:
+        print("\n".join(map(str, faults)))
+        return 0
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(o.jobs) as pool:
+        data = measured(Path(folder), o.jobs)
+        asked = {pool.submit(found_by, fault, data, o.only): fault for fault in faults}
+        for done in as_completed(asked):
+            (who, test), fault = done.result(), asked[done]
+            counts[who] += 1
+            print(f"{who:7} {fault}  {test}", flush=True)
+    print(f"{len(faults)} faults: {dict(counts)}")
+    return int(counts["nobody"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
