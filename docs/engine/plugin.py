@@ -8,15 +8,12 @@ The session ends with a count of all blocks.
 
 import contextlib
 import functools
-import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 from pytest_codeblocks.plugin import MarkdownFile  # type: ignore[import-untyped]
 
-from engine.copies.alone import problem_of
-from engine.copies.standalone import standalone_files
 from engine.pages.blocks import Block, PageError
 from engine.pages.checking import page_problems
 from engine.pages.reading import Page
@@ -28,6 +25,7 @@ from engine.run.outputs import output_problem
 from engine.run.running import Runner
 from engine.run.working import (
     all_of,
+    copies_alone,
     core_alone,
     made_of,
     package_imported_anew,
@@ -101,7 +99,18 @@ class PageFile(MarkdownFile):  # type: ignore[misc]
         if self.page.is_chapter:
             yield self._test("one file alone", one_file_alone)
         if self.page.depths:
-            yield self._test("the core alone", core_runs_alone)
+            core = self._test("the core alone", core_runs_alone)
+            if not self.asked_for:
+                core.add_marker(pytest.mark.nightly)
+                self.to_pass.discard(core.name)
+            yield core
+
+    @property
+    def asked_for(self) -> bool:
+        """Whether the command line names the page, and not a folder with all."""
+        invoked = self.config.invocation_params.dir
+        names = (name.partition("::")[0] for name in self.config.args)
+        return self.path in {(invoked / name).resolve() for name in names}
 
     @functools.cached_property
     def runner(self) -> Runner:
@@ -194,10 +203,4 @@ def core_runs_alone(item: PageItem) -> list[str]:
 
 def one_file_alone(item: PageItem) -> list[str]:
     """Run the source that the chapter embeds where the package is not."""
-    page, problems = item.parent.page, []
-    with tempfile.TemporaryDirectory() as folder:
-        for file in standalone_files(page):
-            path = Path(folder, file.name)
-            path.write_text(file.text, "utf-8")
-            problems.append(problem_of(page.project.package, path))
-    return [problem for problem in problems if problem]
+    return copies_alone(item.parent.page)

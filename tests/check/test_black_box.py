@@ -45,6 +45,7 @@ def test_what_a_model_offers_is_asked():
     assert {"unused", "learns"} <= {*report.not_asked}
 
 
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize("name", EVERY_FAULT)
 def test_a_fault_is_found_and_nothing_else(name):
     report = tformer.check.model(Small(name))

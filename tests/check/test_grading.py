@@ -125,6 +125,7 @@ def test_the_line_that_raises_is_shown(graded, tmp_path):
     assert "3 | return y.nothing" in said
 
 
+@pytest.mark.nightly
 def test_where_no_process_forks(graded):
     with Runner(5, forks=False) as runner:
         assert graded(NUMPY, runner=runner).verdict == "right"
@@ -157,7 +158,7 @@ USELESS = [
 ]
 
 
-@pytest.mark.by_day(7)
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(("exercise", "body"), USELESS)
 def test_what_does_nothing_is_wrong(graded, exercise, body):
     source = f"def {exercise.function}(*args):\n    {body}"
@@ -228,6 +229,7 @@ def test_what_comes_back_is_read_with_suspicion():
             unpack(len(text).to_bytes(8, "little") + text, ANSWERS)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", ["rotary", "rms_norm", "top_p", "causal_mask"])
 def test_a_process_says_what_this_one_says(runner, tmp_path, name):
     """The oracle's own text, with each mistake in it."""

@@ -86,7 +86,7 @@ def test_ids_are_unique_and_sections_exist(spec):
         assert mistake.sentence.endswith(".")
 
 
-@pytest.mark.by_day(12)
+@pytest.mark.by_day(4)
 @in_each_spec
 def test_the_numbers_of_an_engine_are_judged_by_case(spec):
     right = {case.name: spec.right(case) for case in spec.cases}

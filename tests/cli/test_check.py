@@ -96,6 +96,7 @@ def test_a_file_that_is_not_there(tformer):
     assert said["verdict"] == "not run"
 
 
+@pytest.mark.nightly
 def test_several_files_are_objects_for_programs(tformer, folder):
     for name, text in {"a.py": NUMPY, "b.py": PAIRS, "c.py": "x ="}.items():
         Path(name).write_text(text)
@@ -158,6 +159,7 @@ def test_a_folder_that_cannot_be_written(tformer, monkeypatch):
     assert tformer("check", "rotary").code == 0
 
 
+@pytest.mark.nightly
 def test_a_file_is_watched(tformer, monkeypatch):
     file = Path("rotary.py")
     texts = iter([PAIRS, PAIRS, NUMPY])
@@ -175,6 +177,7 @@ def test_a_file_is_watched(tformer, monkeypatch):
     assert said == ["not run", "wrong", "right"]
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_ctrl_c_leaves_nothing(folder):
     (folder / "rotary.py").write_text(LOOP)
@@ -211,7 +214,7 @@ def _within(room):
     return found
 
 
-@pytest.mark.by_day(1)
+@pytest.mark.nightly
 @pytest.mark.parametrize("words", [["rotary"], ["masks", "5"], ["--all"]])
 def test_what_has_no_end_is_not_read(folder, words):
     os.mkfifo(folder / "rotary.py")

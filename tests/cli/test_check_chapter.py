@@ -67,6 +67,7 @@ def test_a_file_is_judged(tformer, write, where, text, says):
     assert said.code == (0 if says.lower().startswith("right") else 1)
 
 
+@pytest.mark.nightly
 def test_json(tformer, write):
     said = tformer("check", "masks", "2", write(PREFIX.format(2)), "--json")
     found = json.loads(said.out)

@@ -142,7 +142,7 @@ def test_what_cannot_be_run(folder, name, said):
     assert said in report["reason"]
 
 
-@pytest.mark.by_day(1)
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["endless", "slow"])
 def test_what_does_not_end_is_ended(folder, name):
     begin = time.monotonic()
@@ -151,6 +151,7 @@ def test_what_does_not_end_is_ended(folder, name):
     assert time.monotonic() - begin < 100
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="no /proc")
 def test_no_process_is_left(folder):
     assert black_box.ask("my.py:leaves")["verdict"] == "right"
@@ -176,6 +177,7 @@ def test_wrong_usage(folder):
     assert (missing.exit_code, "none.py: no such file" in missing.stdout) == (1, True)
 
 
+@pytest.mark.nightly
 def test_a_folder(folder):
     import torch
     from safetensors.torch import save_file
@@ -207,6 +209,7 @@ def pytest_of(*words):
     return done.returncode, done.stdout
 
 
+@pytest.mark.nightly
 def test_the_plugin_has_a_test_a_question(folder):
     code, said = pytest_of("-v", "--tformer-model", "my.py:wrong")
     assert code == 1
@@ -221,6 +224,7 @@ def test_the_plugin_has_a_test_a_question(folder):
     assert "the weights are not here" in said
 
 
+@pytest.mark.nightly
 def test_other_tests_run_beside(folder):
     (folder / "test_mine.py").write_text("def test_mine(): pass\n", encoding="utf-8")
     code, said = pytest_of(
@@ -231,6 +235,7 @@ def test_other_tests_run_beside(folder):
     assert "my.py:right::future PASSED" in said
 
 
+@pytest.mark.nightly
 def test_the_plugin_loads_nothing_that_is_not_asked_for(folder):
     text = """
 import sys

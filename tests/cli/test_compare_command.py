@@ -71,6 +71,7 @@ def test_models_that_differ_exit_with_1_and_the_reason(tformer, mine):
     assert "blocks 0, 1 (attention): B is equal if in A the scores are not" in said.out
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_json_says_the_same(tformer, mine, dtype):
     said = tformer(
@@ -89,6 +90,7 @@ def test_json_says_the_same(tformer, mine, dtype):
     assert told["guesses"][0]["after"] < told["guesses"][0]["before"] / 100
 
 
+@pytest.mark.nightly
 def test_fewer_layers(tformer, mine):
     said = tformer("compare", mine("model"), mine("small"))
     assert said.code == 1

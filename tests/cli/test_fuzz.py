@@ -144,6 +144,7 @@ def command_lines(draw) -> list[str]:
     return words
 
 
+@pytest.mark.nightly
 @given(command_lines())
 @settings(max_examples=50)
 @pytest.mark.usefixtures("place")
@@ -235,6 +236,7 @@ def spoiled_file(fault: Fault) -> None:
         os.replace("kept", run)
 
 
+@pytest.mark.nightly
 @given(faults())
 @settings(max_examples=50)
 @pytest.mark.usefixtures("place")

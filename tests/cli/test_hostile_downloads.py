@@ -62,6 +62,7 @@ def lie(shape, end=96):
     return {Q: {"dtype": "F32", "shape": shape, "data_offsets": [0, end]}}
 
 
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize(
     ("name", "change", "words"),
     [
@@ -130,6 +131,7 @@ def test_shapes_of_another_model(tformer, folder, text):
         refused(said, "q_proj.weight is (29, 12), but its model has (30, 12)")
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     "change",
     [
@@ -187,6 +189,7 @@ def test_padding_and_truncation_of_a_tokenizer_are_off(tformer, folder):
     assert tformer("generate", folder, "The cat", "--top-k", 1) == wanted
 
 
+@pytest.mark.nightly
 def test_an_expression_that_never_ends(folder):
     """Rust panics, and says so itself: in a process of its own one line is left."""
     endless = {"type": "Split", "pattern": {"Regex": "(a|aa)+$"}, "invert": False}
@@ -237,6 +240,7 @@ def test_files_that_are_too_large(tformer, folder, name):
     refused(tformer("info", folder), name, "is larger than")
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such pipes on Windows")
 @pytest.mark.parametrize("name", [*JSON, "tokenizer_config.json", "model.safetensors"])
 @pytest.mark.parametrize("kind", ["pipe", "link to zeros"])

@@ -99,6 +99,7 @@ def old(request, runs, tmp_path):
     return runs[request.param], run
 
 
+@pytest.mark.nightly
 def test_every_command_says_what_it_says_of_todays(tformer, runs, old, tmp_path):
     today, run = old
     reads = today.name == "reverse"

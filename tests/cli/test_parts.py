@@ -35,6 +35,7 @@ def test_info_shows_the_parts(tformer, runs, today):
     assert not {name.replace("_", "-") for name in PARTS} & {*others.split()}
 
 
+@pytest.mark.nightly
 def test_a_run_with_experts(tformer, small, runs, tmp_path):
     """Stored, balanced in the training, shown, and the same after a stop."""
     words = [*small(max_len=17, experts=4, shared_experts=1), "--quiet"]

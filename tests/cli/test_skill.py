@@ -47,6 +47,7 @@ def test_it_says_what_it_is_for(skill: str) -> None:
     assert len(text.splitlines()) < 120
 
 
+@pytest.mark.nightly
 def test_every_command_runs(skill: str, tformer, tmp_path, monkeypatch) -> None:
     """In the order of the text, in a folder with the files that it speaks of."""
     monkeypatch.chdir(tmp_path)

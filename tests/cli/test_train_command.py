@@ -28,6 +28,7 @@ def test_a_run_says_what_came_of_it(tformer, small, tmp_path):
     assert quiet.err == ""
 
 
+@pytest.mark.by_day(10)
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
@@ -109,6 +110,7 @@ def test_files_that_change_stop_a_run_that_goes_on(tformer, small, tmp_path, run
     assert (said.code, "no longer its own: its files" in said.err) == (1, True)
 
 
+@pytest.mark.nightly
 def test_ctrl_c_says_how_to_go_on(tmp_path, small):
     """A real process, as a user would stop it."""
     run = tmp_path / "run"
@@ -184,6 +186,7 @@ def test_a_run_that_could_not_begin_leaves_room_for_another(tformer, small, tmp_
     assert (out / "result.json").exists()
 
 
+@pytest.mark.nightly
 def test_any_text_can_be_drawn(tformer, small, tmp_path):
     """Formulas of matplotlib, what no XML may hold, and what no font has."""
     book, out = tmp_path / "book.txt", tmp_path / "run"

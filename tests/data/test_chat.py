@@ -75,7 +75,7 @@ ATTACKS = {
 LATE = {"loops"}
 
 
-@pytest.mark.by_day(5)
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "what",
     [pytest.param(x, marks=[pytest.mark.nightly] * (x in LATE)) for x in ATTACKS],

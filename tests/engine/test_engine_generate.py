@@ -60,6 +60,7 @@ MADE = [
 ]
 
 
+@pytest.mark.nightly
 def test_pages_are_run_when_what_they_use_changes(
     project: Project, engine: Engine
 ) -> None:

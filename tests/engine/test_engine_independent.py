@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from mkdocs.utils.meta import get_data
 
 from engine.pages.reading import front_matter
@@ -80,6 +81,7 @@ def test_all_but_the_hooks_is_imported_without_them() -> None:
     )
 
 
+@pytest.mark.nightly
 def test_a_page_is_run_and_its_copies_are_made_without_them(tmp_path: Path) -> None:
     root = tmp_path / "small"
     shutil.copytree(SMALL, root, ignore=shutil.ignore_patterns("__pycache__"))

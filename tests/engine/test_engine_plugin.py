@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from engine.making import generate
 from engine.pages.reading import Page
 from engine.project import ENGINE, Project
@@ -41,6 +43,7 @@ def call(project: Project, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.mark.nightly
 def test_what_is_wrong_fails_in_the_test_of_its_page(project: Project) -> None:
     """Mistakes of contributors, and pages that fail."""
     chapter, wanted = project.docs / "chapters" / "scale.md", {}
@@ -76,6 +79,7 @@ def test_what_is_wrong_fails_in_the_test_of_its_page(project: Project) -> None:
     assert len(set(workers)) == 1
 
 
+@pytest.mark.nightly
 def test_the_site_takes_what_is_in_order_and_measures_no_time(
     project: Project, write: Write
 ) -> None:

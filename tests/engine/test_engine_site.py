@@ -175,6 +175,7 @@ def test_a_lab_is_mended_and_taken_away(built: tuple[Path, str]) -> None:
     assert link in taken.read_text("utf-8")
 
 
+@pytest.mark.nightly
 def test_one_page_is_built_alone_and_what_fails_stops_a_strict_build(
     built: tuple[Path, str],
 ) -> None:

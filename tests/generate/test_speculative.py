@@ -97,7 +97,7 @@ def farthest(a, b):
     return max(abs(a.get(text, 0) - b.get(text, 0)) for text in a.keys() | b.keys())
 
 
-@pytest.mark.by_day(8)
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("draft", DRAFTS.values(), ids=DRAFTS)
 @pytest.mark.parametrize("ahead", [1, 2])
@@ -117,6 +117,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(("parts", "options"), OTHERS.values(), ids=OTHERS)
 @pytest.mark.parametrize("draft", [DRAFTS["a model"], heads_for])
 def test_so_it_is_for_other_models_and_prompts(parts, draft, options):

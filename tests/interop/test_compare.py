@@ -104,6 +104,7 @@ def test_a_difference_in_one_block_is_found_there_and_named(
         assert guess.after < 1e-12 < guess.before
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("name", "mistake", "first", "told"), ELSEWHERE)
 def test_a_difference_before_after_and_across_blocks(
     models, name, mistake, first, told

@@ -40,7 +40,7 @@ MODELS = {
 }
 
 
-@pytest.mark.by_day(1)
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", MODELS)
 def test_a_step_goes_on_from_any_cache(name):
     model = drawn(MODELS[name]())

@@ -198,6 +198,7 @@ GPT2 = {"model_type": "gpt2", "n_embd": 512, "n_layer": 10, "n_head": 8}
 GPT2 |= {"vocab_size": 4000, "n_positions": 16}
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="of Linux")
 @pytest.mark.parametrize(
     ("config", "dtype"),

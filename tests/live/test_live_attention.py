@@ -111,6 +111,7 @@ def test_it_starts_with_the_smallest_case_of_the_chapter(page):
     check(page)
 
 
+@pytest.mark.nightly
 def test_keys_and_sliders(page):
     before = vectors(page)
     for seed in range(4):

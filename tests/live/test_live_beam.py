@@ -139,6 +139,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.nightly
 @live.IN_BOTH
 def test_the_tree_is_the_packages_search(page, request):
     some = SETTINGS[:2] if "firefox" in request.node.name else SETTINGS

@@ -3,6 +3,7 @@
 from html import escape
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from browsers import violations
@@ -106,6 +107,7 @@ def test_each_block_prints_in_the_page_what_the_page_shows(live_page):
     assert [(x, new) for x, old, new in pairs if not same_output(old, new)] == []
 
 
+@pytest.mark.nightly
 @needs_python
 def test_a_block_is_edited_in_its_place(live_page):
     body = as_shown(source("reading-attention"))
@@ -145,6 +147,7 @@ def test_a_block_is_edited_in_its_place(live_page):
     assert field.input_value() == was
 
 
+@pytest.mark.nightly
 @needs_python
 def test_nobody_is_shut_out_of_a_block(live_page):
     body = as_shown(source("optimizer"))

@@ -119,6 +119,7 @@ def test_each_date_has_heads_that_break_it_and_all_are_found(live_page, date):
     assert marked == breaking
 
 
+@pytest.mark.nightly
 def test_a_link_shows_the_same_bet(live_page, live_site: LiveSite):
     page = take(ready(live_page(FIGURE, fresh=True)), DATES[1])
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

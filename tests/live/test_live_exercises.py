@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from browsers import violations
@@ -35,6 +36,7 @@ def opened(live_page, **how) -> Page:
     return page
 
 
+@pytest.mark.nightly
 @IN_BOTH
 def test_a_number_a_choice_and_a_mask(live_page):
     page = opened(live_page, fresh=True)
@@ -102,6 +104,7 @@ def test_known_masks_say_what_led_to_them(live_page):
     assert "You let a query see its whole past" in checked(weights)
 
 
+@pytest.mark.nightly
 def test_everybody_can_use_them(live_page):
     for phone in (False, True):
         page = opened(live_page, phone=phone)

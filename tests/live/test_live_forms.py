@@ -74,6 +74,7 @@ def test_the_model_is_right_where_nothing_is_said_and_not_where_it_is() -> None:
         assert sum(written_by(x.text) == x.iso for x in asked) <= 95, split
 
 
+@pytest.mark.nightly
 def test_it_is_told_below_the_field(live_page) -> None:
     page = settled(ready(live_page(MODEL)))
     note = page.locator(".entry-note")

@@ -3,6 +3,7 @@
 import random
 import re
 
+import pytest
 import torch
 from playwright.sync_api import Locator, Page
 
@@ -91,6 +92,7 @@ def test_the_four_masks_of_the_chapter(page):
         check(page, mask)
 
 
+@pytest.mark.nightly
 def test_any_cell_is_toggled_by_mouse(page):
     mask = WINDOW.clone()
     check(page, mask)

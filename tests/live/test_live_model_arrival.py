@@ -13,6 +13,7 @@ SHIFT = """() => { window.moved = 0
 FOCUS = "() => document.activeElement.textContent"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("phone", [False, True])
 def test_it_comes_without_a_jump(live_page, phone):
     page = live_page(PAGE, phone=phone, fresh=True)
@@ -25,6 +26,7 @@ def test_it_comes_without_a_jump(live_page, phone):
     assert page.evaluate("window.moved") <= 0.15  # 0.9 without the room
 
 
+@pytest.mark.nightly
 def test_the_tour_by_the_keyboard_alone(live_page):
     page = settled(ready(live_page(MODEL)))
     page.get_by_role("button", name="Take the tour").focus()
@@ -43,6 +45,7 @@ def test_the_tour_by_the_keyboard_alone(live_page):
     assert not after or not after.startswith(before), text
 
 
+@pytest.mark.nightly
 def test_a_link_to_what_is_seen_is_copied(live_page):
     page = live_page(
         MODEL, fresh=True, permissions=("clipboard-read", "clipboard-write")

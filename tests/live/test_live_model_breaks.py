@@ -103,6 +103,7 @@ def test_sliders_and_switches_do_what_they_say(page):
     check_weights(page, weights)
 
 
+@pytest.mark.nightly
 def test_temperature_and_top_k_change_the_probabilities(page):
     slide(page, "Positional encoding", 0)
     slide(page, "Temperature", 3)

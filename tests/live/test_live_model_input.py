@@ -53,6 +53,7 @@ def test_bad_input_is_read_as_text_and_told(live_page, kind):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.nightly
 def test_a_model_that_cannot_be_had_is_told_and_tried_again(live_page, live_site):
     live_site.changed["/live/models/dates-as-typed/model.safetensors"] = None
     page = ready(live_page(MODEL, expected=("404",)))

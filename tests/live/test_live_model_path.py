@@ -115,6 +115,7 @@ test_a_planted_fault_is_seen = planted(
 )
 
 
+@pytest.mark.nightly
 def test_the_line_that_computes_a_step_stands_beside_it_and_is_lit(page):
     seen = 0
     for stage in page.locator(".path-stage").all():

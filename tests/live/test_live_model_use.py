@@ -55,6 +55,7 @@ def snapshot(page: Page) -> list[str]:
     return [*shown, *inputs, str(stage)]
 
 
+@pytest.mark.nightly
 def test_an_address_holds_all_that_is_set(page):
     type_text(page, "August 4, 2024")
     slide(page, "Scale", 0.5)
@@ -83,7 +84,7 @@ def test_an_address_holds_all_that_is_set(page):
     assert row(settled(page), "source") == marks("3 mai 1979")
 
 
-@pytest.mark.by_day(1)
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "fragment",
     [
@@ -104,6 +105,7 @@ def test_bad_values_in_an_address_count_for_nothing(page, fragment):
         check_picture(page, TEXT)
 
 
+@pytest.mark.nightly
 def test_the_tour_tells_numbers_of_the_model_and_ends_in_a_question(page):
     page.get_by_role("button", name=re.compile("Take the tour")).click()
     settled(page)
@@ -159,6 +161,7 @@ def test_the_tour_tells_numbers_of_the_model_and_ends_in_a_question(page):
     assert texts[7].endswith("?")
 
 
+@pytest.mark.nightly
 def test_the_keyboard_alone_does_everything(page):
     names = keys_reach(page)
     for name in REACHED:
@@ -195,6 +198,7 @@ def test_the_keyboard_alone_does_everything(page):
     assert abs(number(told[1]) - theirs.item()) < 2e-4
 
 
+@pytest.mark.nightly
 def test_play_writes_token_by_token(page):
     page.get_by_role("button", name="To the start").click()
     settled(page)

@@ -80,6 +80,7 @@ def test_a_hand_is_turned(page, clock, speed):
     check(page, 8, position)
 
 
+@pytest.mark.nightly
 def test_play_steps_until_it_is_paused(page):
     live.slide(page, "position", 197)
     page.get_by_role("button", name="Play").click()

@@ -86,6 +86,7 @@ def test_it_starts_with_a_distance_of_the_chapter(page):
     check(page)
 
 
+@pytest.mark.nightly
 def test_keys_and_buttons(page):
     product = page.locator(".products-equation b").first
     before = product.inner_text()

@@ -134,6 +134,7 @@ def test_what_code_may_do_and_the_page_lives(live_page):
         assert told in verdict(page, code), code
 
 
+@pytest.mark.nightly
 @needs_python
 def test_every_exercise_is_judged_here_as_elsewhere(live_page):
     """With the page's NumPy, and without torch."""
@@ -181,6 +182,7 @@ def test_what_takes_too_long_ends_by_itself(live_page):
     assert verdict(page, RIGHT).startswith("✓ Right.")
 
 
+@pytest.mark.nightly
 @needs_python
 @IN_BOTH
 def test_the_field_is_for_python(live_page):
@@ -218,6 +220,7 @@ def test_nobody_is_shut_out(live_page):
         assert violations(still(page), ".python-editor") == []
 
 
+@pytest.mark.nightly
 @needs_python
 def test_without_a_network(live_page):
     page = begun(live_page(exercise(), fresh=True))

@@ -118,7 +118,7 @@ def test_it_starts_with_dog_and_bites_one_place_apart(page):
     )
 
 
-@pytest.mark.by_day(1)
+@pytest.mark.nightly
 @pytest.mark.parametrize("drawn", ["ones", "random"])
 @pytest.mark.parametrize("base", ["10,000", "500,000"])
 def test_every_layout_at_several_places(page, drawn, base):

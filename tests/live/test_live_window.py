@@ -122,7 +122,7 @@ def test_it_starts_with_the_model_of_the_chapter(page):
     check(page, 4, 4, 4, 0)
 
 
-@pytest.mark.by_day(3)
+@pytest.mark.nightly
 @pytest.mark.parametrize("first", [0, 3])
 @pytest.mark.parametrize("every", [0, 1, 2, 3, 6])
 def test_windows_layers_global_ones_and_first_tokens(page, every, first):

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from live_driving import IN_BOTH, audit, keys_reach, planted, ready
@@ -82,6 +83,7 @@ def test_it_writes_as_the_package(live_page):
     assert "Unknown to the model" in page.locator(".entry-note").inner_text()
 
 
+@pytest.mark.nightly
 def test_a_token_is_looked_at_and_taken_along_to_the_explorer(live_page, live_site):
     page = write(ready(live_page(HOME)), OTHER)
     page.get_by_role("button", name="One token back").click()
@@ -112,6 +114,7 @@ def test_without_a_model_the_picture_stays(live_page, live_site):
     assert message.is_hidden()
 
 
+@pytest.mark.nightly
 def test_the_keyboard_alone_writes(live_page):
     page = ready(live_page(HOME))
     page.get_by_role("button", name="Watch it write").focus()
@@ -130,6 +133,7 @@ def test_the_keyboard_alone_writes(live_page):
     ]
 
 
+@pytest.mark.nightly
 def test_it_is_played_unless_the_reader_wants_none_to_move(live_page):
     page = ready(live_page(HOME, reduced_motion="no-preference"))
     page.get_by_role("button", name=OTHER).click()
@@ -152,5 +156,6 @@ test_a_planted_fault_is_seen = planted(
 )
 
 
+@pytest.mark.nightly
 def test_nobody_is_shut_out(live_page):
     audit(live_page, "writing", lambda page: write(page, "3 🎂 1979"), HOME)

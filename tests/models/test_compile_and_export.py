@@ -118,7 +118,7 @@ def check_one_graph(kind, train, sizes):
         assert_close(tensors(output), tensors(module(*inputs)))
 
 
-@pytest.mark.by_day(10)
+@pytest.mark.by_day(5)
 @everywhere
 def test_one_graph_in_training(kind):
     check_one_graph(kind, True, [(2, 5)])
@@ -157,7 +157,7 @@ def check_export(module, draw, length=LENGTH):
         assert_close(tensors(program(*inputs)), tensors(module(*inputs)))
 
 
-@pytest.mark.by_day(8)
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     "kind",
     [kind for kind in MODULES if kind not in GIVEN_INTS | IN_A_TRANSFORMER],

@@ -32,6 +32,7 @@ def kinds(**config):
     return "".join("dl"[isinstance(b.attention, LatentAttention)] for b in blocks)
 
 
+@pytest.mark.nightly
 def test_published_size():
     [(name, count)] = COUNTS["kimi_linear"].items()
     with torch.device("meta"), NothingDrawn():

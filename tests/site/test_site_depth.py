@@ -48,7 +48,7 @@ def test_the_switch_opens_all_and_is_remembered(browser: Browser, home: str) -> 
         assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @SIZES
 @pytest.mark.parametrize("place", ["sixteen-bits", "bad-input", "more-mistakes"])
 def test_an_anchor_opens_its_fold_alone(
@@ -80,6 +80,7 @@ def test_without_a_script_a_fold_is_a_box(browser: Browser, home: str) -> None:
     context.close()
 
 
+@pytest.mark.nightly
 def test_paper_has_every_fold_and_no_switch(browser: Browser, home: str) -> None:
     with opened(browser, home, CHAPTER) as (tab, _):
         tab.emulate_media(media="print")

@@ -51,6 +51,7 @@ def first_cell(notebook: Path) -> str:
     return found
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "name",
     [pytest.param(x, marks=[pytest.mark.nightly] * (x not in QUICK)) for x in NAMES],

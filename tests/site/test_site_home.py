@@ -109,6 +109,7 @@ def test_without_scripts_nothing_is_cut(browser: Browser, home: str) -> None:
     context.close()
 
 
+@pytest.mark.nightly
 def test_what_is_printed_has_its_fonts_and_fills_its_pages(
     browser: Browser, home: str
 ) -> None:
@@ -126,7 +127,7 @@ def test_what_is_printed_has_its_fonts_and_fills_its_pages(
         assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.by_day(1)
+@pytest.mark.nightly
 @pytest.mark.parametrize("width", [390, 1366])
 def test_code_in_open_folds_is_reached_by_keyboard(
     browser: Browser, home: str, width: int

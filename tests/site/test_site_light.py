@@ -22,6 +22,7 @@ KINDS = [HOME, ATTENTION, "api/tformer/nn/attention/", "results/", LAB]
 KILOBYTES, REQUESTS, NODES = 250, 22, 9_500
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("page", [HOME, ATTENTION, TRANSFORMER, "results/"])
 def test_a_page_is_light(browser: Browser, home: str, www: Path, page: str) -> None:
     """Compressed kilobytes and requests on a phone, before a scroll or a search."""
@@ -57,6 +58,7 @@ SHIFT = """() => new Promise((done) => {
 })"""
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", [HOME, ATTENTION, TRANSFORMER])
 def test_fonts_that_come_late_move_little(
     browser: Browser, home: str, page: str
@@ -118,7 +120,7 @@ def test_the_first_paint_has_its_colours_without_material(
     context.close()
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("page", KINDS)
 def test_a_page_runs_nothing_but_its_own(
     browser: Browser, home: str, page: str

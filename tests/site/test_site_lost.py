@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Route
 
 from test_site_browser import opened
@@ -42,6 +43,7 @@ def test_the_page_itself_searches_for_nothing(
     assert lost(site, browser, home, "404.html") == ("", "", 0)
 
 
+@pytest.mark.nightly
 def test_without_scripts_the_field_leads_to_the_search_of_the_home_page(
     browser: Browser, home: str
 ) -> None:

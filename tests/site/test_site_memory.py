@@ -88,6 +88,7 @@ def test_whatever_is_stored_the_home_stands(
         assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.nightly
 def test_without_storage_nothing_is_remembered(browser: Browser, home: str) -> None:
     with opened(browser, home) as (tab, _):
         tab.add_init_script(NO_STORAGE)

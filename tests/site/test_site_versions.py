@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from address import ROOT, read
 
 PAGE = "changelog"
@@ -30,6 +32,7 @@ def html_of(folder: Path, **environment: str) -> str:
     return (folder / PAGE / "index.html").read_text("utf-8")
 
 
+@pytest.mark.nightly
 def test_the_book_of_a_release_leads_to_the_newest(tmp_path: Path) -> None:
     """mike sets this variable, and would put the version into the address."""
     newest = f"{read()[1]}/{PAGE}/"

@@ -30,6 +30,7 @@ def drawn(task):
     return {split: task.pairs(split, counts[split], 3) for split in SPLITS}
 
 
+@pytest.mark.by_day(4)
 def test_no_source_is_in_two_splits(drawn):
     sources = {split: {pair.source for pair in drawn[split]} for split in SPLITS}
     assert sources["train"].isdisjoint(sources["test"] | sources["validation"])
@@ -58,6 +59,7 @@ def test_pairs_have_the_characters_and_the_lengths_that_the_task_says(task, draw
     assert longest >= 0.8 * task.max_source_len
 
 
+@pytest.mark.by_day(4)
 def test_the_same_seed_gives_the_same_pairs(task, drawn):
     assert task.pairs("test", 1000, 3) == drawn["test"]
     assert task.pairs("test", 50, 3) == drawn["test"][:50]

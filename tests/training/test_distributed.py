@@ -102,7 +102,7 @@ WAYS += [("4-few-rows", "transformer", {"steps": range(2), "rows": 3})]
 WAYS += [(f"2-{kind}", kind, {}) for kind in worker.LANGUAGE_MODELS]
 
 
-@pytest.mark.by_day(4)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("way", "kind", "options"), WAYS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_numbers_of_one_process(folder, strategy, way, kind, options):
@@ -178,6 +178,7 @@ STOPS = (
 )
 
 
+@pytest.mark.nightly
 def test_where_one_is_killed_the_other_stops_and_says_why(run, tmp_path):
     assert run(tmp_path, (2, "killed")) == [1, -9]
     assert time.time() - float((tmp_path / "killed").read_text()) < SOON

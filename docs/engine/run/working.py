@@ -5,7 +5,9 @@ import importlib
 import io
 import multiprocessing
 import sys
+import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import (
     ProcessPoolExecutor,
@@ -18,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from engine.copies import alone
 from engine.copies.notebooks import Ran, notebooks
 from engine.copies.standalone import standalone_files
 from engine.pages.blocks import PageError
@@ -67,6 +70,11 @@ def core_alone(page: Page) -> list[str]:
     return _in_process(context, page, work_core).problems
 
 
+def copies_alone(page: Page) -> list[str]:
+    """Run the code that a chapter embeds, as one file, where the package is not."""
+    return _in_process(_context([page]), page, work_copies).problems
+
+
 def _context(pages: list[Page]) -> Any:
     way = "spawn" if sys.platform == "win32" else "forkserver"
     context: Any = multiprocessing.get_context(way)
@@ -94,6 +102,11 @@ def work(root: Path, path: Path) -> Outcome:
 def work_core(root: Path, path: Path) -> Outcome:
     """Return the outcome of the core of a page alone."""
     return _outcome(root, path, _run_core)
+
+
+def work_copies(root: Path, path: Path) -> Outcome:
+    """Return the outcome of the one-file copies of a page."""
+    return _outcome(root, path, _run_copies)
 
 
 Work = Callable[[Path, Path], Outcome]
@@ -135,6 +148,23 @@ def _run_core(page: Page, outcome: Outcome) -> None:
         for block, result in zip(blocks, runner.only(blocks), strict=True):
             if problem := output_problem(block, result, lambda _: None):
                 outcome.problems.append(f"the core without its depth: {problem}")
+
+
+def _run_copies(page: Page, outcome: Outcome) -> None:
+    files = standalone_files(page)
+    for name in _modules(page.project):
+        del sys.modules[name]
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for file in files:
+            path = Path(folder, file.name)
+            path.write_text(file.text, "utf-8")
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    alone.main(page.project.package, path)
+            except SystemExit as error:  # a name that nothing defines
+                outcome.problems.append(str(error))
+            except Exception:  # noqa: BLE001  # whatever the code of a page raises
+                outcome.problems.append(f"{file.name}: {traceback.format_exc()}")
 
 
 def all_of(runner: Runner) -> Ran:

@@ -1,10 +1,14 @@
-"""The site, built once for all tests and workers, and served."""
+"""The site, built once for all tests and workers, and served.
+
+Where tests run on several workers, it is built beside those that do not need it.
+"""
 
 import functools
 import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,20 +47,40 @@ def www(tmp_path_factory: pytest.TempPathFactory) -> Path:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(Path(built).resolve())
         return place.parents[len(Path(base()).parts) - 1]
-    top = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        top = top.parent  # one for all workers
-    folder, failure = top / "www", top / "www-failure.txt"
-    with FileLock(top / "www.lock"):
-        if failure.exists():
-            pytest.fail(failure.read_text("utf-8"))
-        if not folder.exists():
+    folder = shared_folder(tmp_path_factory)
+    build_once(folder)
+    failure = folder / "failure.txt"
+    if failure.exists():
+        pytest.fail(failure.read_text("utf-8"))
+    return folder / "www"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def building(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Begin to build the site before a test asks for it, where others run meanwhile."""
+    needed = any("www" in getattr(x, "fixturenames", ()) for x in request.session.items)
+    first = os.environ.get("PYTEST_XDIST_WORKER") == "gw0"
+    if needed and first and "BUILT_SITE" not in os.environ:
+        folder = shared_folder(tmp_path_factory)
+        threading.Thread(target=build_once, args=[folder], daemon=True).start()
+
+
+def shared_folder(factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of this session: one for all workers."""
+    top = factory.getbasetemp()
+    return top.parent if "PYTEST_XDIST_WORKER" in os.environ else top
+
+
+def build_once(folder: Path) -> None:
+    """Build the site into `folder`, or write there why it cannot be built."""
+    with FileLock(folder / "www.lock"):
+        if not (folder / "www").exists() and not (folder / "failure.txt").exists():
             try:
-                build(folder / base())
+                build(folder / "www" / base())
             except AssertionError as error:
-                failure.write_text(str(error), "utf-8")
-                raise
-    return folder
+                (folder / "failure.txt").write_text(str(error), "utf-8")
 
 
 def base() -> str:
