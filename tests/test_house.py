@@ -176,7 +176,7 @@ def test_the_package_fits_on_a_page():
 def test_the_tests_have_the_folders_of_the_package():
     folders = {path.parent.name for path in TESTS.glob("*/*.py")}
     others = {"support", "engine", "site", "live", "benchmarks", "baselines"}
-    others |= {"parity", "experiments"}
+    others |= {"parity", "experiments", "planted_faults"}
     assert folders - others == set(FOLDERS)
 
 

@@ -2,10 +2,10 @@
 
     python tests/planted_faults [--count 48] [--seed 0] [--only pages] [--list]
 
-First all pages and tests run once, must pass, and tell which of them run which line.
-Each fault then changes one operator or one number in a copy of the project; there the
-pages that run its line are run, and then the tests, until one fails. It prints which
-faults were found by the pages alone, which by the tests, and which by nobody. A fault
+First all pages run once, must pass, and tell which of them run which line. Each fault
+then changes one operator or one number in a copy of the project; there the pages that
+run its line are run until one fails. The same is done with the tests, for the faults
+that no page found. It prints who found which fault by which test. A fault
 that nobody can find, as it changes no result, stands in `NO_FAULTS` with the reason.
 `--jobs` plants so many side by side; machines can share the work by `--seed`.
 """
@@ -24,42 +24,39 @@ from coverage import CoverageData
 
 from faults import ROOT, Fault, chosen_faults
 
-# The tests of the site, the engine and the speed compute nothing of a model.
-LEFT_OUT = ("site", "engine", "benchmarks", "baselines")
+WHO = {"pages": ("docs", "README.md"), "tests": ("tests",)}
+# Of the package's models these compute little, or only with a browser.
+LEFT_OUT = ("site", "live", "engine", "benchmarks", "baselines")
 
 
-def measured(folder: Path, jobs: int) -> CoverageData:
-    """Run all pages and tests without a fault, and note which of them runs which line.
+def measured(targets: tuple[str, ...], jobs: int) -> CoverageData:
+    """Run pages or tests without a fault, and note which of them runs which line.
 
     Raises:
         RuntimeError: one fails: then a failure would say nothing about a fault.
     """
-    data = CoverageData(basename=str(folder / "coverage"))
     options = ["-n", str(jobs), "--dist", "loadfile", "-p", "no:tformer"]
     options += ["--cov=tformer", "--cov-config=/dev/null", "--cov-report="]
     options += ["--cov-context=test", *(f"--ignore=tests/{name}" for name in LEFT_OUT)]
-    for number, targets in enumerate((["docs", "README.md"], ["tests"])):
-        part = folder / f"part{number}"
-        done = _pytest(ROOT, [*options, *targets], COVERAGE_FILE=str(part))
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder, "coverage"))
+        done = _pytest(ROOT, [*options, *targets], COVERAGE_FILE=file)
         if done.returncode:
             raise RuntimeError(f"without a fault: {done.stdout.decode()[-2000:]}")
-        read = CoverageData(basename=str(part))
-        read.read()
-        data.update(read)
-    return data
+        data, kept = CoverageData(basename=file), CoverageData(no_disk=True)
+        data.read()
+        kept.update(data)
+    return kept
 
 
-def found_by(fault: Fault, data: CoverageData, only: str) -> tuple[str, str]:
-    """Run the pages, then the tests, that run the line of a fault; say who found it."""
+def found_by(fault: Fault, data: CoverageData) -> str:
+    """Run what runs the line of a fault; return the name of a test that fails, or ""."""
     by_line = data.contexts_by_lineno(str(ROOT / fault.file))
     all_lines = {context for contexts in by_line.values() for context in contexts}
     # A line that runs at the import belongs to no test: who uses the file may see it.
     those = set(by_line.get(fault.line, ())) - {""} or all_lines - {""}
     files = sorted({context.partition("::")[0] for context in those})
-    module = Path(fault.file).stem
-    files.sort(key=lambda file: (module not in file, Path(file).parent.name == "live"))
-    pages = [file for file in files if file.endswith(".md")]
-    tests = [file for file in files if file.endswith(".py")]
+    files.sort(key=lambda file: Path(fault.file).stem not in file)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "project")
         left = shutil.ignore_patterns(".git", ".venv", "site", "__pycache__", ".*cache")
@@ -69,10 +66,7 @@ def found_by(fault: Fault, data: CoverageData, only: str) -> tuple[str, str]:
         assert lines[fault.line - 1] == fault.before
         lines[fault.line - 1] = fault.after
         path.write_text("\n".join(lines), "utf-8")
-        for who, targets in (("pages", pages), ("tests", tests)):
-            if only in ("", who) and (test := _first_failure(copy, targets)):
-                return who, test
-    return "nobody", f"of {' '.join(files)}"
+        return _first_failure(copy, files)
 
 
 def _first_failure(copy: Path, targets: list[str]) -> str:
@@ -115,7 +109,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=48)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", choices=["", "pages", "tests"], default="")
+    parser.add_argument("--only", choices=["", *WHO], default="")
     parser.add_argument("--list", action="store_true", help="show the faults alone")
     o = parser.parse_args()
     faults = chosen_faults(o.count, o.seed)
@@ -123,15 +117,24 @@ def main() -> int:
         print("\n".join(map(str, faults)))
         return 0
     counts: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(o.jobs) as pool:
-        data = measured(Path(folder), o.jobs)
-        asked = {pool.submit(found_by, fault, data, o.only): fault for fault in faults}
-        for done in as_completed(asked):
-            (who, test), fault = done.result(), asked[done]
-            counts[who] += 1
-            print(f"{who:7} {fault}  {test}", flush=True)
-    print(f"{len(faults)} faults: {dict(counts)}")
-    return int(counts["nobody"] > 0)
+    for who, targets in WHO.items():
+        if not faults or o.only not in ("", who):
+            continue
+        data = measured(targets, o.jobs)
+        with ThreadPoolExecutor(o.jobs) as pool:
+            asked = {pool.submit(found_by, fault, data): fault for fault in faults}
+            for done in as_completed(asked):
+                if test := done.result():
+                    fault = asked[done]
+                    faults.remove(fault)
+                    counts[who] += 1
+                    print(f"{who:7} {fault}  {test}", flush=True)
+    for fault in faults:
+        print(f"nobody  {fault}")
+    print(
+        f"{counts.total() + len(faults)} faults: {dict(counts)}, nobody {len(faults)}"
+    )
+    return int(bool(faults))
 
 
 if __name__ == "__main__":
