@@ -5,8 +5,8 @@
 First all pages run once, must pass, and tell which of them run which line. Each fault
 then changes one operator or one number in a copy of the project; there the pages that
 run its line are run until one fails. The same is done with the tests, for the faults
-that no page found. It prints who found which fault by which test. A fault
-that nobody can find, as it changes no result, stands in `NO_FAULTS` with the reason.
+that no page found. It prints who found which fault by which test. A fault that nobody
+can find, as it changes no result, stands in `NO_FAULTS` with the reason.
 `--jobs` plants so many side by side; machines can share the work by `--seed`.
 """
 
@@ -50,7 +50,7 @@ def measured(targets: tuple[str, ...], jobs: int) -> CoverageData:
 
 
 def found_by(fault: Fault, data: CoverageData) -> str:
-    """Run what runs the line of a fault; return the name of a test that fails, or ""."""
+    """Run what runs the line of a fault; return the name of what fails, or ""."""
     by_line = data.contexts_by_lineno(str(ROOT / fault.file))
     all_lines = {context for contexts in by_line.values() for context in contexts}
     # A line that runs at the import belongs to no test: who uses the file may see it.
