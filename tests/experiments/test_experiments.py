@@ -9,6 +9,7 @@ import pytest
 from chapters import functions_of, keep
 
 HERE = Path(__file__).parent
+MEAN = re.compile(r"\d+\.\d+ ± \d+\.\d+")
 CHAPTERS = {
     "adapting": "adapting.md",
     "batches": "batches.md",
@@ -44,6 +45,21 @@ def test_every_row_has_a_number_for_each_of_five_seeds_or_more(script):
     for row in rows:
         numbers = [float(x) for x in row.split()[3:]]
         assert len(numbers) >= 5, row
+
+
+def test_a_table_repeats_what_its_page_prints():
+    """Each row's means, ± their errors, are in one line of an output, in this order."""
+    rows, missing = 0, []
+    for page in sorted((HERE.parents[1] / "docs/chapters").glob("*.md")):
+        text = page.read_text("utf-8")
+        outputs = re.findall(r"```\{\.text \.output\}\n(.*?)```", text, re.DOTALL)
+        printed = [" | ".join(MEAN.findall(x)) for x in "".join(outputs).split("\n")]
+        for row in re.findall(r"^\|.*±.*$", text, re.MULTILINE):
+            rows += 1
+            if not any(" | ".join(MEAN.findall(row)) in line for line in printed):
+                missing.append(f"{page.name}: {row}")
+    assert rows > 20
+    assert missing == []
 
 
 def test_rows_are_kept_seed_after_seed(tmp_path, capsys):
