@@ -39,28 +39,36 @@ def measured(targets: tuple[str, ...], jobs: int) -> CoverageData:
     options += ["--cov=tformer", "--cov-config=/dev/null", "--cov-report="]
     options += ["--cov-context=test", *(f"--ignore=tests/{name}" for name in LEFT_OUT)]
     with tempfile.TemporaryDirectory() as folder:
-        file = str(Path(folder, "coverage"))
-        done = _pytest(ROOT, [*options, *targets], COVERAGE_FILE=file)
+        file, copy = str(Path(folder, "coverage")), copied(Path(folder, "project"))
+        done = _pytest(copy, [*options, *targets], COVERAGE_FILE=file)
         if done.returncode:
             raise RuntimeError(f"without a fault: {done.stdout.decode()[-2000:]}")
         data, kept = CoverageData(basename=file), CoverageData(no_disk=True)
         data.read()
-        kept.update(data)
+        kept.update(data, map_path=lambda path: os.path.relpath(path, copy))
     return kept
+
+
+def copied(folder: Path) -> Path:
+    """Copy the project, without what was made from it, into a new folder."""
+    made = {".git", ".venv", ".cache", "site", "runs"}
+
+    def left_out(here: str, names: list[str]) -> set[str]:
+        return {"__pycache__", *(made if Path(here) == ROOT else ())} & {*names}
+
+    return Path(shutil.copytree(ROOT, folder, ignore=left_out, symlinks=True))
 
 
 def found_by(fault: Fault, data: CoverageData) -> str:
     """Run what runs the line of a fault; return the name of what fails, or ""."""
-    by_line = data.contexts_by_lineno(str(ROOT / fault.file))
+    by_line = data.contexts_by_lineno(fault.file)
     all_lines = {context for contexts in by_line.values() for context in contexts}
     # A line that runs at the import belongs to no test: who uses the file may see it.
     those = set(by_line.get(fault.line, ())) - {""} or all_lines - {""}
     files = sorted({context.partition("::")[0] for context in those})
     files.sort(key=lambda file: Path(fault.file).stem not in file)
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder, "project")
-        left = shutil.ignore_patterns(".git", ".venv", "site", "__pycache__", ".*cache")
-        shutil.copytree(ROOT, copy, ignore=left, symlinks=True)
+        copy = copied(Path(folder, "project"))
         path = copy / fault.file
         lines = path.read_text("utf-8").split("\n")
         assert lines[fault.line - 1] == fault.before
