@@ -22,6 +22,7 @@ CHAPTERS = {
     "recall": "linear-attention.md",
     "relative_biases": "relative-biases.md",
     "rotary": "rotary.md",
+    "sinks": "long-context.md",
     "smaller_numbers": "smaller-numbers.md",
     "starting_well": "starting-well.md",
     "vit": "vit.md",
