@@ -238,6 +238,9 @@ def test_a_page_loads_one_module_for_each_kind_of_what_it_has(site: Path) -> Non
 
 def test_a_start_does_not_style_the_whole_page_again(site: Path) -> None:
     """Material's script changes the root and the body: nothing may depend on it."""
-    assert "data-md-color-switching" not in (site / WITH_FORMULAS).read_text("utf-8")
+    styles = (site / WITH_FORMULAS).read_text("utf-8")
+    assert "data-md-color-switching" not in styles
+    assert not re.findall(r"(?:html|body|\.md-(?:main|content)[\w-]*):has\(", styles)
     head = (site / "index.html").read_text("utf-8").split("</head>")[0]
     assert 'root.classList.replace("no-js", "js")' in head
+    assert 'class="no-js has-home-top"' in head

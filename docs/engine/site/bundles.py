@@ -6,10 +6,12 @@ which is the same with KaTeX's rules.
 
 A policy that forbids inline styles (see `policy`) forbids `style="…"` too. So each of
 them becomes a class, whose name is made from its declarations.
+
+A rule such as `html:has(.slide)` makes a browser look through all of a page whenever
+something in it changes. So a page's root has a class for each of `_TOLD` in the page.
 """
 
 import hashlib
-import logging
 import re
 from importlib.resources import files as package_files
 from pathlib import Path
@@ -21,9 +23,8 @@ from mkdocs.structure.files import Files
 
 from engine.node import node
 from engine.project import PACKAGES
+from engine.site.material import mended
 from engine.site.policy import with_policy
-
-log = logging.getLogger("mkdocs.hooks.bundles")
 
 SITE, WITH_FORMULAS = "assets/css/site.css", "assets/css/formulas.css"
 SCRIPT, WORKER = "assets/js/site.js", "assets/js/search-worker.js"
@@ -36,15 +37,9 @@ _ELEMENT = re.compile(
 # Material marks the body while it sets the colours, and this rule for all that is in it
 # makes a browser style the whole page twice at each start.
 _SWITCHING = re.compile(r"\[data-md-color-switching\][^{}]*\{[^{}]*\}")
-# What Material's script looks for, and what it should.
-_SELECTORS = {
-    # It takes each alternate form of a page for another language, and looks for a
-    # sitemap beside it.
-    "link[rel=alternate]": "link[rel=alternate][hreflang]",
-    # Tables are in their boxes already: see `stacked`.
-    '"table:not([class])"': '":not(.md-typeset__table)>table:not([class])"',
-}
-
+# Its script marks what has the focus by keyboard; browsers do so themselves.
+_FOCUS = (".focus-visible", ":focus-visible")
+_TOLD = ("home-top", "jupyter-wrapper", "slide")
 _sources: dict[str, list[str]] = {}  # what is bundled, from docs/
 _rules: dict[str, dict[str, str]] = {}  # the classes that each stylesheet needs
 
@@ -78,8 +73,10 @@ def on_env(env: Any, config: MkDocsConfig, **_: Any) -> Any:
 
 @event_priority(-100)  # when nothing changes the page any more
 def on_post_page(output: str, **_: Any) -> str:
-    """Turn each `style` into a class, and say what may run in the page."""
+    """Turn each `style` into a class, and say what is and what may run in the page."""
     sheet = WITH_FORMULAS if WITH_FORMULAS in output else SITE
+    has = "".join(f" has-{name}" for name in _TOLD if f'class="{name}"' in output)
+    output = output.replace('class="no-js"', f'class="no-js{has}"', 1)
     return with_policy(without_styles(output, _rules[sheet]))
 
 
@@ -102,11 +99,7 @@ def on_post_build(config: MkDocsConfig) -> None:
     _write(site / SCRIPT, "\n".join(scripts))
     _write(site / WORKER, _read(config, WORKER))
     for script in (site / "assets" / "javascripts").glob("bundle.*.min.js"):
-        code = script.read_text("utf-8")
-        for given, wanted in _SELECTORS.items():
-            if given not in code:
-                log.warning("%s does not look for %s any more", script.name, given)
-            code = code.replace(given, wanted)
+        code = mended(script.read_text("utf-8"), script.name)
         script.write_text(code, "utf-8")
 
 
@@ -139,7 +132,7 @@ def _styles(config: MkDocsConfig, path: str) -> str:
     """Return Material's styles, KaTeX's where formulas are, and the site's own."""
     folder = Path(str(package_files("material"))) / "templates/assets/stylesheets"
     texts = [x.read_text("utf-8") for x in sorted(folder.glob("*.min.css"))]
-    parts = [_SWITCHING.sub("", text) for text in texts]
+    parts = [_SWITCHING.sub("", text).replace(*_FOCUS) for text in texts]
     if path == WITH_FORMULAS:
         parts.append(_read(config, KATEX).replace("url(fonts/", "url(../katex/fonts/"))
     parts += [_read(config, path) for path in _sources["css"]]
