@@ -1,6 +1,13 @@
 /* What is wrong with the page in the window: a list of sentences. Called by
    test_site_browser.py once the page has loaded. */
 async () => {
+  /* Material's script comes after the paint, and then mounts part by part. */
+  await new Promise((done) => {
+    const ask = () => window.document$
+      ? document$.subscribe(() => setTimeout(done, 100)) : setTimeout(ask, 20)
+    ask()
+  })
+
   /* All of the page is laid out, as if somebody had scrolled through it. */
   const sheet = new CSSStyleSheet()
   sheet.replaceSync(".md-typeset * { content-visibility: visible !important }")

@@ -1,5 +1,5 @@
 /* Names and keyboard access where Material leaves them out. */
-document$.subscribe(() => {
+void (() => {
   const search = document.querySelector("[data-md-component=search]")
   search?.setAttribute("aria-label", "Search")
 
@@ -69,4 +69,4 @@ document$.subscribe(() => {
   mend()
   const all = { childList: true, subtree: true }
   if (article) new MutationObserver(soon).observe(article, all)
-})
+})()

@@ -1,7 +1,7 @@
 /* Remember what is ticked on a page, by what stands beside the box, and show in the
    navigation and on the home how much of each page that is. All of a line can be clicked.
    Where nothing can be stored, the boxes are boxes. */
-document$.subscribe(() => {
+void (() => {
   const here = location.pathname
   const stored = (name) => {
     try {
@@ -56,4 +56,4 @@ document$.subscribe(() => {
     }
   }
   show()
-})
+})()

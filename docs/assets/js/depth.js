@@ -1,7 +1,7 @@
 /* The switch of a chapter: it opens or closes all folds below the core, here and on the
    pages that follow. What an address leads to is opened too. Without this file they are
    boxes that one opens by hand. */
-document$.subscribe(() => {
+void (() => {
   const folds = [...document.querySelectorAll("article details.depth:not(.drawing)")]
   const choices = [...document.querySelectorAll(".depth-switch input")]
   const NAME = "depth" // of what is stored: "all", or nothing
@@ -42,4 +42,4 @@ document$.subscribe(() => {
     })
   addEventListener("hashchange", reveal)
   reveal()
-})
+})()

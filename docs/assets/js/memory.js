@@ -1,6 +1,6 @@
 /* Remember in this browser which chapters were opened, and where the reader stopped, and
    show it on the home. Nothing is sent. Where nothing can be stored, nothing is shown. */
-document$.subscribe(() => {
+void (() => {
   const KEY = "tformer reading" // {opened: [name, …], last: {path, title, id, heading}}
   const TOP = 120 // px, of which the page's head has half
   const read = () => {
@@ -91,4 +91,4 @@ document$.subscribe(() => {
     note.append(forget)
     table.before(note)
   }
-})
+})()

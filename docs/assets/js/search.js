@@ -1,6 +1,6 @@
 /* What Material's search leaves out: it says when it could not be loaded, and Enter waits
    for the answer to all that was typed. search-worker.js tells of both. */
-document$.subscribe(() => {
+void (() => {
   const field = document.querySelector(".md-search__input")
   const results = document.querySelector(".md-search-result")
   const told = results?.querySelector(".md-search-result__meta")
@@ -39,4 +39,4 @@ document$.subscribe(() => {
         told.textContent = "The search could not be loaded. Load the page again."
     }, 8000),
   )
-})
+})()

@@ -1,6 +1,6 @@
 /* Sort a table by a column: a button in its head, once up and once down. Numbers have
    commas; a dash is no number, and stays below. */
-document$.subscribe(() => {
+void (() => {
   for (const table of document.querySelectorAll(".sortable table")) {
     const body = table.tBodies[0]
     for (const head of table.tHead.rows[0].cells) {
@@ -29,4 +29,4 @@ document$.subscribe(() => {
       })
     }
   }
-})
+})()

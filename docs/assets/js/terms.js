@@ -1,6 +1,6 @@
 /* Explain a term where a page first uses it, and leave the rest of the text alone. Tab
    reaches it, and its explanation opens as under a mouse. */
-document$.subscribe(() => {
+void (() => {
   const seen = new Set()
   for (const term of document.querySelectorAll("article abbr")) {
     const word = term.textContent
@@ -10,4 +10,4 @@ document$.subscribe(() => {
       term.tabIndex = 0
     }
   }
-})
+})()
