@@ -59,11 +59,9 @@ def check_id(name: str, token: int | None, vocab_size: int) -> None:
 
 def check_divisible(**sizes: int) -> None:
     """Raise unless the first of two named sizes is a multiple of the second."""
-    (name, value), (divisor_name, divisor) = sizes.items()
+    (name, value), (by, divisor) = sizes.items()
     if value % divisor:
-        raise ValueError(
-            f"{name} ({value}) must be divisible by {divisor_name} ({divisor})"
-        )
+        raise ValueError(f"{name} ({value}) must be divisible by {by} ({divisor})")
 
 
 def check_one_of(name: str, value: object, known: Collection[str]) -> None:
@@ -75,19 +73,16 @@ def check_one_of(name: str, value: object, known: Collection[str]) -> None:
 def check_width(d_model: int, x: "Tensor | ndarray") -> None:
     """Raise unless x is (..., D)."""
     if x.shape[-1] != d_model:
-        raise ValueError(
-            f"x has width {x.shape[-1]} but d_model is {d_model}: x is {tuple(x.shape)}"
-        )
+        found = f"x has width {x.shape[-1]} but d_model is {d_model}"
+        raise ValueError(f"{found}: x is {tuple(x.shape)}")
 
 
 def check_sequences(d_model: int, **sequences: "Tensor | ndarray") -> None:
     """Raise unless every tensor is (B, length, D)."""
     for name, x in sequences.items():
         if x.ndim != 3 or x.shape[-1] != d_model:
-            raise ValueError(
-                f"{name} must be (batch, length, d_model = {d_model}), "
-                f"not {tuple(x.shape)}"
-            )
+            rule = f"must be (batch, length, d_model = {d_model})"
+            raise ValueError(f"{name} {rule}, not {tuple(x.shape)}")
 
 
 def check_scores(
@@ -97,10 +92,8 @@ def check_scores(
     q, k, v = (tuple(x.shape) for x in inputs)
     fits = len(q) == len(k) == len(v) == 4 and 0 not in q + v
     if not fits or q[0] != k[0] or q[3] != k[3] or k[:3] != v[:3] or q[1] % k[1]:
-        raise ValueError(
-            "query (B, H, T, Dh), key (B, G, S, Dh) and value (B, G, S, Dv) must fit, "
-            f"G divide H, and none be empty: {q}, {k}, {v}"
-        )
+        rule = "query (B, H, T, Dh), key (B, G, S, Dh) and value (B, G, S, Dv) must fit"
+        raise ValueError(f"{rule}, G divide H, and none be empty: {q}, {k}, {v}")
     dtypes = ", ".join(str(x.dtype) for x in inputs)
     if len({x.dtype for x in inputs}) > 1 or "float" not in dtypes:
         raise TypeError(f"query, key, value must have one floating dtype: {dtypes}")
@@ -116,8 +109,7 @@ def check_scores(
         if not four and x.shape != full[2:]:
             rule = f"must be (T, S), or broadcast with four axes to {full}"
             raise ValueError(f"{name} {(*x.shape,)} {rule}")
-    window = numbers["window"]
-    if window is not None and not is_causal:
+    if (window := numbers["window"]) is not None and not is_causal:
         raise ValueError(f"window ({window}) is of the past: it needs is_causal")
     for name, number in numbers.items():
         if number is not None and not 0 < number < math.inf:
@@ -155,10 +147,9 @@ def check_buckets(num_buckets: int, max_distance: int) -> None:
     if num_buckets < 2:
         raise ValueError(f"num_buckets ({num_buckets}) must be at least 2")
     if max_distance <= num_buckets // 2:
-        raise ValueError(
-            f"max_distance ({max_distance}) must be above {num_buckets // 2}, the "
-            "number of buckets that hold one distance each"
-        )
+        rule = "the number of buckets that hold one distance each"
+        least = f"above {num_buckets // 2}, {rule}"
+        raise ValueError(f"max_distance ({max_distance}) must be {least}")
 
 
 def require(module: str) -> Any:

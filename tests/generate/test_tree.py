@@ -13,23 +13,45 @@ from tformer.generate.speculative import speculative_sample
 from tformer.generate.tree import tree_states
 from tformer.models import MultiTokenHeads
 from tformer.models.families import custom
-from tformer.nn.rotary import RotaryEmbedding
+from tformer.models.shared_layers import SharedLayersLM
+from tformer.nn import LongRotaryEmbedding, QueryTemperature, SharedKeysAttention
+from tformer.nn.linear_attention import LinearAttention
 
 V = 11
 TREE = DraftTree([3, 5, 1, 1, 7, 3], [-1, -1, 0, 1, 1, 3])
+
+
+def growing(model):
+    """Scale its queries by their positions."""
+    for block in model.blocks:
+        block.attention.temperature = QueryTemperature(0.5, 2)
+    return model
+
+
+def sharing(model):
+    """Let the second layer read the keys and values of the first."""
+    rotary = model.blocks[1].attention.rotary
+    own = SharedKeysAttention(8, 2, bias=False, rotary=rotary, shared_kv=True)
+    model.blocks[1].attention = own
+    parts, options = (model.embedding, model.blocks, model.norm), {"max_len": 30}
+    return SharedLayersLM(*parts, kv_sources={1: 0}, **options)
+
+
 FORMS = {
     "rotary": {},
     "learned": {"positions": "learned"},
     "sinusoids": {"positions": "sinusoidal"},
     "post-norm": {"placement": "post", "positions": "learned"},
     "fewer key heads": {"kv_heads": 1, "sinks": True, "softcap": 5.0},
+    "temperature": {"change": growing},
+    "shared keys": {"change": sharing},
 }
 
 
-def causal_lm(seed=1, **parts):
+def causal_lm(seed=1, change=lambda model: model, **parts):
     torch.manual_seed(seed)
     sizes = {"vocab_size": V, "d_model": 8, "num_heads": 2, "max_len": 30}
-    return decisive(custom.build({**MODERN, **sizes, **parts})).double().eval()
+    return decisive(change(custom.build({**MODERN, **sizes, **parts}))).double().eval()
 
 
 def heads_for(model, num_ahead=3, **options):
@@ -68,8 +90,6 @@ def test_one_forward_gives_each_path_the_states_of_its_own_text(parts, read, new
     more = torch.tensor([[2, 4]])
     whole = model(torch.cat((text, more), dim=1))[:, -2:]
     assert_close(model(more, cache=cache), whole, atol=1e-12, rtol=0)
-    rotary = [each for each in model.modules() if isinstance(each, RotaryEmbedding)]
-    assert all(not each._forward_pre_hooks for each in rotary)
 
 
 @pytest.mark.parametrize("parts", FORMS.values(), ids=FORMS)
@@ -145,8 +165,19 @@ def test_errors(raises):
     message = "len(widths) (4) must be at most 3: as many as the draft has heads"
     fails(message, widths=[1] * 4)
     fails("given must be one prompt, not 2", prompt=[[1], [2]])
-    windows = causal_lm(window=4)
-    rule = "tree verification needs attention without window; blocks[0] has it"
-    fails(rule, windows)
+    rule, kind = "tree verification needs", "MultiHeadAttention; blocks[0] has"
+    by_distance = {"window": {"window": 4}, "relative": {"positions": "alibi"}}
+    for name, parts in by_distance.items():
+        other = causal_lm(**parts)
+        fails(f"{rule} attention without {name}; blocks[0] has it", other)
+        with raises(ValueError, "positions are for attention without relative, window"):
+            other.states(torch.tensor([[1, 2]]), positions=torch.tensor([0, 0]))
+    fails(f"{rule} {kind} LatentAttention", causal_lm(kv_rank=4))
+    first = model.blocks[0].attention
+    rotary, first.rotary = first.rotary, LongRotaryEmbedding(first.rotary, None, 9)
+    fails(f"{rule} RotaryEmbedding; blocks[0] has LongRotaryEmbedding")
+    first.rotary = rotary
+    model.blocks[0].attention = LinearAttention(8, 2)
+    fails(f"{rule} {kind} LinearAttention")
     with raises(ValueError, "parents[1] (1) must be an earlier node, or -1: below 1"):
         tree_mask([-1, 1])

@@ -117,6 +117,25 @@ def test_rows_before_the_first_position():
         moved(plain, start=4)
 
 
+@pytest.mark.parametrize("make", [sinusoids, lambda: LearnedPositionalEmbedding(9, D)])
+def test_tokens_may_stand_anywhere(make, raises):
+    """At positions of all rows, or of each; a table grows to the last of them."""
+    module, x = make().double(), draw(T)[:, 0]
+    places = torch.tensor([[3, 0, 7, 3, 8], [1, 1, 2, 0, 4]])
+    wanted = [
+        torch.cat([module(x[b, t][None, None], start=p) for t, p in enumerate(row)], 1)
+        for b, row in enumerate(places.tolist())
+    ]
+    assert_close(module(x, positions=places), torch.cat(wanted))
+    assert_close(module(x[:1], positions=places[0]), wanted[0])
+    rule = "positions must be int64 (5,) or (2, 5), at least 0, and start 0"
+    for bad in (places[:, :4], places[0, :1], places - 1, places.double(), places > 1):
+        with raises(ValueError, f"{rule}, not {bad.tolist()} and 0"):
+            module(x, positions=bad)
+    with raises(ValueError, f"{rule}, not [3, 0, 7, 3, 8] and 1"):
+        module(x, positions=places[0], start=1)
+
+
 def test_bad_options(raises):
     with raises(ValueError, "layout ('both') must be one of pairs, halves"):
         sinusoids(layout="both")

@@ -17,6 +17,10 @@ def test_each_further_stretch_is_a_step():
     factors = [1 + 0.1 * math.log(1 + each) for each in stretches]
     assert_close(growing(x), x * torch.tensor(factors)[:, None])
     assert torch.equal(growing(x)[:, :, :4], x[:, :, :4])
+    for places in ([8, 0, 8, 3, 4, 1, 5, 2, 2], [list(range(9)), [4] * 9]):
+        rows = torch.tensor(places)
+        factor = torch.tensor(factors)[rows].view(-1, 1, 9, 1)
+        assert_close(growing(x, positions=rows), x * factor)
     assert_close(growing(x[:, :, 3:], start=3), growing(x)[:, :, 3:])
     assert_close(torch.from_numpy(from_torch(growing)(x.numpy())), growing(x))
     assert growing(x.bfloat16()).dtype == torch.bfloat16

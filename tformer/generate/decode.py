@@ -125,7 +125,6 @@ def check_finite(largest: Sequence[Tensor]) -> None:
     Some tokens may be at -inf. Asked once, at the end: a GPU is waited for.
     """
     if largest and not torch.cat(list(largest)).isfinite().all():
-        raise FloatingPointError(
-            "the model's scores of the next token are not finite: its weights may "
-            "hold NaN or infinity, or numbers too large for their dtype"
-        )
+        found = "the model's scores of the next token are not finite: its weights"
+        cause = "may hold NaN or infinity, or numbers too large for their dtype"
+        raise FloatingPointError(f"{found} {cause}")

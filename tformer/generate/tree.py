@@ -3,14 +3,13 @@
 N nodes of a tree · R tokens read with it · L of a text · D d_model · V vocabulary
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import accumulate
 from operator import mul
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tformer.checks import check_positive
 from tformer.generate.decode import check_finite
@@ -56,8 +55,7 @@ def tree_states(
     """Read the newest tokens of a text, and a tree after them, in one forward.
 
     A node stands at the position that it would have in its own text, and sees what that
-    text has. So its state is the one that the text would give. Meanwhile no other
-    thread may run the model: its rotary embeddings are told these positions.
+    text has. So its state is the one that the text would give.
 
     Args:
         model: with full attention; see `check_full_attention`.
@@ -74,47 +72,21 @@ def tree_states(
     depth = mask.sum(dim=1) - 1
     seen = mask.new_ones(len(mask), start)
     mask = torch.cat((seen, mask), dim=1)  # (R + N, start + R + N)
-
-    x = model.embedding(torch.cat((newest, newest.new_tensor([tree.tokens])), dim=1))
-    x = x if model.embedding_norm is None else model.embedding_norm(x)
-    if model.positions is not None:
-        nothing = x.new_zeros(1, int(depth.max()) + 1, model.d_model)
-        x = x + model.positions(nothing, start=start)[:, depth]  # (1, R + N, D)
-    with _rotating_at(model, start + depth):
-        for block, own in zip(model.blocks, cache.blocks, strict=True):
-            x = block(x, attn_mask=mask, cache=own)  # (1, R + N, D)
-    return x if model.norm is None else model.norm(x)
-
-
-@contextmanager
-def _rotating_at(model: CausalLM, positions: Tensor) -> Iterator[None]:
-    """Let every rotary embedding of a model rotate at these positions, (T,)."""
-    rotary = [each for each in model.modules() if isinstance(each, RotaryEmbedding)]
-
-    def place(
-        _: nn.Module, args: tuple[Tensor, ...], __: object
-    ) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:
-        return args, {"positions": positions}
-
-    hooks = [each.register_forward_pre_hook(place, with_kwargs=True) for each in rotary]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
+    ids = torch.cat((newest, newest.new_tensor([tree.tokens])), dim=1)  # (1, R + N)
+    return model.states(ids, cache=cache, positions=start + depth, attn_mask=mask)
 
 
 def check_full_attention(model: CausalLM) -> None:
     """Raise unless what a token sees is said by the mask and its position alone."""
     rule = "tree verification needs"
-    if type(model).states is not CausalLM.states:
+    if not isinstance(model, CausalLM):
         raise ValueError(f"{rule} a CausalLM, not {type(model).__name__}")
     for i, block in enumerate(model.blocks):
         attention = getattr(block, "attention", None)
         if not isinstance(attention, MultiHeadAttention):
             kind = type(attention).__name__
             raise ValueError(f"{rule} MultiHeadAttention; blocks[{i}] has {kind}")
-        for name in ("window", "relative", "temperature"):
+        for name in ("window", "relative"):
             if getattr(attention, name) is not None:
                 raise ValueError(f"{rule} attention without {name}; blocks[{i}] has it")
         if not isinstance(attention.rotary, RotaryEmbedding | None):

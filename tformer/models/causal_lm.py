@@ -75,11 +75,9 @@ class CausalLM(nn.Module):
         Biases become 0. Other vectors, such as the gains of norms, stay as they are.
         """
         for name, parameter in self.named_parameters():
-            last = name.endswith(
-                ("out_proj.weight", "linear2.weight", "down_proj.weight")
-            )
+            last = "out_proj.weight", "linear2.weight", "down_proj.weight"
             if parameter.ndim > 1:
-                shrink = math.sqrt(2 * len(self.blocks)) if last else 1.0
+                shrink = math.sqrt(2 * len(self.blocks)) if name.endswith(last) else 1.0
                 nn.init.normal_(parameter, std=std / shrink)
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)
@@ -101,16 +99,28 @@ class CausalLM(nn.Module):
         x = self.states(ids, cache=cache)  # (B, T, D)
         return self.logits(x[:, -1:] if last_only else x)
 
-    def states(self, ids: Tensor, *, cache: ModelCache | None = None) -> Tensor:
-        """Compute that from which `logits` are made: (B, T) to (B, T, D)."""
+    def states(
+        self,
+        ids: Tensor,
+        *,
+        cache: ModelCache | None = None,
+        positions: Tensor | None = None,
+        attn_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Compute that from which `logits` are made: (B, T) to (B, T, D).
+
+        Tokens that do not follow each other, as in a tree of drafts, are given their
+        `positions`, (T,) or (B, T), and in `attn_mask` what each sees of all before it.
+        """
         x = self.embedding(ids)  # (B, T, D)
         x = x if self.embedding_norm is None else self.embedding_norm(x)
-        if self.positions is not None:
-            x = self.positions(x, start=0 if cache is None else cache.length)
+        start = {"start": 0 if cache is None else cache.length}
+        at = {} if positions is None else {"positions": positions}
+        x = x if self.positions is None else self.positions(x, **(at or start))
         x = x if self.dropout is None else self.dropout(x)
         for i, block in enumerate(self.blocks):
             own = None if cache is None else cache.blocks[i]
-            x = block(x, is_causal=True, cache=own)  # (B, T, D)
+            x = block(x, None, attn_mask, is_causal=True, cache=own, **at)  # (B, T, D)
         return x if self.norm is None else self.norm(x)
 
     def logits(self, x: Tensor) -> Tensor:

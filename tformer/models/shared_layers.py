@@ -41,8 +41,13 @@ class SharedLayersLM(CausalLM):
                 rule = "must be an earlier one, with keys and values of its own"
                 raise ValueError(f"kv_sources[{i}] ({source}) {rule}")
 
-    def states(self, ids: Tensor, *, cache: ModelCache | None = None) -> Tensor:
-        """Compute that from which `logits` are made: (B, T) to (B, T, D)."""
+    def states(
+        self, ids: Tensor, *, cache: ModelCache | None = None, **options: object
+    ) -> Tensor:
+        """Compute that from which `logits` are made: (B, T) to (B, T, D).
+
+        `options` are those of `CausalLM.states`.
+        """
         x = self.embedding(ids)  # (B, T, D)
         given = None if self.per_layer is None else self.per_layer(ids, x)
         x = x if self.dropout is None else self.dropout(x)
@@ -53,7 +58,7 @@ class SharedLayersLM(CausalLM):
                 own = Reading(passing[self.kv_sources[i]])
             elif i in self.kv_sources.values():
                 own = passing[i] = Passing(own)
-            options = {} if given is None else {"given": given[:, :, i]}
+            options |= {} if given is None else {"given": given[:, :, i]}
             own = None if own is None else BlockCache(own)
             x = block(x, is_causal=True, cache=own, **options)  # (B, T, D)
         return x if self.norm is None else self.norm(x)

@@ -82,9 +82,8 @@ class KeyValueCache:
         T, W = key.shape[2], self.window
         if self.length == 0:
             room = self.max_len if W is None else min(self.max_len, 2 * W + self.spare)
-            self.keys, self.values = (
-                x.new_empty(*x.shape[:2], room, x.shape[3]) for x in (key, value)
-            )
+            self.keys = key.new_empty(*key.shape[:2], room, key.shape[3])
+            self.values = value.new_empty(*value.shape[:2], room, value.shape[3])
         check_new(key, value, self)
         begin = 0 if W is None else max(0, self.end - (W - 1))  # the oldest still seen
         end = self.end + T
@@ -116,10 +115,9 @@ class KeyValueCache:
         if length > self.length:
             raise ValueError(f"length ({length}) must be at most {self.length}")
         if end < (length if self.window is None else min(length, self.window - 1)):
-            raise ValueError(
-                f"length ({length}) is too short: of {self.length} tokens the oldest "
-                f"are gone, and only spare = {self.spare} can be forgotten"
-            )
+            gone = f"of {self.length} tokens the oldest are gone"
+            rule = f"{gone}, and only spare = {self.spare} can be forgotten"
+            raise ValueError(f"length ({length}) is too short: {rule}")
         self.length, self.end = length, end
 
     def copy(self, max_len: int) -> "KeyValueCache":
@@ -202,14 +200,10 @@ def check_new(key: Tensor, value: Tensor, cache: KeyValueCache) -> None:
     for name, x, held in (("key", key, cache.keys), ("value", value, cache.values)):
         wanted = (*cache.keys.shape[:2], T, held.shape[3])
         if x.shape != wanted:
-            raise ValueError(
-                f"{name} must be (B, G, T, Dh) = {wanted} as in the cache, "
-                f"not {tuple(x.shape)}"
-            )
+            rule = f"must be (B, G, T, Dh) = {wanted} as in the cache"
+            raise ValueError(f"{name} {rule}, not {tuple(x.shape)}")
         if x.dtype != held.dtype:
             raise TypeError(f"{name} is {x.dtype} but the cache holds {held.dtype}")
     if cache.length + T > cache.max_len:
-        raise ValueError(
-            f"the cache is full: it has room for max_len = {cache.max_len} tokens, "
-            f"holds {cache.length}, and {T} more came"
-        )
+        room = f"it has room for max_len = {cache.max_len} tokens, holds {cache.length}"
+        raise ValueError(f"the cache is full: {room}, and {T} more came")

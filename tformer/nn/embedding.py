@@ -45,10 +45,9 @@ class TokenEmbedding(nn.Module):
         try:
             x = F.embedding(ids, self.weight)  # (B, T, D)
         except IndexError:  # of the CPU's kernel
-            raise ValueError(
-                f"ids must be in [0, vocab_size = {self.vocab_size}), but they reach "
-                f"from {int(ids.min())} to {int(ids.max())}"
-            ) from None
+            rule = f"must be in [0, vocab_size = {self.vocab_size})"
+            reach = f"from {int(ids.min())} to {int(ids.max())}"
+            raise ValueError(f"ids {rule}, but they reach {reach}") from None
         if isinstance(self.scale, bool):
             return x * math.sqrt(self.d_model) if self.scale else x
         return x * torch.tensor(self.scale, dtype=x.dtype, device=x.device)

@@ -37,8 +37,7 @@ class FeedForward(nn.Module):
     Args:
         d_model: width D of input and output.
         d_ff: inner width F.
-        activation: "relu", as in the paper, "gelu", "gelu_tanh", "relu2" or
-            "silu".
+        activation: "relu", as in the paper, "gelu", "gelu_tanh", "relu2" or "silu".
         dropout: probability in [0, 1) of dropping an inner number.
         bias: give both layers a bias.
     """
@@ -56,9 +55,8 @@ class FeedForward(nn.Module):
         check_positive(d_model=d_model, d_ff=d_ff)
         check_probability(dropout=dropout)
         if activation not in ACTIVATIONS:
-            raise ValueError(
-                f"activation ({activation!r}) must be one of {', '.join(ACTIVATIONS)}"
-            )
+            known = ", ".join(ACTIVATIONS)
+            raise ValueError(f"activation ({activation!r}) must be one of {known}")
         self.d_model = d_model
         self.activation = activation
         self.linear1 = nn.Linear(d_model, d_ff, bias=bias)

@@ -52,13 +52,12 @@ class MultiHeadAttention(nn.Module):
         dropout: probability in [0, 1) of dropping an attention weight in training.
         q_norm: maps queries (B, H, T, Dh) to the same, such as `RMSNorm(Dh)`.
         k_norm: the same for keys (arXiv:2010.04245).
-        rotary: rotates queries and keys from position `start` on.
+        rotary: rotates queries and keys from position `start` on, or at `positions`.
         temperature: scales queries from position `start` on: `QueryTemperature`.
         relative: makes from T and S the bias of the scores, such as `ALiBi`.
         gate: maps the input (B, T, D) to (B, T, H · Dh), whose sigmoid multiplies what
             the heads bring; or to (B, T, H), a number a head (arXiv:2505.06708).
-        sinks: (H,), a parameter: as `attention_weights` has them, and window, scale and
-            softcap too.
+        sinks: (H,), a parameter; as window, scale and softcap of `attention_weights`.
     """
 
     recorders: tuple[Callable[[Tensor], None], ...] = ()  # of `record_weights`
@@ -93,19 +92,17 @@ class MultiHeadAttention(nn.Module):
             head_dim = d_model // num_heads
         check_positive(head_dim=head_dim)
         check_probability(dropout=dropout)
-        self.d_model, self.num_heads = d_model, num_heads
-        self.num_kv_heads, self.head_dim = num_kv_heads, head_dim
-        self.dropout = dropout
+        self.d_model, self.num_heads, self.window = d_model, num_heads, window
+        self.num_kv_heads, self.head_dim, self.dropout = num_kv_heads, head_dim, dropout
 
         self.q_proj = nn.Linear(d_model, num_heads * head_dim, bias=bias)
         self.k_proj = nn.Linear(d_model, num_kv_heads * head_dim, bias=bias)
         self.v_proj = nn.Linear(d_model, num_kv_heads * head_dim, bias=bias)
         out_bias = bias if out_bias is None else out_bias
         self.out_proj = nn.Linear(num_heads * head_dim, d_model, bias=out_bias)
-        self.q_norm, self.k_norm = q_norm, k_norm
+        self.q_norm, self.k_norm, self.scale = q_norm, k_norm, scale
         self.rotary, self.relative, self.gate = rotary, relative, gate
         self.temperature, self.sinks, self.softcap = temperature, sinks, softcap
-        self.window, self.scale = window, scale
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -125,6 +122,7 @@ class MultiHeadAttention(nn.Module):
         is_causal: bool = False,
         cache: Cache | None = None,
         keys_values: KeysValues | None = None,
+        positions: Tensor | None = None,
         around: Callable[..., Tensor] | None = None,
     ) -> Tensor:
         """Attend from `query` to `key`; to itself if no key is given.
@@ -137,6 +135,7 @@ class MultiHeadAttention(nn.Module):
             is_causal: hide later keys.
             cache: of self-attention: `query` is what is new, S counts all so far.
             keys_values: of `project`, in place of key and value.
+            positions: (T,) or (B, T), of query and key; those after the cache if None.
             around: called with `scaled_dot_product_attention` and its arguments, in its
                 place, such as `attend_to_segments`.
 
@@ -146,15 +145,18 @@ class MultiHeadAttention(nn.Module):
         if (value if key is None else cache) is not None:
             raise ValueError("value needs key, and a cache is for self-attention alone")
         check_sequences(self.d_model, query=query)
-        start = 0 if cache is None else cache.length
+        if positions is not None and (self.relative or self.window):
+            raise ValueError("positions are for attention without relative, window")
+        at: dict[str, object] = {"start": 0 if cache is None else cache.length}
+        at = at if positions is None else {"positions": positions}
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
         # Under autocast CUDA's layer norm is in float32, beside values in 16 bits.
         q = q if self.q_norm is None else self.q_norm(q).to(q.dtype)
-        q = q if self.rotary is None else self.rotary(q, start=start)
-        q = q if self.temperature is None else self.temperature(q, start=start)
+        q = q if self.rotary is None else self.rotary(q, **at)
+        q = q if self.temperature is None else self.temperature(q, **at)
         if keys_values is None:
             key = query if key is None else key
-            keys_values = self.project(key, key if value is None else value, start)
+            keys_values = self.project(key, key if value is None else value, **at)
         if cache is not None:
             keys_values = cache.append(*keys_values)  # S is now the whole past
         k, v = keys_values  # (B, G, S, Dh)
@@ -178,10 +180,10 @@ class MultiHeadAttention(nn.Module):
             heads = heads * torch.sigmoid(gate)
         return self.out_proj(merge_heads(heads))  # (B, T, D)
 
-    def project(self, key: Tensor, value: Tensor, start: int = 0) -> KeysValues:
-        """Make keys and values (B, G, S, Dh) of `key` and `value`, both (B, S, D)."""
+    def project(self, key: Tensor, value: Tensor, **at: object) -> KeysValues:
+        """Make keys and values (B, G, S, Dh) of (B, S, D) `at` a start or positions."""
         check_sequences(self.d_model, key=key, value=value)
         k = split_heads(self.k_proj(key), self.num_kv_heads)
         k = k if self.k_norm is None else self.k_norm(k).to(k.dtype)
-        k = k if self.rotary is None else self.rotary(k, start=start)
+        k = k if self.rotary is None else self.rotary(k, **at)
         return k, split_heads(self.v_proj(value), self.num_kv_heads)

@@ -6,7 +6,7 @@ B batch · T length · D d_model
 import torch
 from torch import Tensor, nn
 
-from tformer.checks import check_at_least_0, check_one_of, check_positive
+from tformer.checks import check_one_of, check_positive, check_sequences
 
 
 def sinusoidal_positions(length: int, d_model: int, *, layout: str = "pairs") -> Tensor:
@@ -58,18 +58,19 @@ class SinusoidalPositionalEncoding(nn.Module):
         # No buffer: `model.bfloat16()` would round it, and no file need hold it.
         self._table = torch.empty(0, d_model, device="cpu")
 
-    def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
-        """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
-        check_start(x, self.d_model, start)
-        end = start + x.shape[1]
+    def forward(
+        self, x: Tensor, *, start: int = 0, positions: Tensor | None = None
+    ) -> Tensor:
+        """Add positions start, start + 1, … to x (B, T, D), or `positions` (T,)."""
+        rows, end = rows_of(x, self.d_model, start, positions)
         if torch.compiler.is_exporting():  # the graph makes it, for any length
-            return x + self.make_table(end)[start:].to(x)
+            return x + self.make_table(end)[rows].to(x)
         table = self._table  # as it is now: another thread may put one in its place
         if end > len(table) or (table.dtype, table.device) != (x.dtype, x.device):
-            rows = max(self.max_len, len(table))
-            rows = rows if end <= rows else 2 * end
-            table = self._table = self.make_table(rows).to(x)
-        return x + table[start:end]
+            length = max(self.max_len, len(table))
+            length = length if end <= length else 2 * end
+            table = self._table = self.make_table(length).to(x)
+        return x + table[rows]
 
     def make_table(self, length: int) -> Tensor:
         """Compute the first positions: float64 (length, D)."""
@@ -92,30 +93,35 @@ class LearnedPositionalEmbedding(nn.Module):
     def __init__(self, max_len: int, d_model: int, *, offset: int = 0) -> None:
         super().__init__()
         check_positive(max_len=max_len, d_model=d_model)
-        check_at_least_0(offset=offset)
+        check_positive(0, offset=offset)
         self.max_len, self.d_model, self.offset = max_len, d_model, offset
         self.weight = nn.Parameter(torch.empty(offset + max_len, d_model))
         nn.init.normal_(self.weight, std=0.02)  # as BERT, nanoGPT; OpenAI's GPT-2: 0.01
 
-    def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
-        """Add positions start, start + 1, … to x (B, T, D); returns (B, T, D)."""
-        check_start(x, self.d_model, start)
-        end = start + x.shape[1]
+    def forward(
+        self, x: Tensor, *, start: int = 0, positions: Tensor | None = None
+    ) -> Tensor:
+        """Add positions start, start + 1, … to x (B, T, D), or `positions` (T,)."""
+        rows, end = rows_of(x, self.d_model, start, positions)
         if end > self.max_len:
-            raise ValueError(
-                f"x needs positions up to {end} but max_len is {self.max_len}: "
-                f"x is {tuple(x.shape)}, start is {start}"
-            )
-        return x + self.weight[self.offset + start : self.offset + end]
+            room = f"max_len is {self.max_len}: x is {tuple(x.shape)}, start is {start}"
+            raise ValueError(f"x needs positions up to {end} but {room}")
+        return x + self.weight[self.offset :][rows]
 
 
-def check_start(x: Tensor, d_model: int, start: int) -> None:
-    """Raise unless x is (B, T, D), not empty, and `start` a position."""
-    if x.ndim != 3 or x.shape[-1] != d_model:
-        raise ValueError(
-            f"x must be (batch, length, d_model = {d_model}), not {tuple(x.shape)}"
-        )
-    if x.shape[1] == 0:
+def rows_of(
+    x: Tensor, d_model: int, start: int, positions: Tensor | None
+) -> tuple[slice | Tensor, int]:
+    """Say which rows of a table are added to x (B, T, D), and how long it must be."""
+    check_sequences(d_model, x=x)
+    check_positive(0, start=start)
+    B, T, _ = x.shape
+    if T == 0:
         raise ValueError(f"x is an empty sequence: its shape is {tuple(x.shape)}")
-    if start < 0:
-        raise ValueError(f"start ({start}) must be at least 0")
+    if positions is None:
+        return slice(start, start + T), start + T
+    fits = positions.shape in ((T,), (B, T)) and positions.dtype == torch.int64
+    if start or not fits or positions.min() < 0:
+        rule = f"must be int64 ({T},) or ({B}, {T}), at least 0, and start 0"
+        raise ValueError(f"positions {rule}, not {positions.tolist()} and {start}")
+    return positions, int(positions.max()) + 1

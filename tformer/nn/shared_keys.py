@@ -106,18 +106,18 @@ class SharedKeysAttention(MultiHeadAttention):
         if self.k_proj is not None and self.v_proj is not None:
             super().reset_parameters()
 
-    def project(self, key: Tensor, value: Tensor, start: int = 0) -> KeysValues:
+    def project(self, key: Tensor, value: Tensor, **at: object) -> KeysValues:
         """Make keys and values (B, G, S, Dh) of `key` and `value`, both (B, S, D)."""
         if self.shared_kv:
             return key, value  # which a `Reading` puts its own in the place of
         if self.k_eq_v and value is not key:
             raise ValueError("value must be key, or not given, with k_eq_v")
         if not self.k_eq_v:
-            k, v = super().project(key, value, start)
+            k, v = super().project(key, value, **at)
         else:
             v = split_heads(self.k_proj(key), self.num_kv_heads)
             k = v if self.k_norm is None else self.k_norm(v).to(v.dtype)
-            k = k if self.rotary is None else self.rotary(k, start=start)
+            k = k if self.rotary is None else self.rotary(k, **at)
         return k, v if self.v_norm is None else self.v_norm(v).to(v.dtype)
 
     def forward(

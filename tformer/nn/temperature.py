@@ -27,10 +27,17 @@ class QueryTemperature(nn.Module):
         check_positive(length=length)
         self.beta, self.length = beta, length
 
-    def forward(self, x: Tensor, start: int = 0) -> Tensor:
-        """Scale x (B, H, T, Dh) at positions start, start + 1, …; the same shape."""
-        positions = torch.arange(start, start + x.shape[2], device=x.device)
+    def forward(
+        self, x: Tensor, start: int = 0, *, positions: Tensor | None = None
+    ) -> Tensor:
+        """Scale x (B, H, T, Dh) at positions start, start + 1, …; the same shape.
+
+        Or at `positions`, (T,) or (B, T).
+        """
+        if positions is None:
+            positions = torch.arange(start, start + x.shape[2], device=x.device)
         stretches = positions.div(self.length, rounding_mode="floor")
         wide = torch.promote_types(x.dtype, torch.float32)
-        factor = 1 + self.beta * torch.log1p(stretches.to(wide))  # (T,)
-        return x * factor.to(x.dtype)[:, None]
+        factor = 1 + self.beta * torch.log1p(stretches.to(wide))  # (T,) or (B, T)
+        factor = factor if factor.ndim == 1 else factor[:, None]  # for all heads
+        return x * factor.to(x.dtype)[..., None]
