@@ -32,6 +32,18 @@ def test_the_standard_input_is_read_as_files_are(tformer, monkeypatch):
     assert "the standard input, line 2: byte 1 (0xe9) is not UTF-8" in said.err
 
 
+def test_a_date_unlike_the_training_is_said_to_be_so(tformer):
+    texts = ["3 mai 1979", "31.2.2020", "3 mai 1850", "the 3rd, May 1979"]
+    said = tformer("translate", "dates-as-typed", *texts)
+    assert said.out.count("\n") == len(texts)
+    assert said.err.splitlines() == [
+        "warning: 31.2.2020 is a day that no calendar has",
+        "warning: 3 mai 1850 is not in 1900 to 2099, the years of the training",
+        "warning: the 3rd, May 1979 is in no form that the model was trained on, "
+        "and may be read wrong",
+    ]
+
+
 def test_nothing_is_written_before_all_lines_are_read(tformer, monkeypatch):
     lines = b"3 mai 1979\n" * 3 + b"\n"
     monkeypatch.setattr(sys, "stdin", as_input(lines))

@@ -55,6 +55,10 @@ def translate(
         raise typer.BadParameter("give texts or --file, not both")
     lines = [clean_text(line).strip() for line in texts or _lines(file)]
     check_lines(trained, lines)  # all, before any is written
+    if trained.task in TASKS:
+        for line in lines:
+            if unlike := TASKS[trained.task].unlike_training(line):
+                typer.echo(f"warning: {line} {unlike}", err=True)
     for first in range(0, len(lines), batch_size):
         for written in translate_texts(
             trained.model,

@@ -36,6 +36,10 @@ class Task(ABC):
             ValueError: `count` is below 1, or `split` unknown.
         """
 
+    def unlike_training(self, text: str) -> str:  # noqa: ARG002  # for those that can
+        """Say of a source what its training has not: the end of a sentence, or ""."""
+        return ""
+
 
 def check_draw(split: str, count: int, splits: Sequence[str] = SPLITS) -> None:
     """Raise a ValueError unless a split is one of these, and a pair of it is wanted."""

@@ -18,6 +18,8 @@ from tformer.tasks.date_forms import (
     typed_forms,
 )
 from tformer.tasks.dates import (
+    FIRST_DAY,
+    LAST_DAY,
     LOCALES,
     DateExample,
     DatesTask,
@@ -115,6 +117,14 @@ def _ways(
     return {kind: [*groups.values()] for kind, groups in found.items()}
 
 
+UNLIKE = {
+    "": "",
+    "form": "is in no form that the model was trained on, and may be read wrong",
+    "year": f"is not in {FIRST_DAY.year} to {LAST_DAY.year}, the years of the training",
+    "day": "is a day that no calendar has",
+}
+
+
 class TypedDatesTask(DatesTask):
     """Dates as people type them, in ISO 8601: also in numbers, and with ordinals.
 
@@ -129,6 +139,10 @@ class TypedDatesTask(DatesTask):
             "July 20th, 1969 → 1969-07-20"
         )
         self.more_splits = (*self.more_splits, *KINDS)
+
+    def unlike_training(self, text: str) -> str:
+        """Say of a source what its training has not; see `known_dates`."""
+        return UNLIKE[unlike_training(text)]
 
     def vocabulary(self) -> CharacterVocabulary:
         """Return every character of these dates."""
