@@ -100,6 +100,14 @@ def kept_for_backward(attend, *inputs, **options):
     return sum(kept.values())
 
 
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_masks_and_biases_of_few_rows_and_columns_are_cut(length):
+    tensors = [draw(2, length) for _ in range(3)]
+    mask = torch.ones(length, length, dtype=torch.bool).triu()
+    bias = torch.randn(length, length, dtype=torch.float64)
+    compare(tensors, mask, bias=bias, query_tile=1, key_tile=1)
+
+
 def test_no_weights_are_kept():
     inputs = [draw(2, 50, 4, batch=1).requires_grad_() for _ in range(3)]
     tiled = kept_for_backward(tiled_attention, *inputs)
