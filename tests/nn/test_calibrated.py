@@ -106,6 +106,7 @@ def test_awq_takes_the_best_of_its_grid():
             assert torch.equal(read, dequantize(*quantize(weight, 3, 4)))
         size = inputs.abs().mean(0) ** alpha
         assert_close(factors / factors[0], size / size[0])
+        assert_close(factors.log().mean(), factors.new_zeros(()))  # no scale grows
     *_, taken = awq(weight, inputs, **given, alphas=list(errors))
     assert taken == min(errors, key=errors.get)
     assert 0 < taken < 1

@@ -96,8 +96,8 @@ def awq(
 
     Returns:
         codes, int8 (O, I), and scales (O, I / g), for `dequantize`, which give the
-        weights times the factors; the factors (I,); and the α that was taken. The layer
-        computes with the inputs over the factors.
+        weights times the factors; the factors (I,), of a geometric mean of 1; and the α
+        that was taken. The layer computes with the inputs over the factors.
     """
     _check(weight, inputs)
     if not alphas:
