@@ -23,6 +23,7 @@ CHAPTERS = {
     "relative_biases": "relative-biases.md",
     "rotary": "rotary.md",
     "sinks": "long-context.md",
+    "sinks_grown": "long-context.md",
     "smaller_numbers": "smaller-numbers.md",
     "starting_well": "starting-well.md",
     "vit": "vit.md",
