@@ -65,8 +65,11 @@ def found_by(fault: Fault, data: CoverageData) -> str:
     all_lines = {context for contexts in by_line.values() for context in contexts}
     # A line that runs at the import belongs to no test: who uses the file may see it.
     those = set(by_line.get(fault.line, ())) - {""} or all_lines - {""}
-    files = sorted({context.partition("::")[0] for context in those})
-    files.sort(key=lambda file: Path(fault.file).stem not in file)
+    # Nor is a line seen that a compiler runs: what is named like the file is run too.
+    stem = Path(fault.file).stem
+    those |= {context for context in all_lines if stem in context.partition("::")[0]}
+    files = sorted({context.partition("::")[0] for context in those} - {""})
+    files.sort(key=lambda file: stem not in file)
     with tempfile.TemporaryDirectory() as folder:
         copy = copied(Path(folder, "project"))
         path = copy / fault.file
