@@ -18,6 +18,7 @@ CHAPTERS = {
     "experts": "experts.md",
     "feed_forward": "feed-forward.md",
     "induction": "what-a-head-computes.md",
+    "needle": "long-context.md",
     "post_training": "post-training.md",
     "recall": "linear-attention.md",
     "relative_biases": "relative-biases.md",
