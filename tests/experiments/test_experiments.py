@@ -20,6 +20,7 @@ CHAPTERS = {
     "induction": "what-a-head-computes.md",
     "needle": "long-context.md",
     "post_training": "post-training.md",
+    "raised_base": "rotary.md",
     "recall": "linear-attention.md",
     "relative_biases": "relative-biases.md",
     "rotary": "rotary.md",
