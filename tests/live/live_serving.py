@@ -16,7 +16,7 @@ from engine.project import Project
 from engine.site.forms import forms
 from engine.site.live import models, quoted
 from engine.site.policy import with_policy
-from engine.site.python import Runtime, runtime
+from engine.site.python import Runtime, faults, runtime
 from engine.site.questions import questions
 
 ROOT = Path(__file__).parents[2]
@@ -100,6 +100,8 @@ class LiveSite:
             return content.encode() if isinstance(content, str) else content
         if (found := python()) and path == f"/{found.package}":
             return found.content
+        if path.startswith("/live/python/faults/"):
+            return known_faults().get(path)
         if path == "/live/source.json":
             return quotes()
         if path == "/live/forms.json":
@@ -123,6 +125,11 @@ class LiveSite:
 def python() -> Runtime | None:
     """Python for the page, where it could be made."""
     return runtime(Project(ROOT))
+
+
+@functools.cache
+def known_faults() -> dict[str, bytes]:
+    return {f"/{path}": text.encode() for path, text in faults().items()}
 
 
 @functools.cache

@@ -55,7 +55,7 @@ class Mistake:
     @property
     def sources(self) -> tuple[str, str]:
         """The right code of what is changed, and the wrong one."""
-        right = _source(self.right)
+        right = source_of(self.right)
         return right, _edited(right, self)
 
 
@@ -78,14 +78,14 @@ def together(*made: Mistake) -> Function:
     whole = made[0].whole
     for mistake in made:
         right = mistake.right
-        sources[right] = _edited(sources.get(right) or _source(right), mistake)
-    of_whole = sources.pop(whole, None) or _source(whole)
+        sources[right] = _edited(sources.get(right) or source_of(right), mistake)
+    of_whole = sources.pop(whole, None) or source_of(whole)
     parts = {x.__name__: _run(source, x) for x, source in sources.items()}
     return _run(of_whole, whole, parts)
 
 
 @cache
-def _source(function: Function) -> str:
+def source_of(function: Function) -> str:
     """Return the code of a function or class, without decorators."""
     return re.sub(r"\A@.*?^(?=def |class )", "", getsource(function), flags=re.S | re.M)
 

@@ -37,8 +37,11 @@ from engine.pages.blocks import PageError
 from engine.pages.reading import Page as Source
 from engine.project import Project
 from engine.site import project_of
-from tformer.check.asked import exercises
+from tformer.check.asked import chapters, exercises
+from tformer.check.chapter_files import exercise_of
 from tformer.check.exercises import COMMENT, EXERCISES, Exercise
+from tformer.check.planting import planted
+from tformer.check.spec import Spec
 
 MADE = "assets/python/made.json"  # by docs/npm/python.py
 READERS = ("live/python/reader.py", "live/python/running.py")
@@ -96,7 +99,31 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.remove(file)
     if found:
         files.append(File.generated(config, found.package, content=found.content))
+        for path, content in faults().items():
+            files.append(File.generated(config, path, content=content))
     return files
+
+
+def faults() -> dict[str, str]:
+    """Return what readers may mend, by its path: a file for each exercise."""
+    asked = [x for name in chapters() for x in exercises(name).values()]
+    functions = [exercise_of(each) for each in asked if each.kind == "function"]
+    return {
+        f"live/python/faults/{each.name.replace(' ', '-')}.json": json.dumps(
+            [
+                {"source": x.source, "id": x.mistake.id, "sentence": x.mistake.sentence}
+                | {"chapter": x.mistake.chapter, "page": page_of(each.spec)}
+                for x in planted(each.spec, each.function)
+            ],
+            ensure_ascii=False,
+        )
+        for each in (*EXERCISES.values(), *functions)
+    }
+
+
+def page_of(spec: Spec) -> str:
+    """Return the folder of the atlas that has a spec's mistakes, if any."""
+    return spec.name if spec.name in EXERCISES else ""
 
 
 def archive(project: Project) -> bytes:

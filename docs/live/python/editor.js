@@ -29,6 +29,8 @@ export async function pythonOf(files) {
 
 export class Editor {
   #mine = false; // what runs was asked here
+  /** @type {(HTMLButtonElement | HTMLFieldSetElement)[]} */
+  held = []; // what else waits while Python is busy
   #frame = 0;
   output = "";
 
@@ -42,12 +44,13 @@ export class Editor {
   constructor(python, { name, label, starter, before = "", first, more = [] }) {
     this.python = python;
     this.name = name;
+    this.draft = name; // by which the code in the field is kept
     this.starter = starter;
     this.before = before;
     this.first = first;
     this.field = codeField({
       label,
-      value: this.#draft() ?? starter,
+      value: this.#kept() ?? starter,
       on: () => this.#keep(this.field.value),
       submit: () => void this.ask(first),
     });
@@ -102,7 +105,7 @@ export class Editor {
   #update() {
     const { state, loaded, files, busy } = this.python;
     const others = busy && !this.#mine;
-    for (const each of this.asking) each.disabled = busy;
+    for (const each of [...this.asking, ...this.held]) each.disabled = busy;
     this.stop.disabled = !this.#mine && state !== "loading";
     this.bar.hidden = state !== "loading";
     this.bar.value = loaded;
@@ -188,18 +191,34 @@ export class Editor {
     this.told.textContent = text;
   }
 
+  /**
+   * Put other code into the field, as the reader left it; what stood there is kept.
+   * @param {string} draft the name that it is kept by
+   * @param {string} starter what it begins with
+   */
+  put(draft, starter) {
+    this.draft = draft;
+    this.starter = starter;
+    this.#fill(this.#kept());
+  }
+
   #reset() {
     const mine = this.field.value;
     if (mine !== this.starter && !confirm("Put the code of the beginning back?")) return;
-    this.field.value = this.starter;
+    this.#fill(null);
+  }
+
+  /** @param {string | null} kept */
+  #fill(kept) {
+    this.field.value = kept ?? this.starter;
     this.field.dispatchEvent(new Event("input"));
-    this.#keep(null);
+    this.#keep(kept);
     this.#clear();
   }
 
-  #draft() {
+  #kept() {
     try {
-      return localStorage.getItem(DRAFT + this.name);
+      return localStorage.getItem(DRAFT + this.draft);
     } catch {
       return null;
     }
@@ -208,8 +227,8 @@ export class Editor {
   /** @param {string | null} text */
   #keep(text) {
     try {
-      if (text === null) localStorage.removeItem(DRAFT + this.name);
-      else localStorage.setItem(DRAFT + this.name, text);
+      if (text === null) localStorage.removeItem(DRAFT + this.draft);
+      else localStorage.setItem(DRAFT + this.draft, text);
     } catch {
       // it lasts as long as the page
     }

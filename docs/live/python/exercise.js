@@ -3,7 +3,10 @@
 import { button } from "../ui/controls.js";
 import { keep } from "../ui/progress.js";
 import { Editor, pythonOf } from "./editor.js";
-import { verdictOf } from "./verdict.js";
+import { faultsOf, Mending } from "./mending.js";
+import { mendedOf, verdictOf } from "./verdict.js";
+
+/** @typedef {import("./mending.js").Fault} Fault */
 
 /**
  * Put an editor below the code that an exercise begins with.
@@ -11,20 +14,23 @@ import { verdictOf } from "./verdict.js";
  * @param {import("./session.js").Files} files
  */
 export async function edit(place, files) {
-  const python = await pythonOf(files);
+  const name = place.dataset.python ?? "";
+  const [python, faults] = await Promise.all([pythonOf(files), faultsOf(name)]);
   for (const each of place.querySelectorAll(".python-begin, .python-done")) {
     each.remove();
   }
   const code = /** @type {Element} */ (place.querySelector(".highlight"));
-  new ExerciseEditor(place, python).begin(code);
+  const editor = new ExerciseEditor(place, python, faults);
+  editor.begin(code, ...editor.mending.elements);
 }
 
 class ExerciseEditor extends Editor {
   /**
    * @param {HTMLElement} place
    * @param {import("./session.js").Session} python
+   * @param {Fault[]} faults
    */
-  constructor(place, python) {
+  constructor(place, python, faults) {
     const name = place.dataset.python ?? "";
     const code = place.querySelector("pre code")?.textContent ?? "";
     super(python, {
@@ -36,6 +42,10 @@ class ExerciseEditor extends Editor {
       more: [button("Check", () => void this.ask("check"))],
     });
     this.place = place;
+    const { starter } = this;
+    this.mending = new Mending(name, faults, (fault) => fault
+      ? this.put(`${name} ${fault.id}`, fault.source) : this.put(name, starter));
+    this.held = this.mending.controls;
   }
 
   /**
@@ -43,9 +53,13 @@ class ExerciseEditor extends Editor {
    * @param {import("./verdict.js").Verdict} verdict what the judge returned
    */
   judge(verdict) {
-    this.verdict.replaceChildren(...verdictOf(verdict, this.name));
+    const right = verdict.verdict === "right";
+    const { fault } = this.mending;
+    this.verdict.replaceChildren(...(right && fault
+      ? mendedOf(fault) : verdictOf(verdict, this.name, fault !== null)));
     this.verdict.dataset.verdict = verdict.verdict;
-    if (verdict.verdict === "right") {
+    if (right && fault) this.mending.done(fault);
+    else if (right) {
       keep(this.name, "right");
       this.place.dispatchEvent(new CustomEvent("python-right", { bubbles: true }));
     }

@@ -5,19 +5,21 @@ import { h } from "../ui/dom.js";
 const ROOT = new URL("../../", import.meta.url);
 
 /**
+ * @typedef {{id: string, sentence: string, chapter: string, page: string}} Mistake
+ *   `page` is the folder of the atlas that has it, if any
  * @typedef {{verdict: "right" | "wrong" | "not run", reason?: string,
  *   differs?: {kind: string, case: string, message: string},
- *   mistakes?: {id: string, sentence: string, chapter: string, page: boolean}[],
- *   together?: boolean, partly?: boolean, numbers?: [string, string][], rule?: string,
+ *   mistakes?: Mistake[], together?: boolean, partly?: boolean, numbers?: [string, string][], rule?: string,
  *   raises?: string}} Verdict
  */
 
 /**
  * @param {Verdict} verdict
  * @param {string} name what the reader has written
+ * @param {boolean} folded whether the mistake is to be found: its name is in a fold
  * @returns {HTMLElement[]}
  */
-export function verdictOf(verdict, name) {
+export function verdictOf(verdict, name, folded) {
   if (verdict.verdict === "right") {
     const shell = h("code", { text: `tformer check ${name}` });
     return [
@@ -35,9 +37,11 @@ export function verdictOf(verdict, name) {
   const mistakes = verdict.mistakes ?? [];
   const several = mistakes.length > 1 && h("p", {}, verdict.together
     ? "These give your numbers together:" : "One of these gives your numbers:");
-  const named = mistakes.map(({ id, sentence, chapter, page }) =>
-    h("p", { class: "python-mistake" }, `${sentence} `, section(chapter), page && ". ",
-      page && link(`mistakes/${name}/${id}/`, "See the mistake")));
+  const sentences = mistakes.map((mistake) => told(mistake, mistake.sentence));
+  const named = !folded || !mistakes.length ? [several, ...sentences]
+    : [h("details", { class: "live-numbers" },
+        h("summary", { text: "Which mistake gives these numbers" }),
+        several, ...sentences)];
   const partly = verdict.partly && h("p", {},
     "That explains a part of what differs; what else was done is not known.");
   const unknown = mistakes.length === 0 && h("p", {},
@@ -46,9 +50,28 @@ export function verdictOf(verdict, name) {
   const parts = [
     h("p", {}, h("b", { text: "✗ Not right yet. " }),
       `In the case “${where}” ${message}.`),
-    raises, rule, several, ...named, partly, unknown, numbers(verdict.numbers ?? []),
+    raises, rule, ...named, partly, unknown, numbers(verdict.numbers ?? []),
   ];
   return parts.filter((part) => part instanceof HTMLElement);
+}
+
+/**
+ * Say that a planted mistake is mended, and which it was.
+ * @param {Mistake} mistake
+ * @returns {HTMLElement[]}
+ */
+export function mendedOf(mistake) {
+  return [
+    h("p", {}, h("b", { text: "✓ Mended." }),
+      " It gives the right numbers in every case. The planted mistake was:"),
+    told(mistake, `“${mistake.sentence}”`),
+  ];
+}
+
+/** @param {Mistake} mistake @param {string} sentence */
+function told({ id, chapter, page }, sentence) {
+  return h("p", { class: "python-mistake" }, `${sentence} `, section(chapter),
+    page && ". ", page && link(`mistakes/${page}/${id}/`, "See the mistake"));
 }
 
 /** @param {string} address a chapter and its section: "rotary#the-formula" */
