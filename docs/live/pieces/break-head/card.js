@@ -16,12 +16,16 @@ import { h, set } from "../../ui/dom.js";
 const [WIDTH, HEIGHT] = [1200, 630]; // as cards of links are
 const EDGE = 70;
 const NAME = "break-the-head.png";
+const SHARE = "Share the card";
+const AGAIN = 3000; // ms, until the button has its name back
 
 /**
  * Make the card, and the buttons that save and share it.
  * @param {(text: string) => void} say
+ * @param {() => string} link the address that shows the same bet
  */
-export function card(say) {
+export function card(say, link) {
+  let heading = "";
   const canvas = h("canvas", { class: "bet-card", role: "img", width: WIDTH, height: HEIGHT });
   const save = h("button", {
     type: "button", class: "live-button", text: "Save the card",
@@ -33,11 +37,19 @@ export function card(say) {
     },
   });
   const send = h("button", {
-    type: "button", class: "live-button", text: "Share the card", hidden: !canShare(),
+    type: "button", class: "live-button", text: SHARE, hidden: !canShare(),
     onclick: async () => {
       const files = [new File([await picture()], NAME, { type: "image/png" })];
-      // Whoever closes the dialogue without sending has done nothing wrong.
-      await navigator.share({ files, text: canvas.getAttribute("aria-label") ?? "" }).catch(() => 0);
+      const text = canvas.getAttribute("aria-label") ?? "";
+      try {
+        await navigator.share({ files, title: heading, text, url: link() });
+      } catch (error) {
+        // Whoever closes the dialogue without sending has done nothing wrong.
+        if (error instanceof DOMException && error.name === "AbortError") return;
+        send.textContent = "Save it, and send the file";
+        say(`It could not be shared. ${send.textContent}.`);
+        window.setTimeout(() => (send.textContent = SHARE), AGAIN);
+      }
     },
   });
 
@@ -53,8 +65,9 @@ export function card(say) {
     /** @param {Shown} shown */
     update(shown) {
       draw(canvas, shown);
+      heading = title(shown);
       const { text } = shown.whole.reading;
-      set(canvas, { "aria-label": `${title(shown)} It reads ${text} and writes ` +
+      set(canvas, { "aria-label": `${heading} It reads ${text} and writes ` +
         `${shown.whole.shown.text}. Without ${spoken(shown.head)} it writes ${shown.shown.shown.text}.` });
     },
   };

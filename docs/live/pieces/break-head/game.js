@@ -53,7 +53,7 @@ export async function openGame({ still, say, noting }) {
     const { pathname, search } = location;
     history.replaceState(history.state, "", `${pathname}${search}${writeBet(bet)}`);
   }, say);
-  const picture = card(say);
+  const picture = card(say, () => new URL(writeBet(bet), location.href).href);
   const every = h("button", { type: "button", class: "live-button", onclick: () => void tryAll() });
   const found = h("p", { class: "bet-found" });
   const result = h("div", { class: "bet-result" }, told, looks, links,
