@@ -104,6 +104,30 @@ def test_known_masks_say_what_led_to_them(live_page):
     assert "You let a query see its whole past" in checked(weights)
 
 
+LOOKS = """(style) => {
+  const [link] = document.querySelectorAll(`link[href$="${style}"]`)
+  const set = ["display", "gap", "margin", "padding", "border", "font"]
+  const look = (where) => [...document.querySelectorAll(where)]
+    .flatMap((x) => set.map((name) => getComputedStyle(x)[name]))
+  const both = () => [look("details.answer, details.answer *"), look("form.answer")]
+  const shown = both()
+  link.disabled = true
+  const without = both()
+  link.disabled = false
+  return [shown, without]
+}"""
+
+
+def test_the_style_of_exercises_leaves_the_answers_of_a_prediction_alone(live_page):
+    """Both have the class `answer`."""
+    answer = "<details class='answer'><summary>They stay</summary><p>Yes.</p></details>"
+    page = opened(lambda body: live_page(f"{answer}{body}"))
+    shown, without = page.evaluate(LOOKS, "/live/exercises/exercises.css")
+    assert len(shown[0]) == 18
+    assert shown[0] == without[0]
+    assert shown[1] != without[1]  # the forms have it
+
+
 @pytest.mark.nightly
 def test_everybody_can_use_them(live_page):
     for phone in (False, True):
