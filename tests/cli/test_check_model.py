@@ -172,6 +172,7 @@ def left(mark):
 
 def test_wrong_usage(folder):
     assert check("--model", "my.py").exit_code == 2
+    assert check("--model", "").exit_code == 2  # and not the folder that one is in
     assert check("rotary", "--model", "my.py:right").exit_code == 2
     missing = check("--model", "none.py:f")
     assert (missing.exit_code, "none.py: no such file" in missing.stdout) == (1, True)

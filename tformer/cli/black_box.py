@@ -23,6 +23,8 @@ def check_model(target: str, as_json: bool, seconds: int) -> bool:
     """Ask a model, say what was found, and return whether it is right."""
     import typer  # which the plugin of pytest does without
 
+    if not target:
+        raise typer.BadParameter("--model needs a folder or FILE.py:FUNCTION")
     if target.endswith(".py"):
         raise typer.BadParameter(f"name the function too: {target}:make_model")
     report = ask(target, seconds)
