@@ -7,7 +7,7 @@ sum, with a learned logit, with a gate, at five rates each. Kept are the loss wi
 keys; the share of attention on the first token, of queries that copy and of others; and
 what a window costs, alone and with the first token kept. The chapter on long context
 shows the code, and what is kept in `sinks_grown_kept.py`; masks and losses are the
-chapter's. Ten minutes on one core.
+chapter's. A quarter of an hour on one core.
 """
 
 from collections.abc import Iterator
