@@ -125,6 +125,7 @@ def test_files_that_are_none_exit_with_2(tformer, mine, runs, tmp_path):
         (broken, "must be FILE.py:FUNCTION, as"),
         (tmp_path / "none.py:make_model", "none.py: no such file"),
         (tmp_path / "none", "no such folder, nor FILE.py:FUNCTION"),
+        ("", "must be a folder or FILE.py:FUNCTION, not ''"),
         (empty, "config.json"),
         (cut, "is not safetensors"),
         (runs["reverse"], "is a model of two sequences"),

@@ -22,7 +22,10 @@ void (() => {
     const links = [...results.querySelectorAll("[href]")]
     links.sort((one, other) => score(other) - score(one))[0]?.click()
   }
-  field.addEventListener("input", () => (entered = false))
+  field.addEventListener("input", () => {
+    entered = false
+    field.dispatchEvent(new Event("keyup")) // Material asks at keys alone; a menu pastes
+  })
   field.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !field.value.trim()) return
     event.preventDefault()

@@ -27,6 +27,8 @@ def open_model(source: Source) -> Model:
         ValueError: there is no such function, or it fails; a folder is damaged.
         TypeError: it is no model.
     """
+    if source == "":  # which Path takes for the folder that one is in
+        raise ValueError("the model must be a folder or FILE.py:FUNCTION, not ''")
     if isinstance(source, str | Path):
         path, _, name = str(source).rpartition(":")
         if path.endswith(".py"):
