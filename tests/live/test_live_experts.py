@@ -108,7 +108,7 @@ test_a_planted_fault_is_seen = live.planted(
     (FORMULA, "b.wanted - a.wanted", "a.wanted - b.wanted"),
     (FORMULA, "mean - counts[e]", "counts[e] - mean"),
     (FORMULA, "count / chosen.flat().length", "count / chosen.length"),
-    (FORMULA, "x - largest", "2 * (x - largest)"),
+    ("formulas/softmax.js", "score - largest", "2 * (score - largest)"),
     ("pieces/experts.js", "load < UNUSED", "load <= UNUSED / 4"),
     ("pieces/experts/drawing.js", "token * step", "(token + 1) * step"),
     ("pieces/experts/drawing.js", "(load / reach) * long, 0.5)", "long / 8, 0.5)"),

@@ -153,7 +153,7 @@ test_a_planted_fault_is_seen = live.planted(
     to_the_end,
     (FORMULA, "Math.exp(before.m - m)", "Math.exp((before.m - m) / 2)"),
     (FORMULA, "o: shrink * before.o", "o: before.o"),
-    (FORMULA, "(p / sum) * values[i]", "p * values[i]"),
+    (FORMULA, "mean + weight * values[i]", "mean + values[i]"),
     (FORMULA, "Math.max(before.m, ...scores)", "Math.max(...scores)"),
     ("pieces/tiles.js", "slice(tile + 1, read + 1)", "slice(tile, read + 1)"),
     ("pieces/tiles/drawing.js", "(power / most)", "(score / most)"),

@@ -106,7 +106,11 @@ def test_a_second_ctrl_c_stops_at_once_unless_it_is_a_double_press(
 @pytest.mark.nightly
 @pytest.mark.parametrize("task", ["addition", "text"])
 def test_a_compiled_run_goes_on_as_if_never_stopped(tmp_path, task):
-    """In new processes, since this one would still know its kernels."""
+    """In new processes, since this one would still know its kernels.
+
+    Where lengths vary, kernels are made for the first lengths that a process meets, and
+    sum in another order: those numbers are the same but for rounding.
+    """
     few = {"compile": True, "steps": 12, "dropout": 0.1, "save_every": 6}
     if task == "text":
         settings = small_text_settings(tmp_path, **few)
@@ -122,7 +126,13 @@ def test_a_compiled_run_goes_on_as_if_never_stopped(tmp_path, task):
         process.start()
         process.join()
         assert process.exitcode == 0
-    same_run(path, tmp_path / "whole")
+    if task == "text":
+        same_run(path, tmp_path / "whole")
+        return
+    part, whole = what_counts(path), what_counts(tmp_path / "whole")
+    assert len(part) == len(whole) >= 12
+    for one, two in zip(part, whole, strict=True):
+        assert one == pytest.approx(two, rel=1e-5)
 
 
 def test_the_dropout_of_a_step_is_its_own(tmp_path):

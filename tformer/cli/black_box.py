@@ -29,7 +29,10 @@ def check_model(target: str, as_json: bool, seconds: int) -> bool:
         raise typer.BadParameter(f"name the function too: {target}:make_model")
     report = ask(target, seconds)
     typer.echo(json.dumps(report) if as_json else told(report))
-    return report["verdict"] == "right"
+    right = report["verdict"] == "right"
+    if not right:  # as of files
+        typer.echo("right: 0 of 1", err=True)
+    return right
 
 
 def ask(target: str, seconds: int = SECONDS) -> dict[str, object]:

@@ -77,7 +77,9 @@ class Run:
     from the seed and n, its dropout too, and everything else lies in the checkpoint.
     That is why a run that was killed resumes with the same numbers, bit for bit, on the
     same machine and torch, with as many processes and threads as before: others sum in
-    another order. With `compile` this is measured and not promised.
+    another order. With `compile` this is measured of batches of one length; where
+    lengths vary, kernels are made for the first that come, and numbers are rounded
+    otherwise.
 
     The callback gets the report of each step, before anything is saved.
     """
