@@ -3,7 +3,7 @@
     PYTHONPATH=docs python tests/experiments/post_training.py
 
 Each seed has a base model, demonstrations, pairs and samples of its own. The code is
-the chapter's, which shows what is kept in `post_training_kept.py`. Six minutes on one
+the chapter's, which shows what is kept in `post_training_kept.py`. Seven minutes on one
 core.
 """
 
@@ -17,7 +17,10 @@ from tformer.training.post_training import kl_k3
 
 SFT_RATES = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016)
 SFT_RATE = 0.002  # of the model that the others begin with
-DPO_RATES = {1.0: (0.00003, 0.0001, 0.0003, 0.001), 0.1: (0.0003,)}  # by β
+DPO_RATES = {  # by β
+    1.0: (0.00003, 0.0001, 0.0003, 0.001),
+    0.1: (0.000003, 0.00001, 0.00003, 0.0001, 0.0003),
+}
 GRPO_RATES = (0.001, 0.002, 0.004)
 LENIENT_RATE, BETAS = 0.002, (0.0, 0.3, 1.0, 3.0)
 Rows = Iterator[tuple[str, object, str, float]]
