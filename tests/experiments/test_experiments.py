@@ -15,6 +15,7 @@ CHAPTERS = {
     "batches": "batches.md",
     "calibrated": "smaller-numbers.md",
     "composition": "what-a-head-computes.md",
+    "convolution": "linear-attention.md",
     "experts": "experts.md",
     "feed_forward": "feed-forward.md",
     "induction": "what-a-head-computes.md",
