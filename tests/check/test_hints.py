@@ -102,6 +102,9 @@ SOLUTIONS = {
         gate, result = weights, np.zeros_like(x)
         HINT
         return result""",
+    "route": """
+        HINT
+        return scores_of_all, chosen, weights / weights.sum(-1, keepdims=True)""",
     "lora": """
         HINT
         return weight + update""",

@@ -11,7 +11,7 @@ from tformer.check.judging import judge_evidence
 
 FILES = (
     *("attention", "heads_and_masks", "positions", "norms_and_layers"),
-    *("training", "writing"),
+    *("training", "writing", "choosing"),
 )
 STYLES = ("loops", "einsum", "module", "numpy", "torch")
 WRITTEN = {

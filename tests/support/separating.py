@@ -13,6 +13,7 @@ from itertools import combinations
 from tformer.check import SPECS, Case, Mistake, Spec
 from tformer.check.diagnosis import wrong_of
 from tformer.check.evidence import right_of
+from tformer.check.exercises import EXERCISES
 from tformer.check.outcomes import difference
 
 Pair = tuple[str, str]  # two mistakes, or one and "right"
@@ -20,8 +21,9 @@ Pair = tuple[str, str]  # two mistakes, or one and "right"
 
 def asked(spec: Spec) -> list[Case]:
     """List the cases of an exercise, the smallest first."""
-    cases = [case for case in spec.cases if case.exercise and not case.options]
-    return sorted(cases or spec.cases, key=lambda case: case.size)
+    exercise = EXERCISES.get(spec.name)
+    cases = exercise.cases if exercise else spec.cases
+    return sorted(cases, key=lambda case: case.size)
 
 
 def told_apart(spec: Spec, case: Case) -> set[Pair]:

@@ -17,7 +17,8 @@ Where what stands:
 - a reader's file: `grading` reads it, `running` starts `child`, which holds no oracle:
   `guard` and `landlock` hold it, `loading` finds the function, `wire` carries what is
   asked and said; `telling` says it in plain words
-- whole solutions with a mistake in each, to mend: `planting` makes them, `faults` lists
+- whole solutions with a mistake in each, to mend: `planting` makes them, `faults` and
+  `modern_faults` list
 - exercises that are one of these functions: `exercises/`; those of the chapters:
   `asked` reads them, `answers` and `chapter_files` judge, by `chapter_sums`,
   `chapter_words`, `chapter_functions` and `chapter_calls`
@@ -39,6 +40,7 @@ from tformer.check import (  # noqa: F401
     loss,
     masks,
     mixture,
+    modern_formulas,
     positions,
     recurrences,
     relative,

@@ -6,7 +6,9 @@ place, the line goes. What is "always" changed keeps the dtype, which alteration
 ask. Ids alone are the spec's own changes of its oracle. `planting` reads all of it.
 """
 
-FAULTS = {
+from tformer.check.modern_faults import MODERN
+
+FAULTS = MODERN | {
     "attention": """
         always: np.sqrt(Dh) → Dh**0.5
         divided_by_d: Dh**0.5 → Dh

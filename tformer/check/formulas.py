@@ -1,9 +1,10 @@
 """Each exercise's formula in a few lines over whole arrays, which `altered` alters.
 
-They give what the oracles give, without options. Names are those that a reader's code
-has, for a line of them is shown with what stands in it by mistake. No line may run on
-when it is altered, or ask for much memory: there is no `while`, lists that grow and
-lengths that are computed have a limit, and a power is one of floats.
+They give what the oracles give, with the options that they take; `modern_formulas` has
+those of newer models. Names are those that a reader's code has, for a line of them is
+shown with what stands in it by mistake. No line may run on when it is altered, or ask
+for much memory: there is no `while`, lists that grow and lengths that are computed have
+a limit, and a power is one of floats.
 """
 
 # ruff: noqa: D103

@@ -12,6 +12,8 @@ _GROUPS = {"groups": 4, "top_groups": 2}
 @Spec(
     Case("two of four", (draw(3, 4), 2)),
     Case("three of twelve", (_LOGITS, 3)),
+    Case("one of three", (draw(4, 3), 1)),
+    Case("large logits", (1000 + 3 * draw(2, 3), 2)),
     Case("sigmoids and a bias", (_LOGITS, 3), _SIGMOID),
     Case("a scale", (_LOGITS, 2), {"scale": 2.5}),
     Case("a scale, not divided", (_LOGITS, 2), {"scale": 1.5, "renormalise": False}),
@@ -34,6 +36,14 @@ _GROUPS = {"groups": 4, "top_groups": 2}
     bias_to_logits: You added the bias to the logits: it is added to the scores.
         logits[at]) → logits[at] + (0 if bias is None else bias))
         s if bias is None else s + bias → s
+    bias_alone: You chose by the bias alone: it is added to the scores.
+        s if bias is None else s + bias → s if bias is None else bias
+    bias_subtracted: You subtracted the bias from the scores: it is added.
+        s + bias → s - bias
+    bias_in_sum: You divided by a sum that has the bias in it.
+        / max(weights.sum(), 1e-20) → / sum(wanted[e] for e in chosen)
+    scores_with_bias: You return the scores with the bias: it is for the choice alone.
+        (s, np.array(chosen) → (wanted, np.array(chosen)
     # experts#a-group-is-hidden-by-0
     hidden_by_zero: You gave experts of other groups a score of 0: that may win.
         wanted[e] = -np.inf → wanted[e] = 0.0
@@ -74,6 +84,45 @@ _GROUPS = {"groups": 4, "top_groups": 2}
         [:top_k] → [: top_k + 1]
     by_number: You sorted the chosen experts by their number: the best comes first.
         [:top_k] → [:top_k]; chosen.sort()
+    one_fewer: You chose one expert fewer.
+        [:top_k] → [: max(top_k - 1, 1)]
+    two_always: You always chose two experts: k says how many.
+        [:top_k] → [:2]
+    worst_first: You have the least of the chosen experts first: the best comes first.
+        [:top_k] → [:top_k][::-1]
+    first_experts: You took the first experts, whatever their scores.
+        lambda e: -wanted[e] → lambda e: e
+    as_first_token: You chose as the first token does: each token has its own experts.
+        np.array(s if bias is None else s + bias) →
+            np.array(_score(scores, logits[0]) + (0 if bias is None else bias))
+    counted_from_one: You counted the experts from 1: the first has the number 0.
+        (s, np.array(chosen), → (s, np.array(chosen) + 1,
+    as_mask: You say of each expert whether it is chosen: return the numbers of the k.
+        np.array(chosen), → np.isin(np.arange(len(s)), chosen),
+    weights_of_all: You return a weight for each expert: return those of the k chosen.
+        np.array([s[e] for e in chosen]) →
+            np.where(np.isin(np.arange(len(s)), chosen), s, 0)
+    logits_returned: You return the logits: return the scores that you made of them.
+        (s, np.array(chosen) → (logits[at], np.array(chosen)
+    logits_as_weights: You weighted by the logits: take the scores, and divide them.
+        [s[e] for e in chosen] → [logits[at][e] for e in chosen]
+        if renormalise: → if not weights.any():
+    softmax_of_weights: You took the softmax of the chosen scores: divide by their sum.
+        weights / max(weights.sum(), 1e-20) → _score("softmax", weights)
+    softmax_of_chosen: You took the softmax of the chosen logits, where a sigmoid is
+        asked: divide the chosen scores by their sum.
+        [s[e] for e in chosen] → _score("softmax", logits[at][chosen])
+    divided_by_all: You divided by the sum over all experts: take that of the chosen.
+        / max(weights.sum(), 1e-20) → / s.sum()
+    divided_by_largest: You divided by the largest of the chosen scores: take their sum.
+        / max(weights.sum(), 1e-20) → / weights.max()
+    divided_by_k: You divided by the number of the chosen: divide by their sum.
+        / max(weights.sum(), 1e-20) → / top_k
+    over_tokens: You took the softmax over the tokens: it is over the experts of one.
+        _score(scores, logits[at]) →
+            np.array([_score(scores, x)[at] for x in logits.T])
+    overflow: You took exp of the logits as they are: subtract the largest.
+        _score(scores, logits[at]) → _plain(scores, logits[at])
     """,
     dtypes=("float32",),  # the scores are at least in float32
 )
@@ -112,6 +161,14 @@ def route(
 
 
 def _score(scores: str, logits: Array) -> Array:
+    if scores == "sigmoid":
+        return np.asarray(1 / (1 + np.exp(-logits)))
+    powers = np.exp(logits - logits.max())
+    return np.asarray(powers / powers.sum())
+
+
+def _plain(scores: str, logits: Array) -> Array:
+    """For a mistake: exp of whatever comes."""
     powers = np.exp(logits)
     return np.asarray(powers / (1 + powers if scores == "sigmoid" else powers.sum()))
 

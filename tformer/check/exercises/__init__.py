@@ -14,7 +14,7 @@ from tformer.check.spec import SPECS, Spec
 # In the order of the chapters. A text without a spec is no exercise yet.
 ORDER = """attention causal_mask multi_head sinusoids layer_norm rotary rms_norm swiglu
 grouped_attention alibi t5_buckets cached_step smoothed_loss noam top_k top_p beam moe
-lora speculative"""
+route lora speculative"""
 HERE = Path(__file__).parent
 COMMENT = "# Write it with NumPy or with PyTorch: import which you like.\n\n\n"
 
@@ -48,8 +48,10 @@ class Exercise:
 
     @property
     def cases(self) -> list[Case]:
-        """What a reader's function is asked: what the docstring promises, no more."""
-        return [case for case in self.spec.cases if case.exercise and not case.options]
+        """What a reader's function is asked: what its signature takes, no more."""
+        taken = {*self.arguments}
+        cases = (case for case in self.spec.cases if case.exercise)
+        return [case for case in cases if case.options.keys() <= taken]
 
     @staticmethod
     def read(name: str, text: str) -> "Exercise":
