@@ -105,6 +105,54 @@ SOLUTIONS = {
     "route": """
         HINT
         return scores_of_all, chosen, weights / weights.sum(-1, keepdims=True)""",
+    "index_scores": """
+        HINT
+        return summed / query.shape[1] ** 0.5""",
+    "choose_keys": """
+        HINT
+        return chosen & attn_mask""",
+    "delta_rule": """
+        outputs = []
+        for t in range(query.shape[2]):
+            HINT
+            outputs.append((query[:, :, t, :, None] * state).sum(2))
+        return np.stack(outputs, 2), state""",
+    "short_convolution": """
+        HINT
+        if bias is not None:
+            y = y + bias
+        return y, seen[:, T:]""",
+    "state_space": """
+        outputs = []
+        for t in range(x.shape[2]):
+            HINT
+            outputs.append((out_of[:, :, t, :, None] * state).sum(2))
+        return np.stack(outputs, 2), state""",
+    "clamped_swiglu": """
+        HINT
+        return inner @ w_out.T + b_out""",
+    "sinkhorn": """
+        HINT
+        return matrix""",
+    "hyper_connection": """
+        def sinkhorn(scores, rounds, eps):
+            SOFTMAX
+            weights = weights + eps
+            for again in range(rounds):
+                if again:
+                    weights = weights / (weights.sum(-1)[..., None] + eps)
+                weights = weights / (weights.sum(-2)[..., None, :] + eps)
+            return weights
+
+        def sigmoid(z):
+            return (1 + np.tanh(z / 2)) / 2
+
+        B, T, N, D = x.shape
+        flat = x.reshape(B, T, N * D)
+        normal = flat / np.sqrt((flat**2).mean(-1)[..., None] + 0.01)
+        HINT
+        y = read @ branch.T
+        return mixed + w[..., None] * y[:, :, None]""",
     "lora": """
         HINT
         return weight + update""",

@@ -11,7 +11,7 @@ from tformer.check.judging import judge_evidence
 
 FILES = (
     *("attention", "heads_and_masks", "positions", "norms_and_layers"),
-    *("training", "writing", "choosing"),
+    *("training", "writing", "choosing", "states", "streams"),
 )
 STYLES = ("loops", "einsum", "module", "numpy", "torch")
 WRITTEN = {

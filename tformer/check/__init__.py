@@ -8,9 +8,9 @@ Where what stands:
 
 - the form of a spec: `spec`; the specs, a file a concept: `masks`, `attention`,
   `cutting`, `heads`, `norms`, `feed_forward`, `blocks`, `mixture`, `routing`,
-  `streams`, `positions`, `rotation`, `relative`, `recurrences`, `indexing`, `caches`,
-  `decoding`, `beams`, `drafts`, `loss`, `training`; mistakes in other code than the
-  oracle's loops: `attending`, `normalising`
+  `streams`, `positions`, `rotation`, `relative`, `recurrences`, `delta`, `indexing`,
+  `caches`, `decoding`, `beams`, `drafts`, `loss`, `training`; mistakes in other code
+  than the oracle's loops: `attending`, `normalising`
 - a function is asked: `calling`, `outcomes`; what was seen: `evidence`; the verdict:
   `judging`; why: `diagnosis`, of any function `general` and `ratios`, of properties
   `proofs`, of a part of the numbers `in_part`
@@ -33,6 +33,7 @@ from tformer.check import (  # noqa: F401
     blocks,
     caches,
     decoding,
+    delta,
     drafts,
     feed_forward,
     heads,

@@ -183,6 +183,18 @@ def _in_turn(D: int, F: int) -> tuple[Array, ...]:
         w_in @ x[at] + b_in → w_in @ x[at]
     last_bias_ignored: You left the bias of the way back out.
         + b_out →
+    biases_in_halves: You took the biases in halves: they go in turn, as the rows do.
+        w_in @ x[at] + b_in → w_in @ x[at] + b_in.reshape(2, -1).T.ravel()
+    gate_bounded_below_alone: You bounded the gate below: it is bounded above.
+        np.minimum(gate, limit) → np.maximum(gate, -limit)
+    gelu: You took GELU of the gate: it is z · sigmoid(α z).
+        gate * sigmoid(alpha * gate) → _gelu(gate)
+    added: You added gate and up; they are multiplied.
+        (up + 1) * gate → up + 1 + gate
+    one_to_both: You added 1 to the gate as well: it is added to up alone.
+        (up + 1) * gate → (up + 1) * (gate + 1)
+    residual: You added x; that is done outside.
+        = w_out @ → = x[at] + w_out @
     """,
 )
 def clamped_swiglu(

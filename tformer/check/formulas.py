@@ -22,7 +22,7 @@ Log = Callable[[list[int]], Array]
 MANY = 64  # beginnings of texts; an altered search with more is given up
 
 # Whose results are choices: many alterations of a number choose alike by chance.
-CHOOSING = {"top_k", "top_p", "beam", "causal_mask", "t5_buckets"}
+CHOOSING = {"top_k", "top_p", "beam", "causal_mask", "t5_buckets", "choose_keys"}
 FORMULAS: dict[str, Function] = {}
 
 

@@ -39,6 +39,56 @@ def _scored(B: int, H: int, T: int, S: int, Dh: int) -> tuple[Array, Array, Arra
         total / sqrt(H) → total / H
     softmax: You took the softmax over the keys: scores are only compared.
         return scores → return _softmax(scores)
+    heads_kept: You return scores of each head: weight them, and add the heads up.
+        np.zeros((B, 1, T, S)) → np.zeros((B, H, T, S))
+        total += weights[b, h, t] * max(product, 0.0) →
+            scores[b, h, t, s] = weights[b, h, t] * max(product, 0.0) / sqrt(H)
+        scores[b, 0, t, s] = total / sqrt(H) → pass
+    heads_axis_lost: Your result has no axis for the heads: it is (B, 1, T, S).
+        return scores → return scores[:, 0]
+    largest_head: You took the largest of the heads: they are added up.
+        total += weights[b, h, t] * max(product, 0.0) →
+            total = max(total, weights[b, h, t] * max(product, 0.0))
+    last_head: You overwrote: what stays is the last head. Add the heads up.
+        total += → total =
+    first_head: You took the first head alone: add all of them up.
+        in range(H) → in range(1)
+    last_left_out: You left out the last head.
+        in range(H) → in range(H - 1)
+    below_zero: You kept what is below 0, and left out what is above.
+        max(product, 0.0) → min(product, 0.0)
+    relu_first: You put 0 for what is below 0 in query and key: it is done after the
+        product.
+        query[b, h, t] @ key[b, 0, s] →
+            np.maximum(query[b, h, t], 0) @ np.maximum(key[b, 0, s], 0)
+    sigmoid: You took the sigmoid of the products: it is ReLU.
+        max(product, 0.0) → (1 / (1 + np.exp(-product)))
+    silu: You took silu of the products: it is ReLU.
+        max(product, 0.0) → product / (1 + np.exp(-product))
+    squared: You took the square of ReLU.
+        max(product, 0.0) → max(product, 0.0) ** 2
+    exponential: You took exp of the products: it is ReLU.
+        max(product, 0.0) → np.exp(product)
+    weights_softmax: You took the softmax of the weights over the heads: they are taken
+        as they are.
+        weights[b, h, t] * max → _softmax(weights[b, :, t])[h] * max
+    weights_sigmoid: You took the sigmoid of the weights: they are taken as they are.
+        weights[b, h, t] * max → 1 / (1 + np.exp(-weights[b, h, t])) * max
+    weights_positive: You put 0 for weights that are below 0: such a head takes points
+        away.
+        weights[b, h, t] * max → max(weights[b, h, t], 0.0) * max
+    weights_of_last: You weighted the heads as the last token does.
+        weights[b, h, t] → weights[b, h, -1]
+    weights_of_first_head: You weighted all heads as the first one.
+        weights[b, h, t] → weights[b, 0, t]
+    divided_by_width: You divided by Dh: it is its root.
+        / sqrt(Dh) → / Dh
+    multiplied: You multiplied by √Dh: divide by it.
+        / sqrt(Dh) → * sqrt(Dh)
+    root_of_keys: You divided by the root of the number of keys: heads are counted.
+        total / sqrt(H) → total / sqrt(S)
+    future_hidden: You hid later keys: that is done where keys are chosen.
+        = total / sqrt(H) → = total / sqrt(H) if s <= t + S - T else -np.inf
     """,
     dtypes=("float32",),  # scores are at least in float32
 )
@@ -63,6 +113,9 @@ def _softmax(scores: Array) -> Array:
 
 _EQUAL = np.array([0.0, 2.0, 0.0, 0.0, 1.0])  # where ReLU made 0 of several
 _OFTEN = np.tile(_EQUAL, (1, 1, 5, 1))
+_OF_TEXTS = np.array([[True, True, False, True], [False, True, True, True]])[
+    :, None, None
+]
 
 
 @Spec(
@@ -70,6 +123,8 @@ _OFTEN = np.tile(_EQUAL, (1, 1, 5, 1))
     Case("two of five, causal", (draw(2, 1, 5, 5), 2, causal_mask(5, 5))),
     Case("equal scores", (_OFTEN, 3, causal_mask(5, 5))),
     Case("more than there are", (draw(1, 1, 3, 4), 7, causal_mask(3, 4))),
+    Case("queries that see nothing", (draw(1, 1, 4, 3), 2, causal_mask(4, 3))),
+    Case("a mask of each text", (draw(2, 1, 3, 4), 2, _OF_TEXTS)),
     wrong="""
     # long-context#the-best-keys-chosen-before-the-mask
     before_mask: You chose the best of all keys, and hid some of them: choose of those
@@ -95,6 +150,39 @@ _OFTEN = np.tile(_EQUAL, (1, 1, 5, 1))
         return chosen → return may_see & ~chosen
     as_all_choose: You chose keys once for all queries: each has its own.
         -scores[b, 0, t, s], s → -scores[b, 0, -1, s], s
+    hidden_filled: Where a query sees fewer than k keys you marked hidden ones, too.
+        if may_see[b, 0, t, s]] → ]
+        -scores[b, 0, t, s], s → -scores[b, 0, t, s] if may_see[
+            b, 0, t, s] else np.inf, s
+    hidden_as_zero: You gave hidden keys a score of 0: that may win.
+        if may_see[b, 0, t, s]] → ]
+        -scores[b, 0, t, s], s → -scores[b, 0, t, s] * may_see[b, 0, t, s], s
+        best: → [x for x in best if may_see[b, 0, t, x]]:
+    mask_inverted: You chose among the keys that a query may not see: True = may see.
+        if may_see → if not may_see
+    all_seen: You marked all keys that a query may see: mark the k best.
+        return chosen → return may_see.copy()
+    earliest: You kept the first k keys, whatever their scores.
+        -scores[b, 0, t, s], s → s, s
+    own_added: You kept a token's own key beside the k best: it counts as any other.
+        best: → {*best, *seen[-1:]}:
+    above_the_last: You kept what scores above the k-th best: that one stays, too.
+        best: → [x for x in best if scores[b, 0, t, x] > scores[b, 0, t, best[-1]]]:
+    two_always: You always kept two keys: k says how many.
+        [:top_k] → [:2]
+    by_size: You chose by the size of the scores, without their sign.
+        -scores[b, 0, t, s], s → -abs(scores[b, 0, t, s]), s
+    of_first_text: You chose for all texts as for the first.
+        -scores[b, 0, t, s], s → -scores[0, 0, t, s], s
+    mask_of_first_text: You hid the same keys in all texts: a mask may have a row each.
+        if may_see[b, 0, t, s]] → if may_see[0, 0, t, s]]
+    one_left_out: You chose all but one, where a query sees no more than k keys.
+        [:top_k] → [: top_k if top_k < len(seen) else len(seen) - 1]
+    scores_returned: You return scores: say True or False of each key.
+        return chosen → return np.where(chosen, scores, -np.inf)
+    numbers_of_keys: You return the numbers of the keys: say True or False of each.
+        return chosen → return np.argsort(
+            -np.where(chosen, scores, -np.inf), -1, kind="stable")[..., :top_k]
     """,
     properties=("state", "inputs", "layout"),
 )

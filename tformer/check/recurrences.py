@@ -1,15 +1,12 @@
-"""Specs of layers with a state: short convolution, the delta rule, Mamba-2."""
+"""Specs of layers with a state: the short convolution, Mamba-2."""
 
 import numpy as np
 
 from tformer.check.spec import Array, Case, Spec, draw
 
 
-def _decay(*shape: int) -> Array:
-    return -np.abs(draw(*shape, seed=8))
-
-
-def _rates(*shape: int) -> Array:
+def rates(*shape: int) -> Array:
+    """Draw numbers between 0 and 1, the same in each run."""
     return np.random.default_rng(0).uniform(0.2, 0.9, shape)
 
 
@@ -39,9 +36,38 @@ def _convolved(B: int, T: int, C: int, K: int) -> tuple[Array, Array, Array]:
         for i in range(K)) → for i in range(K)) / K
     bias_ignored: You left the bias out.
         bias is not None → bias is True
+    oldest_left_out: You left out the oldest token: K are mixed, with the token itself.
+        for i in range(K)) → for i in range(1, K))
+    looks_ahead: You mixed a token with those after it: take those before.
+        seen[b, t + i, c] → np.pad(seen, ((0, 0), (0, K), (0, 0)))[b, t + i + K - 1, c]
+    centred: You mixed the tokens on both sides: only earlier ones count.
+        seen[b, t + i, c] → np.pad(seen, ((0, 0), (0, K), (0, 0)))[b, t + i + K // 2, c]
+    reshaped: You gave the weights another shape: they are (C, K), so transpose them.
+        weight[c, i] * → weight.reshape(K, C)[i, c] *
+    silu: You took silu of the result: that is done outside.
+        return y, seen → return y / (1 + np.exp(-y)), seen
+    residual: You added the tokens to the result: that is done outside.
+        return y, seen → return y + x, seen
     # linear-attention#a-convolution-that-begins-anew
     begins_anew: You put zeros before the first token, whatever came before it.
         np.concatenate((past, x), 1) → np.concatenate((0 * past, x), 1)
+    past_of_first_text: You put the past of the first text before all of them.
+        np.concatenate((past, x), 1) →
+            np.concatenate((np.repeat(past[:1], B, 0), x), 1)
+    past_backwards: You put the past before the tokens the wrong way round.
+        np.concatenate((past, x), 1) → np.concatenate((past[:, ::-1], x), 1)
+    past_behind: You put the past behind the tokens: it came before them.
+        np.concatenate((past, x), 1) → np.concatenate((x, past), 1)
+    first_repeated: You repeated the first token, in place of what came before it.
+        np.concatenate((past, x), 1) →
+            np.concatenate((np.repeat(x[:, :1], K - 1, 1), x), 1)
+    past_too_long: You keep K tokens: the next call needs the last K - 1.
+        seen[:, T:] → seen[:, T - 1 :]
+    past_too_short: You keep K - 2 tokens: the next call needs the last K - 1.
+        seen[:, T:] → seen[:, T + 1 :]
+    past_of_this_call: You keep tokens of this call alone: if they are few, earlier ones
+        are needed, too.
+        seen[:, T:] → x[:, max(T - K + 1, 0) :]
     past_kept: You return the past that came in: the next call needs the last tokens.
         seen[:, T:] → past
     past_of_outputs: You keep what the convolution gave; keep what it was given.
@@ -61,87 +87,9 @@ def short_convolution(
     return y, seen[:, T:]
 
 
-def _corrected(
-    B: int, H: int, T: int, Dk: int, Dv: int, channels: bool = False
-) -> tuple[Array, ...]:
-    """Query, key, value, β, log α, state; each key of length 1."""
-    key = draw(B, H, T, Dk, seed=1)
-    key = key / np.sqrt((key**2).sum(-1, keepdims=True))
-    decay = _decay(B, H, T, Dk) if channels else _decay(B, H, T)
-    inputs = draw(B, H, T, Dk), key, draw(B, H, T, Dv, seed=2), _rates(B, H, T)
-    return (*inputs, decay, draw(B, H, Dk, Dv, seed=3))
-
-
-@Spec(
-    Case("two tokens", _corrected(1, 1, 2, 2, 2)),
-    Case("wider values", _corrected(2, 2, 4, 3, 5)),
-    Case("a decay for each channel", _corrected(1, 2, 4, 3, 3, channels=True)),
-    Case("the same, wider values", _corrected(2, 1, 3, 2, 5, channels=True)),
-    wrong="""
-    # linear-attention#the-formula
-    decay_ignored: You left the decay out.
-        np.exp(log_decay[b, h, t]) → np.exp(0 * log_decay[b, h, t])
-    logarithm: You multiplied by log α; α is its exponential.
-        np.exp(log_decay[b, h, t]) → (log_decay[b, h, t])
-    growing: You divided by α: what was written earlier grows.
-        np.exp(log_decay → np.exp(-log_decay
-    state_ignored: You began with zeros; there is a state from the tokens before.
-        state.copy() → np.zeros(state.shape)
-    read_first: You read before you wrote: a token sees what it wrote itself.
-        output[b, h, t] = S[b, h].T @ q → output[b, h, t] = before.T @ q
-    # linear-attention#the-gated-delta-rule
-    not_corrected: You wrote the value itself: write the error of the state's answer.
-        v - S[b, h].T @ k → v
-    other_sign: You added the state's answer to the value: subtract it.
-        v - S → v + S
-    beta_ignored: You corrected the whole error; β says how much of it.
-        beta[b, h, t] * np → 1.0 * np
-    beta_of_value: You multiplied the value by β, and not the state's answer.
-        v - S → beta[b, h, t] * v - S
-        + beta[b, h, t] * np → + 1.0 * np
-    written_transposed: You wrote v kᵀ; here a row of the state is a channel of the key.
-        np.outer(k, error) → np.outer(error, k)
-    answer_of_query: You took what the state answers to the query: the key is asked.
-        v - S[b, h].T @ k → v - S[b, h].T @ q
-    # linear-attention#1d-twice
-    scaled: You divided the query by √d: that was done before.
-        S[b, h].T @ q → S[b, h].T @ q / np.sqrt(len(q))
-    # linear-attention#the-error-of-a-state-that-has-not-decayed
-    error_before: You took the error of the state before it decayed.
-        v - S[b, h].T @ k → v - before.T @ k
-    decayed_after: You let the state decay after the token wrote: what it writes stays.
-        S[b, h] = alpha * before → S[b, h] = before
-        S[b, h] + beta[b, h, t] * np.outer(k, error) →
-            alpha * (S[b, h] + beta[b, h, t] * np.outer(k, error))
-    # linear-attention#kda
-    one_for_all: You took the mean decay of the channels: each has its own.
-        np.exp(log_decay[b, h, t]) → np.exp(np.mean(log_decay[b, h, t]))
-    first_for_all: You let all channels decay as the first does.
-        np.exp(log_decay[b, h, t]) → np.exp(np.ravel(log_decay[b, h, t])[0])
-    # linear-attention#columns-that-decay-in-the-place-of-rows
-    columns: You let the columns of the state decay, which are the value's: the rows do.
-        reshape(alpha, (-1, 1)) → reshape(alpha, (1, -1))
-    """,
-)
-def delta_rule(
-    query: Array, key: Array, value: Array, beta: Array, log_decay: Array, state: Array
-) -> tuple[Array, Array]:
-    """Let the state of each head decay, correct it, and read it, token by token."""
-    output, S = np.zeros(value.shape), state.copy()
-    for b, h, t in np.ndindex(*beta.shape):
-        q, k, v, before = query[b, h, t], key[b, h, t], value[b, h, t], S[b, h].copy()
-        alpha = np.exp(log_decay[b, h, t])
-        alpha = np.reshape(alpha, (-1, 1))  # one for all rows, or for each its own
-        S[b, h] = alpha * before
-        error = v - S[b, h].T @ k
-        S[b, h] = S[b, h] + beta[b, h, t] * np.outer(k, error)
-        output[b, h, t] = S[b, h].T @ q
-    return output, S
-
-
 def _advanced(B: int, H: int, T: int, P: int, N: int) -> tuple[Array, ...]:
     """x, Δ, a, B, C, state."""
-    x, step, rate = draw(B, H, T, P), _rates(B, H, T), 1 + np.abs(draw(H, seed=4))
+    x, step, rate = draw(B, H, T, P), rates(B, H, T), 1 + np.abs(draw(H, seed=4))
     into, out_of = draw(B, H, T, N, seed=5), draw(B, H, T, N, seed=6)
     return x, step, rate, into, out_of, draw(B, H, N, P, seed=7)
 
@@ -175,6 +123,34 @@ def _advanced(B: int, H: int, T: int, P: int, N: int) -> tuple[Array, ...]:
         y[b, h, t] = S[b, h].T → y[b, h, t] = before.T
     state_ignored: You began with zeros; there is a state from the tokens before.
         state.copy() → np.zeros(state.shape)
+    decay_ignored: You left the decay out: the state grows with each token.
+        kept * before → before
+    forgets: You forgot the state at each token: it decays, and stays.
+        kept * before → 0 * before
+    rate_outside: You multiplied exp(-Δ) by the rate: it is in the exponent.
+        np.exp(-delta * rate[h]) → np.exp(-delta) * rate[h]
+    bilinear: You took (1 - Δa/2) / (1 + Δa/2): Mamba takes exp(-Δ a).
+        np.exp(-delta * rate[h]) → (1 - delta * rate[h] / 2) / (1 + delta * rate[h] / 2)
+    share_written: You wrote 1 - exp(-Δ a) in the place of Δ.
+        delta * np.outer → (1 - kept) * np.outer
+    softplus_twice: You took softplus of the step: it comes as it is to be used.
+        delta, before = step[b, h, t] → delta, before = np.log1p(np.exp(step[b, h, t]))
+    step_of_first: You took the step of the first token for all.
+        = step[b, h, t] → = step[b, h, 0]
+    into_of_first_head: You wrote into all heads by the B of the first.
+        into[b, h, t] → into[b, 0, t]
+    out_of_first_head: You read all heads by the C of the first.
+        out_of[b, h, t] → out_of[b, 0, t]
+    scaled: You divided what is read by √N: that is for attention.
+        @ out_of[b, h, t] → @ out_of[b, h, t] / np.sqrt(out_of.shape[-1])
+    written_transposed: You wrote x Bᵀ: here a row of the state is an entry of B.
+        np.outer(into[b, h, t], x[b, h, t]) → np.outer(x[b, h, t], into[b, h, t])
+    state_of_first_text: You began all texts with the state of the first.
+        state.copy() → np.repeat(state[:1], len(state), 0)
+    state_as_it_came: You return the state that came in: return that after the tokens.
+        return y, S → return y, state
+    state_transposed: Your state is (P, N): a row of it is an entry of B.
+        return y, S → return y, S.swapaxes(-1, -2)
     added_to_input: You added x to the result: the skip is another part.
         @ out_of[b, h, t] → @ out_of[b, h, t] + x[b, h, t]
     """,

@@ -34,6 +34,30 @@ ROUNDS, EPS = 3, 0.01  # of `hyper_connection`
         matrix / matrix.sum(1)[:, None] + eps → matrix / matrix.sum(1)[:, None]
         (matrix.sum(1)[:, None] + eps) → matrix.sum(1)[:, None]
         (matrix.sum(0) + eps) → matrix.sum(0)
+    eps_above_alone: You added ε to the first matrix, and not to what is divided by.
+        (matrix.sum(1)[:, None] + eps) → matrix.sum(1)[:, None]
+        (matrix.sum(0) + eps) → matrix.sum(0)
+    rows_again: You divided the rows again in the first round: the softmax has done it.
+        if again: → if again >= 0:
+    columns_first: You took the softmax of the columns: it is that of the rows.
+        scores[at].max(1)[:, None] → scores[at].max(0)
+        matrix / matrix.sum(1)[:, None] + eps → matrix / matrix.sum(0) + eps
+    softmax_of_all: You took the softmax of the whole matrix: it is that of each row.
+        scores[at].max(1)[:, None] → scores[at].max()
+        matrix / matrix.sum(1)[:, None] + eps → matrix / matrix.sum() + eps
+    rows_at_the_end: You divided the rows once more at the end: columns come last.
+        output[at] = matrix → output[at] = matrix / (matrix.sum(1)[:, None] + eps)
+    one_round_fewer: You divided once less than is asked.
+        range(rounds) → range(rounds - 1)
+    at_once: You divided by sums of one matrix: columns are summed after the rows.
+        if again: → if again < 0:
+        / (matrix.sum(0) + eps) → / (matrix.sum(0) + eps) / (
+            matrix.sum(1)[:, None] + eps if again else 1)
+    lengths: You divided by the lengths of rows and columns: divide by their sums.
+        (matrix.sum(1)[:, None] + eps) → (np.sqrt((matrix**2).sum(1))[:, None] + eps)
+        (matrix.sum(0) + eps) → (np.sqrt((matrix**2).sum(0)) + eps)
+    sigmoid: You took the sigmoid of the scores: divide their exponentials.
+        np.exp(scores[at] - scores[at].max(1)[:, None]) → sigmoid(scores[at])
     eps_below_alone: You added ε to what is divided by, and not to the first matrix.
         matrix / matrix.sum(1)[:, None] + eps → matrix / matrix.sum(1)[:, None]
     """,
@@ -98,6 +122,25 @@ def _connected(B: int, T: int, N: int, D: int) -> tuple[Array, ...]:
         sinkhorn(mix, ROUNDS, EPS) → np.exp(mix)
     rows_alone: You took the softmax of M, so that only its rows sum to 1.
         sinkhorn(mix, ROUNDS, EPS) → np.exp(mix) / np.exp(mix).sum(1)[:, None]
+    read_and_write_swapped: You exchanged r and w: r, which reads, comes first.
+        r, w, mix = → w, r, mix =
+    turned_before: You transposed M before rows and columns were divided.
+        .reshape(N, N) → .reshape(N, N).T
+    mix_comes_first: You took M from the first numbers: r and w come before it.
+        made[:N], made[N : 2 * N], made[2 * N :].reshape(N, N) →
+            made[N * N : N * N + N], made[N * N + N :], made[: N * N].reshape(N, N)
+    read_eps_ignored: You left out the ε that is added to σ(r).
+        sigmoid(r) + EPS → sigmoid(r)
+    read_divided: You divided r by its sum: each number has its own sigmoid.
+        r[j] * streams[j] → r[j] / r.sum() * streams[j]
+    base_scaled: You scaled what is added to the projection, too.
+        * made + base → * (made + base)
+    tanh: You sent the projection through a tanh: that is for free weights.
+        made if manifold else np.tanh(made) → np.tanh(made)
+    branch_transposed: You multiplied by the transposed matrix of the branch.
+        y = branch @ → y = branch.T @
+    reads_what_is_mixed: You read what was mixed: the branch reads the old streams.
+        r[j] * streams[j] → r[j] * (mix.T @ streams)[j]
     tanh_left_out: Without the manifold the projection goes through a tanh.
         np.tanh(made) → made
     residual: You added the streams once more: M has them already.

@@ -13,8 +13,9 @@ from tformer.check.spec import SPECS, Spec
 
 # In the order of the chapters. A text without a spec is no exercise yet.
 ORDER = """attention causal_mask multi_head sinusoids layer_norm rotary rms_norm swiglu
-grouped_attention alibi t5_buckets cached_step smoothed_loss noam top_k top_p beam moe
-route lora speculative"""
+clamped_swiglu grouped_attention alibi t5_buckets cached_step smoothed_loss noam top_k
+top_p beam index_scores choose_keys short_convolution delta_rule state_space moe route
+sinkhorn hyper_connection lora speculative"""
 HERE = Path(__file__).parent
 COMMENT = "# Write it with NumPy or with PyTorch: import which you like.\n\n\n"
 
