@@ -173,7 +173,15 @@ def test_texts_fit_their_spec(exercise):
     task = task_of(exercise.spec, "torch", exercise.cases)
     asked = {len(case.args) for case in exercise.cases}
     if task.run is None:
-        assert [*starter.parameters][: len(task.names)] == [*task.names][: max(asked)]
+        options = {key for case in exercise.cases for key in case.options}
+        named = [*task.names][: max(asked)]
+        assert [*starter.parameters] == [
+            *named,
+            *(x for x in task.names if x in options),
+        ]
+        oracle = inspect.signature(exercise.spec.oracle).parameters
+        for key in options:
+            assert starter.parameters[key].default == oracle[key].default
         for count in asked:
             starter.bind(*range(count))
     else:

@@ -51,6 +51,8 @@ def _convolved(B: int, T: int, C: int, K: int) -> tuple[Array, Array, Array]:
     # linear-attention#a-convolution-that-begins-anew
     begins_anew: You put zeros before the first token, whatever came before it.
         np.concatenate((past, x), 1) → np.concatenate((0 * past, x), 1)
+    past_not_mixed: You mixed zeros before the first token: the past belongs there.
+        seen[b, t + i, c] → seen[b, t + i, c] * (t + i >= K - 1)
     past_of_first_text: You put the past of the first text before all of them.
         np.concatenate((past, x), 1) →
             np.concatenate((np.repeat(past[:1], B, 0), x), 1)

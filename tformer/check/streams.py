@@ -58,6 +58,10 @@ ROUNDS, EPS = 3, 0.01  # of `hyper_connection`
         (matrix.sum(0) + eps) → (np.sqrt((matrix**2).sum(0)) + eps)
     sigmoid: You took the sigmoid of the scores: divide their exponentials.
         np.exp(scores[at] - scores[at].max(1)[:, None]) → sigmoid(scores[at])
+    eps_as_bound: You took ε for the least that divides: it is added to each sum.
+        matrix / matrix.sum(1)[:, None] + eps → matrix / matrix.sum(1)[:, None]
+        (matrix.sum(1)[:, None] + eps) → np.maximum(matrix.sum(1)[:, None], eps)
+        (matrix.sum(0) + eps) → np.maximum(matrix.sum(0), eps)
     eps_below_alone: You added ε to what is divided by, and not to the first matrix.
         matrix / matrix.sum(1)[:, None] + eps → matrix / matrix.sum(1)[:, None]
     """,
