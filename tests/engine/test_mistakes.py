@@ -41,7 +41,7 @@ def numbers(outcome: Outcome, shown: Shown) -> list[str]:
     lead = tuple(int(i) for i in found[2].split(",")) if found[2] else ()
     part = np.atleast_2d(array[lead]).astype(float)
     part = part[(0,) * max(0, part.ndim - 2)]
-    if shown.kind == "shape":
+    if shown.kind == "shape" or shown.crop == "the first rows and columns":
         part = part[: ROWS + 1, : COLUMNS + 1]
     elif shown.crop:
         cut = re.findall(r"(\d+)–(\d+)", shown.crop)

@@ -60,7 +60,7 @@ def text_of(shown: Shown) -> str:
     if not shown.right:
         return f"Nothing is drawn: {shown.message}."
     (_, right, _), (_, wrong, marks), *_ = panels_of(shown)
-    if shown.kind == "shape":
+    if shown.kind == "shape" or right.shape != wrong.shape:
         return f"Right and wrong have different shapes: {shown.message}."
     few = right.size <= 12
     told = "; ".join(

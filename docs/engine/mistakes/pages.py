@@ -98,7 +98,9 @@ class Atlas:
         if shown.right:
             crop = f" ({shown.crop})" if shown.crop else ""
             drawn = f"{shown.part[:1].upper()}{shown.part[1:]}{crop}, right and wrong."
-            frame = " What differs has a red frame." * (shown.kind != "shape")
+            alike = [*map(len, shown.right)] == [*map(len, shown.wrong)]
+            framed = alike and shown.kind != "shape"
+            frame = " What differs has a red frame." * framed
             caption = drawn + frame
             yield f'![{_plain(text_of(shown))}]({mistake.id}.svg "{_plain(caption)}")'
         yield _plain(told)
