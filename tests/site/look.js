@@ -44,8 +44,12 @@ async () => {
     const { top, bottom } = box.getBoundingClientRect()
     return bottom > 0 && top < innerHeight && box.checkVisibility()
   }
+  const bare = (block) => near(block) && !block.closest(".highlight").querySelector(copy)
+  // They come with Material's script, after the first paint: on a busy machine late.
+  for (let i = 0; i < 50 && [...all(".highlight pre > code")].some(bare); i++)
+    await new Promise((done) => setTimeout(done, 100))
   for (const block of all(".highlight pre > code"))
-    if (near(block) && !block.closest(".highlight").querySelector(copy))
+    if (bare(block))
       wrong.push(`no button to copy: ${block.textContent.trim().slice(0, 60)}`)
 
   for (const font of document.fonts)
