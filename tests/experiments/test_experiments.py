@@ -31,6 +31,7 @@ CHAPTERS = {
     "sinks": "long-context.md",
     "sinks_grown": "long-context.md",
     "smaller_numbers": "smaller-numbers.md",
+    "sparse": "sparse-attention.md",
     "starting_well": "starting-well.md",
     "vit": "vit.md",
 }

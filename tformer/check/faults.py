@@ -211,6 +211,7 @@ FAULTS = MODERN | {
         whole: part[-2:] → part
         ungrouped: [e for e in range(len(row)) if e // size in kept] → range(len(row))
     """,
+    "choose_keys": "before_mask smallest later_wins one_fewer latest as_all_choose",
     "loss_and_gradients": """
         last_row
         sum: loss - np.log(p[y[n]]) / N → loss - np.log(p[y[n]])

@@ -17,7 +17,7 @@ def _scored(B: int, H: int, T: int, S: int, Dh: int) -> tuple[Array, Array, Arra
     Case("three heads", _scored(2, 3, 4, 5, 4)),
     Case("one head", _scored(1, 1, 3, 3, 2)),
     wrong="""
-    # long-context#indexer
+    # sparse-attention#indexer
     no_relu: You added the products as they are: what is below 0 counts as 0.
         max(product, 0.0) → product
     relu_of_sum: You put 0 for what is below 0 after the sum: it is done head by head.
@@ -126,14 +126,14 @@ _OF_TEXTS = np.array([[True, True, False, True], [False, True, True, True]])[
     Case("queries that see nothing", (draw(1, 1, 4, 3), 2, causal_mask(4, 3))),
     Case("a mask of each text", (draw(2, 1, 3, 4), 2, _OF_TEXTS)),
     wrong="""
-    # long-context#the-best-keys-chosen-before-the-mask
+    # sparse-attention#the-best-keys-chosen-before-the-mask
     before_mask: You chose the best of all keys, and hid some of them: choose of those
         that a query may see.
         if may_see[b, 0, t, s]] → ]
         best: → [x for x in best if may_see[b, 0, t, x]]:
     mask_ignored: You let a query choose keys that it may not see.
         if may_see[b, 0, t, s]] → ]
-    # long-context#indexer
+    # sparse-attention#indexer
     one_fewer: You chose one key fewer.
         [:top_k] → [: top_k - 1]
     one_more: You chose one key more.
