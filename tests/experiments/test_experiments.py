@@ -23,6 +23,7 @@ CHAPTERS = {
     "induction": "what-a-head-computes.md",
     "needle": "long-context.md",
     "optimizer": "optimizer.md",
+    "other_weights": "reading-attention.md",
     "post_training": "post-training.md",
     "raised_base": "rotary.md",
     "recall": "linear-attention.md",

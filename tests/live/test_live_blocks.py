@@ -19,9 +19,9 @@ from live_serving import ROOT, python
 CHAPTERS = [
     *("adapting", "attention", "block-today", "dates", "decoder", "decoding"),
     *("encoder", "experts", "heads", "linear-attention", "loss", "making-it-fast"),
-    *("masks", "optimizer", "positions", "reading-attention", "relative-biases"),
-    *("rotary", "scaling-out", "small-caches", "sparse-attention", "starting-well"),
-    *("tiles", "what-a-head-computes"),
+    *("masks", "optimizer", "patching", "positions", "reading-attention"),
+    *("relative-biases", "rotary", "scaling-out", "small-caches"),
+    *("sparse-attention", "starting-well", "tiles", "what-a-head-computes"),
 ]
 MOST = 1_000  # characters that a page gets for it
 PRINTING = '<div class="{}highlight"><pre><code>{}\n</code></pre></div>\n'
@@ -34,7 +34,7 @@ REMOVED = """() => {
   empty.remove();
   return less;
 }"""
-# With the loader, the worker, and what the editor hands them, but not 23 editors.
+# With the loader, the worker, and what the editor hands them, but not 24 editors.
 RUN_ALL = """async () => {
   const { Session } = await import("/live/python/session.js");
   const places = [...document.querySelectorAll(".python-block")];

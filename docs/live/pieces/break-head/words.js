@@ -95,7 +95,7 @@ function within({ kind, rows, columns, weights }) {
  */
 export function explained(head, broken) {
   const told = broken ? "What one head is worth" : "A map shows where a head looks, not what it is worth";
-  const links = [link(told, "reading-attention/#what-is-one-head-worth")];
+  const links = [link(told, "patching/#what-is-one-head-worth")];
   if (head.includes("decoder") && !head.includes("cross")) {
     links.push(link("What a head computes", "what-a-head-computes/#the-question"));
   }
