@@ -74,12 +74,13 @@ DEEPSEEK = {  # its words, and Kimi Linear's for the same
     "num_experts_per_tok": "num_experts_per_token",
     "n_shared_experts": "num_shared_experts",
 }
+HUNYUAN = "hunyuan_v1_dense"
 LATENT = ("deepseek_v3", "kimi_linear")  # as many heads of keys
 NEED_WIDTH = ("qwen3_next", "qwen3_5_text", "gemma3_text")  # head_dim, not None
 ONE_VALUE = {  # families that refuse the other value of a switch
     "attention_bias": ("qwen2", "phi3", "minimax_m2", "exaone4", *LATENT),
-    "mlp_bias": ("gemma2", "gemma3_text", "nanochat", "phi3", "exaone4"),
-    "use_qk_norm": ("cohere2",),
+    "mlp_bias": ("gemma2", "gemma3_text", "nanochat", "phi3", "exaone4", HUNYUAN),
+    "use_qk_norm": ("cohere2", HUNYUAN),
 }
 
 

@@ -110,6 +110,13 @@ def test_two_mscales():
     assert attentions("llama", rope_scaling=given)[0].rotary.factor == 3
 
 
+def test_alpha_raises_the_base():
+    words = {"rope_theta": 50.0, "rope_scaling": {"type": "dynamic", "alpha": 7.0}}
+    rotary = attentions("hunyuan_v1_dense", head_dim=8, **words)[0].rotary
+    raised = rotary_frequencies(8, base=50.0 * 7.0 ** (8 / 6))
+    assert_close(rotary.frequencies, raised)
+
+
 def test_a_long_text_rotates_otherwise():
     lengths = {"original_max_position_embeddings": 4, "max_position_embeddings": 64}
     torch.manual_seed(0)
@@ -181,6 +188,12 @@ def test_gemmas_norms_and_bounds():
         ("phi3", {"lm_head_bias": True}, "lm_head_bias (True) must be one of"),
         ("llama", {"rope_scaling": LONG}, "rope_type ('longrope') must be one of"),
         ("ministral3", {"rope_parameters": YARN}, "must have llama_4_scaling_beta"),
+        (
+            "hunyuan_v1_dense",
+            {"rope_scaling": {"type": "dynamic", "factor": 2.0}},
+            "rope_type ('dynamic') must have alpha",
+        ),
+        ("hunyuan_v1_dense", {"use_cla": True}, "use_cla (True) must be one of"),
         ("nanochat", {"hidden_act": "gelu"}, "hidden_act ('gelu') must be one of"),
         ("gpt_neox", {"rope_theta": 5.0}, "rope_theta (5.0) must be one of"),
         (

@@ -19,6 +19,7 @@ from tformer import (
 from tformer.check.attention import attention
 from tformer.nn import (
     ALiBi,
+    LateNormAttention,
     NormOverHeads,
     QueryTemperature,
     RelativeBias,
@@ -57,6 +58,7 @@ ALL = {
     "one bias for all heads": {"relative": lambda: of_t5(1)},
     "qk_norm": {"qk_norm": lambda: RMSNorm},
     "qk_norm over all heads": {"norm_over_heads": lambda: RMSNorm},
+    "norm after the rotation": {"late_norm": lambda: RMSNorm, "rotary": turning},
     "norm of values": {"v_norm": lambda: RMSNorm},
     "keys are values": {"k_eq_v": lambda: True, "rotary": turning},
     "window": {"window": lambda: 3},
@@ -97,6 +99,9 @@ def built(parts, randomised=None, **options):
     options = {"num_kv_heads": 2, "head_dim": Dh, "bias": False, **options, **made}
     if norm := options.pop("qk_norm", None):
         options |= {"q_norm": norm(Dh), "k_norm": norm(Dh)}
+    late = options.pop("late_norm", None)
+    if late:
+        options |= {"q_norm": late(Dh), "k_norm": late(Dh)}
     if norm := options.pop("v_norm", None):
         options["v_norm"] = norm(Dh)
     if norm := options.pop("norm_over_heads", None):
@@ -105,6 +110,7 @@ def built(parts, randomised=None, **options):
         options["k_norm"] = NormOverHeads(norm(of_keys))
     shares = {"v_norm", "k_eq_v"} & options.keys()
     kind = SharedKeysAttention if shares else MultiHeadAttention
+    kind = LateNormAttention if late else kind
     module = kind(D, H, **options).eval()
     if isinstance(module.relative, RelativeBias):
         nn.init.normal_(module.relative.table)
@@ -124,10 +130,13 @@ def slowly(module, x):
     k, v = (split_heads(each, module.num_kv_heads) for each in (k, v))
     if shares and module.v_norm is not None:
         v = module.v_norm(v)
-    if module.q_norm is not None and not over_heads:
+    late = isinstance(module, LateNormAttention)
+    if module.q_norm is not None and not over_heads and not late:
         q, k = module.q_norm(q), module.k_norm(k)
     if module.rotary is not None:
         q, k = module.rotary(q), module.rotary(k)
+    if late:
+        q, k = module.q_norm(q), module.k_norm(k)
     if module.temperature is not None:
         of = module.temperature
         steps = torch.tensor([p // of.length for p in range(T)])

@@ -143,7 +143,8 @@ def filled(ours):
     heads = words.get("num_attention_heads")
     if "num_key_value_heads" in words:
         words["num_key_value_heads"] = words["num_key_value_heads"] or heads
-        words["head_dim"] = words["head_dim"] or words["hidden_size"] // heads
+        if words["model_type"] != "hunyuan_v1_dense":  # whose class needs the word
+            words["head_dim"] = words["head_dim"] or words["hidden_size"] // heads
     if words["model_type"] == "t5":
         words |= {"num_decoder_layers": 6, "scale_decoder_outputs": True}
         words |= {"is_gated_act": False, "dense_act_fn": "relu"}

@@ -44,6 +44,7 @@ from tformer.nn import (
     Indexer,
     KimiDeltaAttention,
     LatentAttention,
+    LateNormAttention,
     LayerInput,
     LayerNorm,
     LearnedPositionalEmbedding,
@@ -104,6 +105,12 @@ MODULES = {
     MultiHeadAttention: (
         lambda: MultiHeadAttention(D, H, num_kv_heads=2, dropout=0.1),
         with_memory,
+    ),
+    LateNormAttention: (
+        lambda: LateNormAttention(
+            D, H, rotary=rotary(), q_norm=RMSNorm(D // H), k_norm=RMSNorm(D // H)
+        ),
+        vectors,
     ),
     SharedKeysAttention: (
         lambda: SharedKeysAttention(D, H, v_norm=RMSNorm(D // H), k_eq_v=True),

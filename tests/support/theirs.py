@@ -27,6 +27,7 @@ TYPES = ["sliding_attention", "full_attention"]
 GROWING = {"original_max_position_embeddings": 4, "llama_4_scaling_beta": 0.5}
 LONG = {"rope_type": "longrope", "rope_theta": 50.0, "partial_rotary_factor": 1.0}
 LONG |= {"short_factor": [1.1, 1.2], "long_factor": [1.5, 3.0]}
+NTK = {"rope_type": "dynamic", "rope_theta": 20.0, "alpha": 5.0, "factor": 1.0}
 L40 = {"original_max_position_embeddings": 40}
 L8 = {"original_max_position_embeddings": 8}
 MODELS = {
@@ -134,6 +135,14 @@ MODELS = {
     "Ministral 3": (
         "ministral3",
         {"head_dim": 16, "rope_parameters": {**YARN, **GROWING}},
+    ),
+    "Hunyuan": (
+        "hunyuan_v1_dense",
+        {"head_dim": 10, "rms_norm_eps": 0.1, "tie_word_embeddings": True},
+    ),
+    "Hunyuan, NTK": (
+        "hunyuan_v1_dense",
+        {"head_dim": 8, "rope_parameters": NTK, "attention_bias": True},
     ),
     "nanochat": ("nanochat", {"rms_norm_eps": 0.1}),
     "nanochat, tied": (

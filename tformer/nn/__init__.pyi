@@ -95,6 +95,7 @@ from tformer.nn.positions import (
     LearnedPositionalEmbedding as LearnedPositionalEmbedding,
 )
 from tformer.nn.qk_norm import NormOverHeads as NormOverHeads
+from tformer.nn.qk_norm import LateNormAttention as LateNormAttention
 from tformer.nn.quantized import quantize as quantize
 from tformer.nn.quantized import dequantize as dequantize
 from tformer.nn.quantized import pack as pack

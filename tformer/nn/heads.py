@@ -5,6 +5,7 @@ B batch · T queries · S keys · D d_model · H heads · G key/value heads · D
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -47,8 +48,7 @@ class MultiHeadAttention(nn.Module):
         num_kv_heads: key/value heads G; divides H. H if not given.
         head_dim: width Dh of a head; D / H if not given.
         bias: give the four projections a bias. The paper has none, torch does.
-        out_bias: give the last one a bias; as `bias` if not given. Qwen2 has biases of
-            queries, keys and values alone (arXiv:2407.10671, section 2.2.1).
+        out_bias: the same of the last; Qwen2 has none there (arXiv:2407.10671, 2.2.1).
         dropout: probability in [0, 1) of dropping an attention weight in training.
         q_norm: maps queries (B, H, T, Dh) to the same, such as `RMSNorm(Dh)`.
         k_norm: the same for keys (arXiv:2010.04245).
@@ -150,9 +150,7 @@ class MultiHeadAttention(nn.Module):
         at: dict[str, object] = {"start": 0 if cache is None else cache.length}
         at = at if positions is None else {"positions": positions}
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
-        # Under autocast CUDA's layer norm is in float32, beside values in 16 bits.
-        q = q if self.q_norm is None else self.q_norm(q).to(q.dtype)
-        q = q if self.rotary is None else self.rotary(q, **at)
+        q = self.place(q, self.q_norm, **at)
         q = q if self.temperature is None else self.temperature(q, **at)
         if keys_values is None:
             key = query if key is None else key
@@ -161,15 +159,14 @@ class MultiHeadAttention(nn.Module):
             keys_values = cache.append(*keys_values)  # S is now the whole past
         k, v = keys_values  # (B, G, S, Dh)
         bias = None if self.relative is None else self.relative(q.shape[2], k.shape[2])
-        scoring: dict[str, object] = {"bias": bias, "is_causal": is_causal}
+        scoring: dict[str, Any] = {"bias": bias, "is_causal": is_causal}
         scoring |= {"sinks": self.sinks, "window": self.window}
         scoring |= {"scale": self.scale, "softcap": self.softcap}
-        weigh: Callable[..., Tensor] = attention_weights
         attend: Callable[..., Tensor] = scaled_dot_product_attention
         if self.recorders and around is not None:
             raise ValueError("around makes no weights that can be recorded")
         if self.recorders:
-            weights = weigh(q, k, attn_mask, **scoring)  # (B, H, T, S), for all
+            weights = attention_weights(q, k, attn_mask, **scoring)  # (B, H, T, S), for all
             for keep in self.recorders:
                 keep(weights)
         attend = attend if around is None else partial(around, attend)
@@ -184,6 +181,11 @@ class MultiHeadAttention(nn.Module):
         """Make keys and values (B, G, S, Dh) of (B, S, D) `at` a start or positions."""
         check_sequences(self.d_model, key=key, value=value)
         k = split_heads(self.k_proj(key), self.num_kv_heads)
-        k = k if self.k_norm is None else self.k_norm(k).to(k.dtype)
-        k = k if self.rotary is None else self.rotary(k, **at)
+        k = self.place(k, self.k_norm, **at)
         return k, split_heads(self.v_proj(value), self.num_kv_heads)
+
+    def place(self, x: Tensor, norm: nn.Module | None, **at: object) -> Tensor:
+        """Normalise queries or keys (B, H, T, Dh), and rotate them."""
+        # Under autocast CUDA's layer norm is in float32, beside values in 16 bits.
+        x = x if norm is None else norm(x).to(x.dtype)
+        return x if self.rotary is None else self.rotary(x, **at)

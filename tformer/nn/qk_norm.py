@@ -1,11 +1,11 @@
-"""A norm of all heads of a query or a key together.
+"""Norms of queries and keys: of all heads together, and after the rotation.
 
 B batch · T length · H heads · Dh head_dim
 """
 
 from torch import Tensor, nn
 
-from tformer.nn.heads import merge_heads, split_heads
+from tformer.nn.heads import MultiHeadAttention, merge_heads, split_heads
 
 
 class NormOverHeads(nn.Module):
@@ -27,3 +27,17 @@ class NormOverHeads(nn.Module):
         """Normalise x (B, H, T, Dh); returns (B, H, T, Dh)."""
         whole = self.norm(merge_heads(x))  # (B, T, H · Dh)
         return split_heads(whole, x.shape[1])  # (B, H, T, Dh)
+
+
+class LateNormAttention(MultiHeadAttention):
+    """Multi-head attention that rotates queries and keys first: norm(R x).
+
+    Hunyuan's, by the code of `transformers` (`hunyuan_v1_dense`). Rotation keeps the
+    length, so the order is seen as soon as the two numbers of a pair have learned
+    different gains.
+    """
+
+    def place(self, x: Tensor, norm: nn.Module | None, **at: object) -> Tensor:
+        """Rotate queries or keys (B, H, T, Dh), and normalise them."""
+        x = x if self.rotary is None else self.rotary(x, **at)
+        return x if norm is None else norm(x).to(x.dtype)

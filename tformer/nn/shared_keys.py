@@ -116,8 +116,7 @@ class SharedKeysAttention(MultiHeadAttention):
             k, v = super().project(key, value, **at)
         else:
             v = split_heads(self.k_proj(key), self.num_kv_heads)
-            k = v if self.k_norm is None else self.k_norm(v).to(v.dtype)
-            k = k if self.rotary is None else self.rotary(k, **at)
+            k = self.place(v, self.k_norm, **at)
         return k, v if self.v_norm is None else self.v_norm(v).to(v.dtype)
 
     def forward(

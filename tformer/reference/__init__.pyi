@@ -79,6 +79,7 @@ from tformer.reference.post_training import grpo_advantages as grpo_advantages
 from tformer.reference.post_training import kl_k3 as kl_k3
 from tformer.reference.post_training import grpo_loss as grpo_loss
 from tformer.reference.qk_norm import NormOverHeads as NormOverHeads
+from tformer.reference.qk_norm import LateNormAttention as LateNormAttention
 from tformer.reference.quantized import dequantize as dequantize
 from tformer.reference.quantized import quantize as quantize
 from tformer.reference.recording import record_weights as record_weights

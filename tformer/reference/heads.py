@@ -82,8 +82,7 @@ class MultiHeadAttention:
         value = key if value is None else value
 
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, Dh)
-        q = q if self.q_norm is None else self.q_norm(q)
-        q = q if self.rotary is None else self.rotary(q)
+        q = self.place(q, self.q_norm)
         if keys_values is None:
             keys_values = self.project(key, value)
         if keep is not None:
@@ -113,6 +112,10 @@ class MultiHeadAttention:
         """Make keys and values (B, G, S, Dh) of `key` and `value`, both (B, S, D)."""
         G = self.num_kv_heads or self.num_heads
         k = split_heads(self.k_proj(key), G)  # (B, G, S, Dh)
-        k = k if self.k_norm is None else self.k_norm(k)
-        k = k if self.rotary is None else self.rotary(k)
+        k = self.place(k, self.k_norm)
         return k, split_heads(self.v_proj(value), G)
+
+    def place(self, x: np.ndarray, norm: Map | None) -> np.ndarray:
+        """Normalise queries or keys (B, H, T, Dh), and rotate them."""
+        x = x if norm is None else norm(x)
+        return x if self.rotary is None else self.rotary(x)

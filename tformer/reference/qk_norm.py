@@ -1,4 +1,4 @@
-"""A norm of all heads of a query or a key together, in NumPy.
+"""Norms of queries and keys: of all heads together, and after the rotation; in NumPy.
 
 B batch · T length · H heads · Dh head_dim
 """
@@ -8,7 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tformer.reference.heads import merge_heads, split_heads
+from tformer.reference.heads import (
+    Map,
+    MultiHeadAttention,
+    merge_heads,
+    split_heads,
+)
 
 
 @dataclass(eq=False)
@@ -24,3 +29,13 @@ class NormOverHeads:
         """Normalise x (B, H, T, Dh); returns (B, H, T, Dh)."""
         whole = self.norm(merge_heads(x))  # (B, T, H · Dh)
         return split_heads(whole, x.shape[1])  # (B, H, T, Dh)
+
+
+@dataclass(eq=False)
+class LateNormAttention(MultiHeadAttention):
+    """Multi-head attention that rotates queries and keys first: norm(R x)."""
+
+    def place(self, x: np.ndarray, norm: Map | None) -> np.ndarray:
+        """Rotate queries or keys (B, H, T, Dh), and normalise them."""
+        x = x if self.rotary is None else self.rotary(x)
+        return x if norm is None else norm(x)

@@ -204,6 +204,14 @@ export const FAMILIES = {
     norm: () => ({ name: "LayerNorm", numbers: 2 }),
     placement: (c) => (c.use_parallel_residual ? "parallel" : "pre"),
   },
+  hunyuan_v1_dense: {
+    ...llama,
+    attention: heads(() => ({ norms: "head" })),
+    check: (c) => {
+      for (const word of ["mlp_bias", "use_cla"]) only(c, word, false);
+      only(c, "use_qk_norm", true);
+    },
+  },
   nanochat: {
     ...llama,
     attention: heads(() => ({ norms: "head", normNumbers: 0 })),
