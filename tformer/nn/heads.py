@@ -166,7 +166,7 @@ class MultiHeadAttention(nn.Module):
         if self.recorders and around is not None:
             raise ValueError("around makes no weights that can be recorded")
         if self.recorders:
-            weights = attention_weights(q, k, attn_mask, **scoring)  # (B, H, T, S), for all
+            weights = attention_weights(q, k, attn_mask, **scoring)  # (B, H, T, S)
             for keep in self.recorders:
                 keep(weights)
         attend = attend if around is None else partial(around, attend)

@@ -1,6 +1,7 @@
 """BART: what changed since the Transformer is learned positions, and a norm after them.
 
 Lewis et al. 2019 (arXiv:1910.13461); the sizes of fairseq's `bart_base`, `bart_large`.
+GELU stands for ReLU, and embedded tokens are not multiplied by √D.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
 """BERT: an encoder that sees both sides, with norms after each sub-layer's sum.
 
-Devlin et al. 2019 (arXiv:1810.04805), table 1 and appendix A.2. It is what `BertModel`
+Devlin et al. 2019 (arXiv:1810.04805), table 1 and appendix A.2. A third embedding says
+to which of two texts a token belongs; a norm follows the sum. It is what `BertModel`
 and `BertForMaskedLM` of Hugging Face compute. The files say whether there is a head for
 masked tokens, and what reads the first token (`pooler`). The guess whether two
 sentences belong together is left out.

@@ -1,7 +1,9 @@
 """Command R7B (Cohere2): Llama with parallel sub-layers, after one LayerNorm.
 
 Cohere 2024, "Introducing Command R7B"; arXiv:2504.00698, section 2. Three of four
-layers rotate within a window; the fourth sees all tokens, and has no positions.
+layers rotate within a window; the fourth sees all tokens, and has no positions. The
+LayerNorm has no bias, neighbours are a pair of the rotation, and the tied logits are
+multiplied by a number.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,9 @@
 """DeepSeek-V3: latent attention, and experts in groups that a bias balances.
 
-DeepSeek-AI 2024 (arXiv:2412.19437). The first layers are dense; one expert is shared.
+DeepSeek-AI 2024 (arXiv:2412.19437). Keys and values of all heads are made of one short
+vector of each token, which alone is kept, beside a rotated key that all heads share.
+The router's scores are sigmoids. The first layers are dense; one expert is shared.
+Layers that guess further tokens are left out here.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,8 @@
 """EXAONE 4: OLMo 3 with a norm of each head, and no positions where all is seen.
 
-LG AI Research 2025 (arXiv:2507.11407), section 2.1. The small model has no window, and
-rotates in every layer.
+LG AI Research 2025 (arXiv:2507.11407), section 2.1. The heads are those of queries and
+keys. The rotation is slowed by Llama 3's rule in place of YaRN. The small model has no
+window, and rotates in every layer.
 """
 
 from collections.abc import Sequence

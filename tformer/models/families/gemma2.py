@@ -1,7 +1,8 @@
 """Gemma 2: Llama with four norms of 1 + w, softcaps, and a window in every other layer.
 
-Gemma team 2024 (arXiv:2408.00118), section 2. Of Gemma 1 are the gate with GELU, the
-embedding times √D, and the gain 1 + w.
+Gemma team 2024 (arXiv:2408.00118), section 2. The four are before and after each of the
+two sub-layers. Of Gemma 1 are the gate with GELU, the embedding times √D, and the gain
+1 + w. A head's width is chosen; in the largest model the scores are divided by √(D/H).
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
 """Gemma 3, its text: Gemma 2 with QK-norm, no softcaps, windows in five of six layers.
 
 Gemma team 2025 (arXiv:2503.19786), section 2.1: five layers with a window and the base
-10,000 come before one that sees all tokens, with the base 1,000,000.
+10,000 of the rotation come before one that sees all tokens, with the base 1,000,000.
 """
 
 from collections.abc import Sequence

@@ -3,8 +3,10 @@
 By the model card of 2026 and the code of `transformers`, as there is no report: the
 last layers attend to keys and values of an earlier one, layers that see all tokens have
 wider heads, of which the fast pairs rotate, and may have keys for values; each layer is
-told the token again. Norms multiply by w, and not by 1 + w; scores are not divided by
-√Dh. A config with experts is refused here.
+told the token again. Values are normalised too, norms multiply by w, and not by 1 + w,
+scores are not divided by √Dh, and logits are bounded as in Gemma 2. A number of its own
+multiplies what each layer gives. In the smallest model layers without keys have
+networks twice as wide. A config with experts is refused here.
 """
 
 from collections.abc import Sequence

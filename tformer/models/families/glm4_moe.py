@@ -1,6 +1,7 @@
 """GLM-4.5: DeepSeek-V3's experts behind Qwen3's attention, of which a half is rotated.
 
-Zhipu AI 2025 (arXiv:2508.06471). Queries, keys and values have biases.
+Zhipu AI 2025 (arXiv:2508.06471). Queries, keys and values have biases; only the larger
+model has norms of queries and keys. The experts stand in one group.
 """
 
 from tformer.models.causal_lm import CausalLM

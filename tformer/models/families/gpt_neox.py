@@ -1,6 +1,7 @@
 """GPT-NeoX and Pythia: GPT-2 with a part of each head rotated, and parallel sub-layers.
 
-Black et al. 2022 (arXiv:2204.06745), section 2.1; Pythia: arXiv:2304.01373.
+Black et al. 2022 (arXiv:2204.06745), section 2.1; Pythia: arXiv:2304.01373. There are
+no learned positions, logits have a matrix of their own, and GELU is the exact one.
 """
 
 from collections.abc import Sequence

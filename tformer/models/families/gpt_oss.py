@@ -1,6 +1,7 @@
 """gpt-oss: experts, sinks, windows in every other layer, biases everywhere.
 
-OpenAI 2025 (arXiv:2508.10925). The experts have bounded gates (`ClampedFeedForward`);
+OpenAI 2025 (arXiv:2508.10925). It is Llama otherwise. The experts have bounded gates
+(`ClampedFeedForward`), and a router chooses four of them for each token;
 YaRN slows the rotation for texts of 131,072 tokens.
 """
 

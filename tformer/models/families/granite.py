@@ -1,7 +1,9 @@
 """Granite 3: Llama with four multipliers.
 
-IBM 2024, "Granite 3.0 Language Models", section 2; they are those with which sizes
-share one learning rate (Yang et al. 2022, arXiv:2203.03466).
+IBM 2024, "Granite 3.0 Language Models", section 2: of the embedded tokens, of the
+scores in place of 1/√Dh, of what a sub-layer adds, and of the logits, which are
+divided. They are those with which sizes share one learning rate (Yang et al. 2022,
+arXiv:2203.03466).
 """
 
 from tformer.models.causal_lm import CausalLM

@@ -1,6 +1,7 @@
 """Kimi Linear: three of four layers have Kimi Delta Attention, and none has positions.
 
-Kimi Team 2025 (Hugging Face's kimi_linear; arXiv:2510.26692). The other layers have
+Kimi Team 2025 (Hugging Face's kimi_linear; arXiv:2510.26692). These three keep a state
+of one size, whatever the length, in place of keys and values. The other layers have
 DeepSeek's latent attention, with nothing rotated. The experts are DeepSeek's too.
 """
 

@@ -1,6 +1,7 @@
 """Llama 2 and 3: what changed since GPT-2 is RMSNorm, RoPE, SwiGLU, grouped queries.
 
-Touvron et al. 2023 (arXiv:2302.13971); Grattafiori et al. 2024 (arXiv:2407.21783).
+Touvron et al. 2023 (arXiv:2302.13971); Grattafiori et al. 2024 (arXiv:2407.21783). No
+linear layer has a bias, logits have a matrix of their own, and nothing is dropped.
 """
 
 from torch import nn

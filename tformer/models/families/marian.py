@@ -2,6 +2,7 @@
 
 Junczys-Dowmunt et al. 2018 (arXiv:1804.00344); Tiedemann and Thottingal 2020. Beside
 BART it has sinusoids, all sines before all cosines, and no norm of what is embedded.
+From 2017 it differs by SiLU in its networks, and by a bias of the logits.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """MiniMax-M2: Mixtral with many experts, and OLMo 2's norm over all heads.
 
-MiniMax 2025 (Hugging Face's minimax_m2). The router's scores are sigmoids, balanced by
-a bias; half of each head is rotated.
+MiniMax 2025 (Hugging Face's minimax_m2). The norm is of queries and of keys. The
+router's scores are sigmoids, balanced by a bias; half of each head is rotated.
 """
 
 from torch import nn

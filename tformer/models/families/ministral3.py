@@ -1,6 +1,7 @@
 """Ministral 3: Mistral without a window, and queries that grow with their position.
 
-Mistral AI 2026 (arXiv:2601.08584); the growth is Llama 4's.
+Mistral AI 2026 (arXiv:2601.08584); the growth is Llama 4's, and makes attention sharper
+far out in a long text. YaRN slows the rotation.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
 """Mistral 7B: Llama with a window.
 
-Jiang et al. 2023 (arXiv:2310.06825).
+Jiang et al. 2023 (arXiv:2310.06825). A token sees the last 4096 alone, itself included;
+what is further back reaches it by way of the layers.
 """
 
 from tformer.models.causal_lm import CausalLM

@@ -1,6 +1,6 @@
-"""Mixtral: Mistral with experts in place of each feed-forward network.
+"""Mixtral: Mistral without a window, with experts in place of feed-forward networks.
 
-Jiang et al. 2024 (arXiv:2401.04088).
+Jiang et al. 2024 (arXiv:2401.04088). A router chooses two of eight for each token.
 """
 
 from torch import nn

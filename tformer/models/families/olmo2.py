@@ -1,7 +1,7 @@
-"""OLMo 2: Llama with the norms after the sub-layers, and one over all heads.
+"""OLMo 2: Llama with the norms after the sub-layers, and a norm over all heads.
 
 OLMo team 2024 (arXiv:2501.00656), section 2: x + norm(f(x)), and a norm of queries and
-keys that is as wide as their projection.
+keys that is as wide as their projection. So a sub-layer reads what no norm has changed.
 """
 
 from torch import nn

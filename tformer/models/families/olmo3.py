@@ -1,6 +1,6 @@
 """OLMo 3: OLMo 2 with a window in three of four layers; the fourth rotates by YaRN.
 
-OLMo team 2025 (arXiv:2512.13961).
+OLMo team 2025 (arXiv:2512.13961). The fourth layer sees all tokens.
 """
 
 from functools import partial

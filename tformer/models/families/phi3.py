@@ -1,7 +1,8 @@
 """Phi-3 and Phi-4-mini: Llama with LongRoPE, and q, k, v in one matrix on disk.
 
 Abdin et al. 2024 (arXiv:2404.14219); Phi-4-mini, of which a part of each head is
-rotated: arXiv:2503.01743.
+rotated: arXiv:2503.01743. A config for texts of 4096 tokens, as the first preset,
+rotates as Llama does, within a window; the second is its config without LongRoPE.
 """
 
 from collections.abc import Sequence

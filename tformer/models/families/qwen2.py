@@ -1,6 +1,7 @@
 """Qwen2 and Qwen2.5, dense: Llama with biases of queries, keys and values alone.
 
-Yang et al. 2024 (arXiv:2407.10671), section 2.2.1; Qwen2.5: arXiv:2412.15115.
+Yang et al. 2024 (arXiv:2407.10671), section 2.2.1; Qwen2.5: arXiv:2412.15115. The last
+projection of attention and the network have none.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
 """Qwen3, dense: Qwen2 with a norm of each query and each key in place of biases.
 
-Yang et al. 2025 (arXiv:2505.09388).
+Yang et al. 2025 (arXiv:2505.09388). Each head is normalised by itself. A head is 128
+wide, however wide the model is.
 """
 
 from tformer.models.causal_lm import CausalLM

@@ -1,7 +1,10 @@
 """Qwen3-Next: in three of four layers a gated delta rule in the place of attention.
 
-Qwen 2025 (Hugging Face's qwen3_next; arXiv:2412.06464). Attention's output has a gate,
-a quarter of each head is rotated, norms multiply by 1 + w; one expert is shared.
+Qwen 2025 (Hugging Face's qwen3_next; arXiv:2412.06464). The rule keeps a state of one
+size, whatever the length, in place of keys and values; before it stands a short
+convolution. Attention's output has a gate, a quarter of each head is rotated, queries
+and keys are normalised, norms multiply by 1 + w. There are experts, of which one, with
+a gate, is shared by all tokens.
 """
 
 from collections.abc import Sequence

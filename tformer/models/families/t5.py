@@ -1,9 +1,10 @@
 """T5: what changed since the Transformer is pre-norm, RMSNorm, a bias for the distance.
 
 Raffel et al. 2019 (arXiv:1910.10683), section 2.1; version 1.1, with a gate, is of its
-code. No position is added: a learned number for each bucket of distances is added to
-the scores, the same in all layers of a stack. The scores are not divided by √Dh. In
-training, the dropout after the last norm of a stack is left out here.
+code. No layer has a bias. No position is added: a learned number for each bucket of
+distances is added to the scores, the same in all layers of a stack. The scores are not
+divided by √Dh. In training, the dropout after the last norm of a stack is left out
+here.
 """
 
 from collections.abc import Callable, Mapping
