@@ -186,6 +186,5 @@ class MultiHeadAttention(nn.Module):
 
     def place(self, x: Tensor, norm: nn.Module | None, **at: object) -> Tensor:
         """Normalise queries or keys (B, H, T, Dh), and rotate them."""
-        # Under autocast CUDA's layer norm is in float32, beside values in 16 bits.
-        x = x if norm is None else norm(x).to(x.dtype)
+        x = x if norm is None else norm(x).to(x.dtype)  # CUDA's autocast widens it
         return x if self.rotary is None else self.rotary(x, **at)
