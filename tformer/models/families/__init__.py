@@ -21,8 +21,8 @@ gpt_neox phi3 ministral3 nanochat mixtral qwen3_moe gpt_oss deepseek_v3 glm4_moe
 minimax_m2 qwen3_next kimi_linear bert t5 bart marian
 """
 FAMILIES = {name: name for name in NAMES.split()}
-FAMILIES |= {"gemma3_text": "gemma3", "gemma4_text": "gemma4", "tformer": "custom"}
-FAMILIES |= {"qwen3_5_text": "qwen3_5", "hunyuan_v1_dense": "hunyuan"}
+FAMILIES |= {"hunyuan_v1_dense": "hunyuan", "gemma3_text": "gemma3"}
+FAMILIES |= {"gemma4_text": "gemma4", "qwen3_5_text": "qwen3_5", "tformer": "custom"}
 # Words of a config.json that change no number that a model computes.
 NOTES = """
 _name_or_path architectures auto_map bos_token_id chunk_size_feed_forward
