@@ -37,9 +37,6 @@ EXACT = {
     "gemma-4-e4b": (7_463_013_376, None),
     "gemma-4-31b": (30_697_345_280, None),
     # As Hugging Face's class counts; published are 0.5, 1.8, 4 and 7 billion.
-    "hunyuan-0.5b": (539_010_048, None),
-    "hunyuan-1.8b": (1_791_080_448, None),
-    "hunyuan-4b": (4_221_757_440, None),
     "hunyuan-7b": (7_504_568_320, None),
     "smollm3-3b": (3_075_098_624, None),
     "phi-3-mini-4k": (3_821_079_552, None),
