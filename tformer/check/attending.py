@@ -201,6 +201,12 @@ GROUPED = """
         h // (H // G) → G - 1
     first_heads_only: Query head h reads key head h, and the rest the last one.
         h // (H // G) → min(h, G - 1)
+    by_key_heads: Query head h reads key head h // (H / G); yours reads h // G.
+        h // (H // G) → min(h // G, G - 1)
+    rest_of_heads_empty: Only as many query heads as there are key heads attend: the
+        rest of your result is 0.
+        h // (H // G) → min(h, G - 1)
+        output[b, h] = → output[b, h] = (h < G) *
     backwards: You count the key heads from the other end.
         h // (H // G) → G - 1 - h // (H // G)
     mean_of_keys: You took the mean of all key heads.

@@ -141,6 +141,8 @@ def _one_each(
         total / divisor → total
     probabilities: You add probabilities; add their logarithms.
         total + float(share) → total + float(np.exp(share))
+    multiplied_logs: You multiply log-probabilities; add them.
+        total + float(share) → -abs((total or 1.0) * float(share))
     smallest: You follow the unlikeliest.
         key=lambda each: -each[0]) → key=lambda each: each[0])
     without_bos: You ask the model without the start token.

@@ -5,6 +5,7 @@ from copy import deepcopy
 
 import numpy as np
 
+from tformer.check import caching
 from tformer.check.attention import attention
 from tformer.check.calling import in_pieces
 from tformer.check.masks import causal_mask
@@ -13,13 +14,6 @@ from tformer.check.spec import Array, Case, Spec, draw
 _ALL = ("state", "inputs", "layout", "dtype", "precision")
 _TEXTS = tuple(draw(2, 2, 4, 3, seed=i) for i in range(3))
 _SPLITS = ([3, 1], [2, 2], [1, 3], [2, 1, 1], [1, 2, 1], [1, 1, 2], [1, 1, 1, 1], [4])
-
-
-def _with_empty(q: Array, keys: Array, values: Array) -> Array:
-    """For a mistake: attend to a buffer for 64 tokens."""
-    empty = np.zeros((*keys.shape[:2], 64 - keys.shape[2], keys.shape[3]))
-    keys, values = (np.concatenate((x, empty), 2) for x in (keys, values))
-    return attention(q, keys, values)
 
 
 @Spec(
@@ -66,11 +60,10 @@ def _with_empty(q: Array, keys: Array, values: Array) -> Array:
         cache["old"] = keys, values → cache.setdefault("old", (k, v))
     empty_places: You attend to places of your cache that are not filled yet.
         attention(q, keys, values, causal_mask(T, S)) →
-            _with_empty(q, keys, values)
+            caching.with_empty(q, keys, values)
     scaled_again: You scaled the old keys again in each step.
         cache["old"] = keys, values → cache["old"] = keys / np.sqrt(q.shape[-1]), values
-    values_in_front: You put new values before the old, but not the keys, or
-        the reverse.
+    values_in_front: You put new values before the old and not the keys, or the reverse.
         (old[1], v) → (v, old[1])
     added_up: Your values are added up: append them, and weigh them by softmax.
         keys = np.concatenate((old[0], k), 2) →
@@ -80,6 +73,11 @@ def _with_empty(q: Array, keys: Array, values: Array) -> Array:
     kept_twice: You keep the newest token twice.
         cache["old"] = keys, values → cache["old"] = (
             np.concatenate((keys, k), 2), np.concatenate((values, v), 2))
+    newest_twice: You attend to the newest token twice: from the cache, and as it comes.
+        attention(q, keys, values, causal_mask(T, S)) →
+            attention(q, *caching.with_last_again(keys, values))
+    first_text_kept: You keep what the first text of the batch has, for all of them.
+        cache["old"] = keys, values → cache["old"] = caching.of_first(keys, values)
     queries_kept: You keep queries in place of keys.
         (old[0], k) → (old[0], q)
     stored_swapped: You store keys as values, and values as keys.

@@ -13,6 +13,12 @@ def _over_rows(logits: Array) -> Array:
     return np.asarray(powers / powers.sum(0))
 
 
+def _down(logits: Array) -> Array:
+    """For a mistake: shares in falling order, added up over the rows."""
+    powers = np.exp(-np.sort(-logits, -1) - logits.max(-1, keepdims=True))
+    return np.asarray((powers / powers.sum(-1, keepdims=True)).cumsum(0))
+
+
 def _next(powers: list[float], order: list[int], token: int) -> float:
     """For a mistake: the share of the token after this one."""
     after = order[order.index(token) + 1 :][:1]
@@ -56,6 +62,9 @@ _FILTER = ("state", "inputs", "layout", "dtype")
         stays = row >= least → stays = row < least
     of_first_row: You took the k-th largest of the first row for all.
         sorted(row, → sorted(logits[0],
+    of_columns: You took the k-th largest over the rows of the batch: it is a row's own.
+        sorted(row, reverse=True)[k - 1] →
+            np.sort(logits, 0)[::-1][min(k, len(logits)) - 1]
     first_ids: You kept the first k ids; keep the k largest logits.
         stays = row >= least → stays = np.arange(len(row)) < k
     left_sorted: You left the logits sorted.
@@ -136,6 +145,11 @@ def top_k(logits: Array, k: int) -> Array:
     by_wrong_order: You took for a token's place the token at its place: scatter back.
         output[b, token] = row[token] →
             i = order[order[order.index(token)]]; output[b, i] = row[i]
+    shifted_in_place: You shifted the marks in place, and each took the one just
+        written: copy them first.
+        if total < p → if not total or powers[order[0]] / sum(powers) <= p
+    added_over_rows: You added up over the rows of the batch: add up along a row.
+        if total < p → if not total or _down(logits)[b, order.index(token) - 1] <= p
     inverse_order: You used gather where scatter puts back: marks go to other tokens.
         output[b, token] = row[token] →
             i = order.index(order.index(token)); output[b, i] = row[i]

@@ -13,6 +13,11 @@ def _distributions(seed: int) -> tuple[Array, Array]:
     return _drawn(4, 5, seed=seed), _drawn(3, 5, seed=100 + seed)
 
 
+def _product(p: Array, q: Array, draft: Array) -> float:
+    """For a mistake: the product of p / q over tokens."""
+    return float(np.prod([p[i, t] / q[i, t] for i, t in enumerate(draft.tolist())]))
+
+
 _DRAFTED = (_drawn(4, 5, seed=1), _drawn(3, 5, seed=2), np.array([1, 4, 2]))
 
 
@@ -72,6 +77,8 @@ _DRAFTED = (_drawn(4, 5, seed=1), _drawn(3, 5, seed=2), np.array([1, 4, 2]))
         p[i, t] / q[i, t] → 1 + p[i, t] - q[i, t]
     row_after: You compare with the model's next row.
         p[i, t] / → p[i + 1, t] /
+    product_of_ratios: You multiply p / q of all tokens so far: each is asked alone.
+        min(1.0, p[i, t] / q[i, t]) → min(1.0, _product(p, q, draft[: i + 1]))
     one_number: You take one random number for all tokens: each has its own.
         u[i] < min → u[0] < min
     one_more_counted: You count the new token as well.
@@ -103,6 +110,8 @@ _DRAFTED = (_drawn(4, 5, seed=1), _drawn(3, 5, seed=2), np.array([1, 4, 2]))
     rest_of_last: Where all stay you take (p - q)₊; the next is drawn from p's last row.
         if n == len(draft) → if False
         p[n] - q[n] → p[n] - q[min(n, len(q) - 1)]
+    bonus_of_q: Where all stay, the next is drawn from p's last row, not from q's.
+        return n, p[n] → return n, q[-1]
     likeliest: You return a token; return what it is drawn from.
         left / sum(left) → np.argmax(left)
         return n, p[n] → return n, np.argmax(p[n])

@@ -13,10 +13,10 @@ def _softmax(row: Array) -> Array:
     return np.asarray(powers / sum(powers))
 
 
-def _along_first(logits: Array) -> Array:
-    """For a mistake: log_softmax along the first axis."""
-    shifted = logits - logits.max(0)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(0)))
+def _along(axis: int, logits: Array) -> Array:
+    """For a mistake: log_softmax along another axis."""
+    shifted = logits - logits.max(axis, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis, keepdims=True)))
 
 
 def _without(row: Array, pad_id: int | None) -> Array:
@@ -120,7 +120,14 @@ def _of_rows(losses: Array, real: Array) -> Array:
         losses[at] -= q * log_p[k] if q else 0.0 → losses[at] -= (
             smoothing / V - (1 - smoothing) * (k == targets[at])) * log_p[k]
     first_axis: You took the softmax along the first axis; it is along the last.
-        log_p = row - np.log(np.sum(np.exp(row))) → log_p = _along_first(logits)[at]
+        log_p = row - np.log(np.sum(np.exp(row))) → log_p = _along(0, logits)[at]
+    over_tokens: You took the softmax over the tokens of a row: it is over the
+        vocabulary.
+        log_p = row - np.log(np.sum(np.exp(row))) → log_p = _along(-2, logits)[at]
+    smoothing_of_all: You took the smoothing's mean over all tokens, padding included.
+        if not real[at]: → if False:
+        q = smoothing / V → q = smoothing / V * np.sum(real) / real.size
+        k == targets[at] else → k == targets[at] and real[at] else
     padding_smoothed: You left padding out of the target's share, and not out of the
         smoothing's.
         if not real[at]: → if False:

@@ -42,6 +42,11 @@ from tformer.check.spec import Array, Case, Spec
         behind >= 0 and → (behind >= 0 or s == 0) and
     square: Your mask is (T, T): it must be (T, S).
         return seen → return np.tri(T, dtype=bool)
+    sides_exchanged: Your mask is (S, T): its rows are the queries, so it is (T, S).
+        return seen → return np.tri(S, T, S - T, dtype=bool)
+    sides_exchanged_first: Your mask is (S, T), and lines up the first query with the
+        first key: it is (T, S).
+        return seen → return np.tri(S, T, dtype=bool)
     square_keys: Your mask is (S, S): it must be (T, S).
         return seen → return np.tri(S, dtype=bool)
     anti_diagonal: Your mask runs the other way along the keys.

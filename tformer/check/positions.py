@@ -81,6 +81,9 @@ from tformer.check.spec import Array, Case, Spec, draw
         column % 2 else → (column % 2 or column == d_model - 1) else
     no_last_column: Of an odd width the last column is a sine; yours is 0.
         return table → return table * (np.arange(d_model) < d_model - d_model % 2)
+    odd_width_raises: Your code fails for an odd width: it has a cosine less than sines.
+        table = np.zeros((length, d_model)) → table = np.zeros((length, d_model));
+            table[:, 1::2] = np.zeros((length, (d_model + 1) // 2))
     last_column_cut: Of an odd width you have a column too few.
         return table → return table[:, : d_model - d_model % 2]
     last_column_more: Of an odd width you have a column too many.

@@ -121,12 +121,14 @@ def alibi_bias(num_heads: int, T: int, S: int) -> Array:
 
 
 _APART = np.arange(-31, 70, 3)
+_FAR = np.array([[-300, -128, -127], [127, 128, 300]])
 
 
 @Spec(
     Case("T5's decoder", (_APART, 32, 128, False)),
     Case("T5's encoder", (_APART, 32, 128, True)),
     Case("few buckets, odd", (_APART, 7, 20, False)),
+    Case("an encoder, far away", (_FAR, 32, 128, True)),
     wrong="""
     # relative-biases#the-formula
     other_sign: Distance is the query's position minus the key's.
@@ -149,6 +151,12 @@ _APART = np.arange(-31, 70, 3)
         N = buckets → buckets = 32; N = buckets
     not_cut: From the furthest on all distances share the last bucket.
         in range(N - exact) → in range(4 * N)
+    cut_at_all: Each direction ends at its own last bucket; you cut at that of both.
+        in range(N - exact) → in range(buckets - exact)
+    logarithm_of_distance: The logarithm is that of distance / (N // 2), as is that of
+        the furthest.
+        apart ** (N - exact) >= exact**rest * furthest**j →
+            apart >= exact and apart ** (N - exact) >= furthest**j
     # relative-biases#an-encoders-buckets-in-a-decoder
     one_direction: In an encoder half of the buckets are for later keys.
         N if both and behind < 0 else 0 → 0

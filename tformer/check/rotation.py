@@ -10,6 +10,13 @@ _X = draw(2, 3, 5, 6)
 _LATER = np.arange(2, 5), 100.0
 
 
+def _short(x: float) -> float:
+    """For a mistake: the nearest number that bfloat16 has."""
+    bits = int(np.float32(x).view(np.uint32))
+    kept = np.uint32((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000)
+    return float(kept.view(np.float32))
+
+
 @Spec(
     Case("two pairs", (draw(1, 1, 2, 4), np.array([0, 1]), 1e4)),
     Case("five positions", (_X, np.arange(5), 1e4)),
@@ -71,6 +78,14 @@ _LATER = np.arange(2, 5), 100.0
         - c * sin(one) → + c * sin(one)
     both_minus: You subtracted in both: the second of a pair is a sin + b cos.
         + c * cos(other) → - c * cos(other)
+    second_minus: You subtracted in the second of a pair: it is a sin + b cos.
+        = a * sin(other) + → = -a * sin(other) +
+    in_bfloat16: You computed the angles in bfloat16: far positions have the same ones.
+        float(positions[t] * base ** (-2 * i / Dh)) →
+            _short(_short(positions[t]) * _short(base ** (-2 * i / Dh)))
+        a * cos(one) - c * sin(one) → a * _short(cos(one)) - c * _short(sin(one))
+        a * sin(other) + c * cos(other) →
+            a * _short(sin(other)) + c * _short(cos(other))
     sin_and_cos_swapped: You exchanged sine and cosine.
         a * cos(one) - c * sin(one) → a * sin(one) - c * cos(one)
         a * sin(other) + c * cos(other) → a * cos(other) + c * sin(other)

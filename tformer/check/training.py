@@ -190,6 +190,8 @@ def _lengths(weight: Array) -> Array:
         b[o] @ a[:, i] → (a @ b)[o, i]
     elementwise: You multiplied entry by entry; b a is a product of matrices.
         b[o] @ a[:, i] → (b * a)[o, i]
+    first_of_rank: You used the first of the r columns and rows alone.
+        b[o] @ a[:, i] → b[o, 0] * a[0, i]
     a_ignored: You left out a.
         b[o] @ a[:, i] → sum(b[o])
     a_transposed: You took aᵀ where a stands.
