@@ -226,6 +226,8 @@ GROUPED = """
         output[b, h] = → output[b, h % (H // G) * G + g] =
     query_mean: You took the mean of the queries of a group; each attends by itself.
         query[b, h, t] @ → query[b, g * (H // G) : (g + 1) * (H // G), t].mean(0) @
+    query_sum: You added up the queries of a group; each attends by itself.
+        query[b, h, t] @ → query[b, g * (H // G) : (g + 1) * (H // G), t].sum(0) @
     tokens_repeated: You repeated tokens in place of heads, and gave them heads' shape.
         @ key[b, g, s] → @ attending.doubled(key, H)[b, h, s]
         @ value[b, g] → @ attending.doubled(value, H)[b, h]

@@ -153,6 +153,10 @@ def _one_each(
         [bos, *ids] → [bos, *ids][-1:]
     own_best: Each beam keeps its own best: the best of all go on together.
         live = live[:num_beams] → live = _one_each(live)[:num_beams]
+    one_way_each: After the first token each beam follows its own likeliest alone: the
+        best of all go on.
+        divisor = → candidates = (
+            _one_each(candidates) if length > 1 else candidates[:num_beams]); divisor =
     ended_of_all: You keep texts that end though they are not among the best.
         candidates[:num_beams] → candidates
     fewer_beams: What ends takes a beam's place for good: as many go on as before.
@@ -175,6 +179,9 @@ def _one_each(
         ((5 + length) / 6) → length
     newest_only: You compare the newest token's log-probability; it is the sum.
         total + float(share) → float(share)
+    newest_only_of_equal: You compare the newest token's log-probability; it is the sum.
+        total + float(share) → float(share)
+        return max(ended)[1] → return max(ended, key=lambda each: each[0])[1]
     pruned_by_newest: You follow what ends in the likeliest token; it is the sum.
         key=lambda each: -each[0]) →
             key=lambda each: -[*next_log_probs([bos, *each[1][:-1]])][each[1][-1]])

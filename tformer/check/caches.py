@@ -56,6 +56,8 @@ _SPLITS = ([3, 1], [2, 2], [1, 3], [2, 1, 1], [1, 2, 1], [1, 1, 2], [1, 1, 1, 1]
         causal_mask(T, S) → np.arange(S) >= S - 5
     last_eight: You attend to the last eight tokens: keep all.
         causal_mask(T, S) → np.arange(S) >= S - 8
+    first_left_out: You do not keep the first token of a text.
+        cache["old"] = keys, values → caching.but_first(cache, keys, values)
     first_kept: You attend to the first token and the newest: keep all.
         cache["old"] = keys, values → cache.setdefault("old", (k, v))
     empty_places: You attend to places of your cache that are not filled yet.

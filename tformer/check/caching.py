@@ -21,3 +21,8 @@ def with_last_again(*kept: Array) -> list[Array]:
 def of_first(*kept: Array) -> list[Array]:
     """Give all texts what the first one has."""
     return [np.broadcast_to(x[:1], x.shape) for x in kept]
+
+
+def but_first(cache: dict[str, tuple[Array, ...]], *kept: Array) -> None:
+    """Keep what a text has, but nothing of its first token."""
+    cache["old"] = kept if "old" in cache else tuple(x[:, :, :0] for x in kept)

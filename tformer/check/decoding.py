@@ -13,6 +13,12 @@ def _over_rows(logits: Array) -> Array:
     return np.asarray(powers / powers.sum(0))
 
 
+def _reaching(row: Array, p: float) -> int:
+    """For a mistake: how many tokens of a row reach p."""
+    powers = np.exp(-np.sort(-row) - row.max())
+    return int(((powers / powers.sum()).cumsum() < p).sum()) + 1
+
+
 def _down(logits: Array) -> Array:
     """For a mistake: shares in falling order, added up over the rows."""
     powers = np.exp(-np.sort(-logits, -1) - logits.max(-1, keepdims=True))
@@ -62,6 +68,13 @@ _FILTER = ("state", "inputs", "layout", "dtype")
         stays = row >= least → stays = row < least
     of_first_row: You took the k-th largest of the first row for all.
         sorted(row, → sorted(logits[0],
+    kept_alone: You return the k largest alone: the others stay, as -inf.
+        return output → return -np.sort(-output, -1)[:, :k]
+    new_log_probabilities: You return log-probabilities of what is kept: return logits.
+        return output →
+            return output - np.log(np.exp(output).sum(-1, keepdims=True))
+    order_for_ranks: You took argsort's ids for ranks: ranks are the argsort of those.
+        stays = row >= least → stays = np.argsort(-row) < k
     of_columns: You took the k-th largest over the rows of the batch: it is a row's own.
         sorted(row, reverse=True)[k - 1] →
             np.sort(logits, 0)[::-1][min(k, len(logits)) - 1]
@@ -145,6 +158,11 @@ def top_k(logits: Array, k: int) -> Array:
     by_wrong_order: You took for a token's place the token at its place: scatter back.
         output[b, token] = row[token] →
             i = order[order[order.index(token)]]; output[b, i] = row[i]
+    one_more_shifted: You kept one token more than reaches p.
+        if total < p →
+            if total - powers[order[order.index(token) - 1]] / sum(powers) < p
+    number_of_first_row: You kept as many tokens in each row as in the first.
+        if total < p → if order.index(token) < _reaching(logits[0], p)
     shifted_in_place: You shifted the marks in place, and each took the one just
         written: copy them first.
         if total < p → if not total or powers[order[0]] / sum(powers) <= p

@@ -110,6 +110,13 @@ _DRAFTED = (_drawn(4, 5, seed=1), _drawn(3, 5, seed=2), np.array([1, 4, 2]))
     rest_of_last: Where all stay you take (p - q)₊; the next is drawn from p's last row.
         if n == len(draft) → if False
         p[n] - q[n] → p[n] - q[min(n, len(q) - 1)]
+    rest_of_last_draft: Where all stay you take the last draft's (p - q)₊; the next is
+        drawn from p's last row.
+        if n == len(draft) → if False
+        p[n] - q[n] → p[min(n, len(q) - 1)] - q[min(n, len(q) - 1)]
+    rest_of_next: After a rejection you take the row after.
+        np.maximum(p[n] - q[n], 0.0) →
+            np.maximum(p[min(n + 1, len(q) - 1)] - q[min(n + 1, len(q) - 1)], 0.0)
     bonus_of_q: Where all stay, the next is drawn from p's last row, not from q's.
         return n, p[n] → return n, q[-1]
     likeliest: You return a token; return what it is drawn from.

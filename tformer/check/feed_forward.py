@@ -79,6 +79,9 @@ _STEEP = np.array([[20.0, 15.0], [-1.0, -0.5], [30.0, 2.0]])
         w_up @ x[at] → x[at] @ w_up.reshape(w_up.shape[::-1])
         w_down @ (gate * sigmoid(gate) * up) →
             (gate * sigmoid(gate) * up) @ w_down.reshape(w_down.shape[::-1])
+    down_reshaped: You gave w_down another shape with reshape: transpose it.
+        w_down @ (gate * sigmoid(gate) * up) →
+            (gate * sigmoid(gate) * up) @ w_down.reshape(w_down.shape[::-1])
     gate_twice: You sent x through w_gate twice: the other factor is of w_up.
         w_up @ x[at] → gate
         gate, up = w_gate @ x[at], → gate = w_gate @ x[at]; up =

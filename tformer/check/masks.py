@@ -42,6 +42,8 @@ from tformer.check.spec import Array, Case, Spec
         behind >= 0 and → (behind >= 0 or s == 0) and
     square: Your mask is (T, T): it must be (T, S).
         return seen → return np.tri(T, dtype=bool)
+    past_hidden: You hid the keys before the first query: they are the past of all.
+        behind >= 0 and → behind >= 0 and s >= S - T and
     sides_exchanged: Your mask is (S, T): its rows are the queries, so it is (T, S).
         return seen → return np.tri(S, T, S - T, dtype=bool)
     sides_exchanged_first: Your mask is (S, T), and lines up the first query with the

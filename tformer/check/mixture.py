@@ -104,6 +104,11 @@ def _large(N: int, D: int, E: int) -> tuple[object, ...]:
         powers[e] / total * → powers[e] *
     over_tokens_divided: You took the softmax over the tokens, and divided by the sum.
         powers = np.exp(scores - top) → powers = _over_tokens(x @ router.T)[n]
+    over_tokens_first: You took the softmax over the tokens, and chose experts by it.
+        scores = router @ x[n] → scores = _of_tokens(x @ router.T)[n]
+    divided_by_all: You divided by the sum over the whole batch: each token has its own.
+        total = sum(powers[e] for e in chosen) →
+            powers, total = powers / sum(powers), _chosen_of_all(x @ router.T, k)
     one_choice: You chose experts for all tokens at once; each token has its own.
         key=lambda e: -scores[e] → key=lambda e: -sum(x @ router[e])
     expert_choice: Your experts choose tokens, as many as N · k / E each; here a token
@@ -146,6 +151,17 @@ def _over_tokens(logits: Array) -> Array:
 def _of_places(logits: Array, k: int) -> Array:
     """For a mistake: the softmax over the tokens of the k largest, (N, k)."""
     return _over_tokens(-np.sort(-logits, 1)[:, :k])
+
+
+def _of_tokens(logits: Array) -> Array:
+    """For a mistake: logarithms of the softmax over the tokens."""
+    return np.log(np.maximum(_over_tokens(logits), 1e-300))
+
+
+def _chosen_of_all(logits: Array, k: int) -> float:
+    """For a mistake: the sum of the shares that all tokens give to their k experts."""
+    shares = _over_tokens(logits.T).T
+    return float(np.sort(shares, 1)[:, -k:].sum())
 
 
 def _twice(logits: Array) -> Array:

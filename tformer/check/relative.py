@@ -49,6 +49,8 @@ def _seen(bias: Array) -> Array:
         (2 * (h - whole) + 1) / (2 * → (2 * (h - whole) + 1) / (1 *
     linear: Your slopes are h / H; they are 2^(-8h/H).
         -(2**exponent) → -((h + 1) / num_heads)
+    harmonic: Your slopes are 1, 1/2, 1/3 …; they are 2^(-8h/H).
+        -(2**exponent) → -(1 / (h + 1))
     no_slope: You left the slopes out.
         -(2**exponent) → -1.0
     reversed_slopes: Your heads have the slopes in the other order.
@@ -121,14 +123,14 @@ def alibi_bias(num_heads: int, T: int, S: int) -> Array:
 
 
 _APART = np.arange(-31, 70, 3)
-_FAR = np.array([[-300, -128, -127], [127, 128, 300]])
+_FAR = np.array([[-300, -128, -127, 0], [8, 127, 128, 300]])
 
 
 @Spec(
     Case("T5's decoder", (_APART, 32, 128, False)),
     Case("T5's encoder", (_APART, 32, 128, True)),
     Case("few buckets, odd", (_APART, 7, 20, False)),
-    Case("an encoder, far away", (_FAR, 32, 128, True)),
+    Case("an encoder, at 0 and far away", (_FAR, 32, 128, True)),
     wrong="""
     # relative-biases#the-formula
     other_sign: Distance is the query's position minus the key's.
@@ -151,6 +153,16 @@ _FAR = np.array([[-300, -128, -127], [127, 128, 300]])
         N = buckets → buckets = 32; N = buckets
     not_cut: From the furthest on all distances share the last bucket.
         in range(N - exact) → in range(4 * N)
+    zero_in_second: A token's distance from itself is 0: it is in bucket 0.
+        both and behind < 0 → both and behind <= 0
+    rounded_up: You rounded up, so that each wide bucket begins too early: round down.
+        apart ** (N - exact) >= exact**rest * furthest**j →
+            apart ** (N - exact) > exact ** (rest + 1) * furthest ** (j - 1)
+            if j else apart >= exact
+    no_exact_half: You took logarithms from 0 on: the first N // 2 have one distance each.
+        bucket[at] = min(apart, exact - 1) →
+            bucket[at] = min(N - 1, np.log1p(apart) / np.log1p(furthest) * N)
+        in range(N - exact) → in range(0)
     cut_at_all: Each direction ends at its own last bucket; you cut at that of both.
         in range(N - exact) → in range(buckets - exact)
     logarithm_of_distance: The logarithm is that of distance / (N // 2), as is that of

@@ -180,6 +180,10 @@ def _lengths(weight: Array) -> Array:
         alpha / r → alpha // r
     subtracted: You subtracted the product; add it.
         += alpha → -= alpha
+    weight_shrunk: You multiplied the weight by 1 - α / r; it stays as it is.
+        weight.astype(float) → weight * (1 - alpha / len(a))
+    weight_grown: You multiplied the weight by 1 + the product; add the product.
+        r * change → r * change * weight
     product_alone: You return the product alone; add it to the weight.
         weight.astype(float) → np.zeros(weight.shape)
     all_scaled: You scaled the sum of weight and product; only the product is scaled.
