@@ -5,7 +5,6 @@ from copy import deepcopy
 
 import numpy as np
 
-from tformer.check import caching
 from tformer.check.attention import attention
 from tformer.check.calling import in_pieces
 from tformer.check.masks import causal_mask

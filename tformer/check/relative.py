@@ -159,7 +159,7 @@ _FAR = np.array([[-300, -128, -127, 0], [8, 127, 128, 300]])
         apart ** (N - exact) >= exact**rest * furthest**j →
             apart ** (N - exact) > exact ** (rest + 1) * furthest ** (j - 1)
             if j else apart >= exact
-    no_exact_half: You took logarithms from 0 on: the first N // 2 have one distance each.
+    no_exact_half: You took logarithms from 0 on: N // 2 buckets have one distance each.
         bucket[at] = min(apart, exact - 1) →
             bucket[at] = min(N - 1, np.log1p(apart) / np.log1p(furthest) * N)
         in range(N - exact) → in range(0)
