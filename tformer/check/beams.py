@@ -162,7 +162,7 @@ def _one_each(
     fewer_beams: What ends takes a beam's place for good: as many go on as before.
         candidates if each[1][-1] != eos] →
             candidates[:num_beams] if each[1][-1] != eos]
-    one_beam_more: You follow one beam too many.
+    one_beam_more: You follow too many beams.
         live = live[:num_beams] → live = live[: num_beams + 1]
         candidates[:num_beams] → candidates[: num_beams + 1]
     enough_ended: You stop when as many have ended as there are beams.

@@ -5,6 +5,7 @@ from copy import deepcopy
 
 import numpy as np
 
+from tformer.check import caching  # noqa: F401 - for a mistake
 from tformer.check.attention import attention
 from tformer.check.calling import in_pieces
 from tformer.check.masks import causal_mask

@@ -13,6 +13,12 @@ def _over_rows(logits: Array) -> Array:
     return np.asarray(powers / powers.sum(0))
 
 
+def _product(powers: list[float], order: list[int], token: int) -> float:
+    """For a mistake: the product of the shares down to a token."""
+    shares = np.array([powers[i] for i in order]) / sum(powers)
+    return float(np.prod(shares[: order.index(token) + 1]))
+
+
 def _reaching(row: Array, p: float) -> int:
     """For a mistake: how many tokens of a row reach p."""
     powers = np.exp(-np.sort(-row) - row.max())
@@ -75,6 +81,12 @@ _FILTER = ("state", "inputs", "layout", "dtype")
             return output - np.log(np.exp(output).sum(-1, keepdims=True))
     order_for_ranks: You took argsort's ids for ranks: ranks are the argsort of those.
         stays = row >= least → stays = np.argsort(-row) < k
+    zero_times_infinity: You multiplied -inf by 0, which is NaN: choose with `where`.
+        = row[stays] → = np.nan
+    ids_returned: You return the ids of what is kept: return the logits.
+        return output → return np.argsort(-output, -1)[:, :k]
+    of_last_row: You took the k-th largest of the last row for all.
+        sorted(row, → sorted(logits[-1],
     of_columns: You took the k-th largest over the rows of the batch: it is a row's own.
         sorted(row, reverse=True)[k - 1] →
             np.sort(logits, 0)[::-1][min(k, len(logits)) - 1]
@@ -96,7 +108,7 @@ def top_k(logits: Array, k: int) -> Array:
 
 
 @Spec(
-    *(Case(f"p = {p}", (_LOGITS, p)) for p in (1e-9, 0.35, 0.62, 0.93, 0.995)),
+    *(Case(f"p = {p}", (_LOGITS, p)) for p in (1e-9, 0.22, 0.35, 0.62, 0.93, 0.995)),
     Case("one row", (_LOGITS[:1], 0.75)),
     Case("large logits", (_LOGITS * 10 + 800, 0.9)),
     wrong="""
@@ -163,6 +175,10 @@ def top_k(logits: Array, k: int) -> Array:
             if total - powers[order[order.index(token) - 1]] / sum(powers) < p
     number_of_first_row: You kept as many tokens in each row as in the first.
         if total < p → if order.index(token) < _reaching(logits[0], p)
+    two_at_least: You kept two tokens at least: one may be enough.
+        if total < p → if total < p or order.index(token) < 2
+    multiplied: You multiplied probabilities, or added up their logarithms: add them up.
+        if total < p → if not total or _product(powers, order, token) >= p
     shifted_in_place: You shifted the marks in place, and each took the one just
         written: copy them first.
         if total < p → if not total or powers[order[0]] / sum(powers) <= p

@@ -114,6 +114,11 @@ _DRAFTED = (_drawn(4, 5, seed=1), _drawn(3, 5, seed=2), np.array([1, 4, 2]))
         drawn from p's last row.
         if n == len(draft) → if False
         p[n] - q[n] → p[min(n, len(q) - 1)] - q[min(n, len(q) - 1)]
+    drawn_from_next: After a rejection you draw from the model's row after.
+        np.maximum(p[n] - q[n], 0.0) → p[n + 1]
+    not_cut_by_sizes: You draw from p - q, which is below 0 at places; cut it off at 0.
+        np.maximum(p[n] - q[n], 0.0) → (p[n] - q[n])
+        left / sum(left) → left / sum(abs(left))
     rest_of_next: After a rejection you take the row after.
         np.maximum(p[n] - q[n], 0.0) →
             np.maximum(p[min(n + 1, len(q) - 1)] - q[min(n + 1, len(q) - 1)], 0.0)

@@ -79,6 +79,8 @@ _STEEP = np.array([[20.0, 15.0], [-1.0, -0.5], [30.0, 2.0]])
         w_up @ x[at] → x[at] @ w_up.reshape(w_up.shape[::-1])
         w_down @ (gate * sigmoid(gate) * up) →
             (gate * sigmoid(gate) * up) @ w_down.reshape(w_down.shape[::-1])
+    silu_squared: You squared silu of the gate: multiply it by x w_upᵀ.
+        gate * sigmoid(gate) * up → (gate * sigmoid(gate)) ** 2
     down_reshaped: You gave w_down another shape with reshape: transpose it.
         w_down @ (gate * sigmoid(gate) * up) →
             (gate * sigmoid(gate) * up) @ w_down.reshape(w_down.shape[::-1])

@@ -130,6 +130,8 @@ def _in_turn(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Ar
         _plus(source @ w_v.T, v_bias → _plus(source @ w_q.T, v_bias
     no_values: You mix what comes in, and left w_v out.
         source @ w_v.T → source @ np.eye(*w_v.T.shape)
+    no_queries: Your queries are what comes in: you left w_q out.
+        x @ w_q.T → x @ np.eye(*w_q.T.shape)
     heads_summed: You added the heads up; put them side by side.
         merge_heads( → _summed(
     output_of_first_head: You projected each head by the first columns of w_o: head h

@@ -121,6 +121,9 @@ def _of_rows(losses: Array, real: Array) -> Array:
             smoothing / V - (1 - smoothing) * (k == targets[at])) * log_p[k]
     first_axis: You took the softmax along the first axis; it is along the last.
         log_p = row - np.log(np.sum(np.exp(row))) → log_p = _along(0, logits)[at]
+    sigmoids: You took the sigmoid of each logit: take the softmax over all.
+        losses[at] -= q * log_p[k] if q else 0.0 →
+            losses[at] += np.logaddexp(0, logits[at][k]) - q * logits[at][k]
     over_tokens: You took the softmax over the tokens of a row: it is over the
         vocabulary.
         log_p = row - np.log(np.sum(np.exp(row))) → log_p = _along(-2, logits)[at]

@@ -104,6 +104,9 @@ def _large(N: int, D: int, E: int) -> tuple[object, ...]:
         powers[e] / total * → powers[e] *
     over_tokens_divided: You took the softmax over the tokens, and divided by the sum.
         powers = np.exp(scores - top) → powers = _over_tokens(x @ router.T)[n]
+    others_at_0: You gave the other experts the logit 0: exp(0) is 1, so leave them out.
+        total = sum(powers[e] for e in chosen) → total = sum(
+            powers[e] for e in chosen) + (len(scores) - k) * np.exp(min(-top, 700))
     over_tokens_first: You took the softmax over the tokens, and chose experts by it.
         scores = router @ x[n] → scores = _of_tokens(x @ router.T)[n]
     divided_by_all: You divided by the sum over the whole batch: each token has its own.

@@ -69,6 +69,8 @@ from tformer.check.spec import Array, Case, Spec, draw
         = (start + row) → = 0.017453292519943295 * (start + row)
     into_degrees: You made degrees of the angles: sin and cos take radians.
         = (start + row) → = 57.29577951308232 * (start + row)
+    minus_sine: Your sines have the other sign.
+        else sin(angle) → else -sin(angle)
     minus_cosine: Your cosines have the other sign.
         cos(angle) if → -cos(angle) if
     times_root: You multiplied by √D: that is for embeddings.

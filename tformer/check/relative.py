@@ -61,6 +61,8 @@ def _seen(bias: Array) -> Array:
         -(2**exponent) * abs(distance) → -(2 ** (exponent * abs(distance)))
     root_of_distance: You took a power of the distance: it is multiplied as it is.
         abs(distance) → abs(distance) ** 0.5
+    relative: You divided the distance by the number of keys: it counts tokens.
+        abs(distance) → abs(distance) / S
     logarithm_of_distance: You took the logarithm of the distance.
         abs(distance) → np.log1p(abs(distance))
     next_power: For H that is no power of two you take slopes of the power above.
@@ -163,6 +165,12 @@ _FAR = np.array([[-300, -128, -127, 0], [8, 127, 128, 300]])
         bucket[at] = min(apart, exact - 1) →
             bucket[at] = min(N - 1, np.log1p(apart) / np.log1p(furthest) * N)
         in range(N - exact) → in range(0)
+    one_width: Your far buckets all have one width: they get wider and wider.
+        apart ** (N - exact) >= exact**rest * furthest**j →
+            (apart - exact) * (N - exact) >= j * (furthest - exact)
+    later_below_0: You gave later keys numbers below 0: theirs is the second half.
+        bucket[at] += N if both and behind < 0 else 0 →
+            bucket[at] *= -1 if both and behind < 0 else 1
     cut_at_all: Each direction ends at its own last bucket; you cut at that of both.
         in range(N - exact) → in range(buckets - exact)
     logarithm_of_distance: The logarithm is that of distance / (N // 2), as is that of
