@@ -3,10 +3,10 @@
     PYTHONPATH=docs python tests/experiments/raised_base.py
 
 The models and their texts are those of the needle test in the chapter on long context.
-The frequencies are those of the chapter on rotary positions, which shows what is kept
-in `raised_base_kept.py`. A way is tried with no step, by the factor of the base, and
-with some steps on texts of four times the trained length, by their rate. Two minutes
-on one core.
+The frequencies are those of the chapter on longer texts, which shows what is kept in
+`raised_base_kept.py`. A way is tried with no step, by the factor of the base, and with
+some steps on texts of four times the trained length, by their rate. Two minutes on one
+core.
 """
 
 import copy
@@ -30,7 +30,7 @@ Rows = Iterator[tuple[str, object, str, float]]
 
 def measured(seed: int) -> Rows:
     """Yield way, setting, what, and the share of right answers of one seed."""
-    needle, c = functions_of("long-context.md"), functions_of("rotary.md")
+    needle, c = functions_of("long-context.md"), functions_of("longer-texts.md")
     trained, long = needle["finder"](seed), 4 * needle["SHORT"]
 
     def asked(way: str, setting: object, steps: int, model: Any) -> Rows:

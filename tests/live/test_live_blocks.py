@@ -18,10 +18,11 @@ from live_serving import ROOT, python
 
 CHAPTERS = [
     *("adapting", "attention", "block-today", "dates", "decoder", "decoding"),
-    *("encoder", "experts", "heads", "linear-attention", "loss", "making-it-fast"),
-    *("masks", "optimizer", "patching", "positions", "reading-attention"),
-    *("relative-biases", "rotary", "scaling-out", "small-caches"),
-    *("sparse-attention", "starting-well", "tiles", "what-a-head-computes"),
+    *("encoder", "experts", "heads", "linear-attention", "longer-texts", "loss"),
+    *("making-it-fast", "masks", "optimizer", "patching", "positions"),
+    *("reading-attention", "relative-biases", "rotary", "scaling-out"),
+    *("small-caches", "sparse-attention", "starting-well", "tiles"),
+    "what-a-head-computes",
 ]
 MOST = 1_000  # characters that a page gets for it
 PRINTING = '<div class="{}highlight"><pre><code>{}\n</code></pre></div>\n'

@@ -1,4 +1,4 @@
-"""What `rotary.py` measured: way, setting, what; a number for each seed."""
+"""What `longer_texts.py` measured: way, setting, what; a number for each seed."""
 
 KEPT = """
 as_trained 1 right 1.000 1.000 1.000 1.000 0.897 1.000 1.000 1.000 1.000 1.000

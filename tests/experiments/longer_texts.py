@@ -1,9 +1,9 @@
-"""Test the scalings of the chapter on rotary positions with ten seeds, and keep them.
+"""Test the scalings of the chapter on longer texts with ten seeds, and keep them.
 
-    PYTHONPATH=docs python tests/experiments/rotary.py
+    PYTHONPATH=docs python tests/experiments/longer_texts.py
 
 Each seed is a model that was trained on short texts. The code is the chapter's, which
-shows what is kept in `rotary_kept.py`. One minute on one core.
+shows what is kept in `longer_texts_kept.py`. One minute on one core.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from chapters import functions_of, keep
 
 def measured() -> Iterator[tuple[str, object, str, float]]:
     """Yield the share that is right of each way and length, seed after seed."""
-    c = functions_of("rotary.md")
+    c = functions_of("longer-texts.md")
     for seed in range(10):
         model = c["new_model"](seed)
         for way, frequencies_at in c["WAYS"].items():
