@@ -49,7 +49,7 @@ QUESTIONS = {
     "top_p vs top_k": "decoding/#what-do-top-k-top-p-and-min-p-keep",
     "kv cache size": "decoding/#how-large-is-a-kv-cache",
     "past_key_values": "decoding/#how-is-a-cache-written",
-    "rope scaling longer context": "longer-texts/",
+    "rope scaling longer context": "longer-texts/#four-ways",
     "rotate_half interleaved": "rotary/#the-layouts-are-mixed",
     "lora rank": "adapting/#low-rank adapting/#the-code",
     "load balancing loss": "experts/#balance-loss",
