@@ -32,7 +32,7 @@ from tformer.tasks.dates import (
 from tformer.tasks.known_dates import unlike_training
 from tformer.tasks.task import check_draw
 
-# How often a kind comes up. Words, in 24 languages, are the most to learn.
+# How often a kind comes up. Words, in 24 locales, are the most to learn.
 WEIGHTS = {
     "words": 4,
     "bare-words": 2,

@@ -52,7 +52,7 @@ export function entry({ text, onText }) {
     },
   }));
   const element = h("div", { class: "entry" },
-    h("label", { for: id, class: "entry-label", text: "A date, in any of 24 languages" }),
+    h("label", { for: id, class: "entry-label", text: "A date, in any of 23 languages" }),
     input, note);
   return {
     element,
