@@ -12,6 +12,7 @@ import torch
 
 from plain_model import Plain
 from tformer.interop.compare import compare
+from tformer.nn import LateNormAttention
 
 ATTENTION, FEED_FORWARD = "block 1 (attention)", "block 1 (feed-forward)"
 # The kind of model, the mistake, where it shows first, and a part of its name.
@@ -159,6 +160,16 @@ def test_one_guess_for_all_blocks_and_its_reverse(models):
         assert (len(found.guesses), found.changed) == (1, changed)
         assert [key.block for key in found.guesses[0].layers] == [0, 1, 2]
         assert "blocks 0, 1, 2 (attention): " in str(found)
+
+
+def test_of_norms_after_the_rotation_the_other_order_is_guessed(models):
+    late = copy.deepcopy(models["qwen"])
+    for block in late.blocks:
+        block.attention.__class__ = LateNormAttention
+    other = Plain(models["qwen"], "norm after rotation", layers=[0, 2]).eval()
+    found = compare(late, other)
+    assert (found.first, found.unexplained) == (ATTENTION, ())
+    assert "normalised before the rotation" in found.guesses[0].sentence
 
 
 def test_two_differences_of_one_block_are_two_guesses(models):

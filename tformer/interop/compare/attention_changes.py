@@ -6,9 +6,10 @@ B batch · H heads · G key/value heads · T length · D d_model · Dh head_dim
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from types import MethodType
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tformer.interop.compare.rotary_changes import (
     Change,
@@ -23,6 +24,7 @@ from tformer.interop.compare.rotary_changes import (
 )
 from tformer.nn.block import Block
 from tformer.nn.heads import MultiHeadAttention, merge_heads, split_heads
+from tformer.nn.qk_norm import LateNormAttention
 
 Attend = Callable[..., Tensor]
 QKV = ("q_proj", "k_proj", "v_proj")
@@ -137,19 +139,16 @@ def projections(a: MultiHeadAttention) -> Iterator[Change]:
 
     yield "heads are cut without moving them before the positions", cut_at_once
     if a.q_norm is not None or a.k_norm is not None:
-        norms = a.q_norm or nn.Identity(), a.k_norm or nn.Identity()
         none = {"q_norm": None, "k_norm": None}
         yield "q and k are not normalised", set_on_attention(**none)
+        late = isinstance(a, LateNormAttention)
+        place = MultiHeadAttention.place if late else LateNormAttention.place
 
-        def late(attend: Attend, *given: Tensor, **options: object) -> Tensor:
-            q, k, *rest = given
-            return attend(norms[0](q), norms[1](k), *rest, **options)
+        def in_the_other_order(block: Block) -> None:
+            set_on_attention(place=MethodType(place, block.attention))(block)
 
-        def normalise(block: Block) -> None:
-            set_on_attention(**none)(block)
-            around(late)(block)
-
-        yield "q and k are normalised after the rotation", normalise
+        told = f"q and k are normalised {'before' if late else 'after'} the rotation"
+        yield told, in_the_other_order
 
 
 def is_square(x: Tensor) -> bool:
