@@ -176,6 +176,7 @@ def test_wrong_usage(folder):
     assert check("rotary", "--model", "my.py:right").exit_code == 2
     missing = check("--model", "none.py:f")
     assert (missing.exit_code, "none.py: no such file" in missing.stdout) == (1, True)
+    assert missing.stderr == "right: 0 of 1\n"  # as of files
 
 
 @pytest.mark.nightly
