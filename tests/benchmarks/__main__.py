@@ -21,6 +21,7 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--only", nargs="+", metavar="WORD", help="those whose names hold all the words"
     )
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, help="to time each for, about")
     parser.add_argument("--out", type=Path, default=Path("runs/speed.json"))
@@ -38,10 +39,12 @@ def main(arguments: list[str] | None = None) -> int:
     from benchmarks.workloads import all_workloads
 
     torch.set_num_threads(options.threads)
+    torch.set_default_device(options.device)  # where all contenders are built
     chosen = [
         each
         for each in all_workloads()
-        if (not options.short or each.short)
+        if each.device in ("", options.device)
+        and (not options.short or each.short)
         and all(word in each.key for word in options.only or [])
     ]
     seconds = options.seconds or (0.5 if options.short else 3.0)

@@ -5,10 +5,12 @@ machine disturbs all. With one thread the processor's time is taken instead of t
 clock's: it stands still while another program runs. A ratio is the median of the
 ratios of the rounds.
 
+A GPU works on after a call has returned: the clock waits for it before and after.
+
 Memory: what torch's allocator held at most during one call, above what it held before
-(torch's profiler records each allocation). It is exact, and the same on each run. What
-MKL and oneDNN keep for themselves is not in it. NumPy's arrays are counted by
-`tracemalloc`.
+(torch's profiler records each allocation; on a GPU the allocator counts itself). It is
+exact, and the same on each run. What MKL and oneDNN keep for themselves is not in it.
+NumPy's arrays are counted by `tracemalloc`.
 """
 
 import gc
@@ -80,7 +82,8 @@ def _numbers(output: Any) -> list[np.ndarray]:
     parts = output if isinstance(output, (tuple, list)) else [output]
     return [
         np.asarray(
-            x.detach().double() if isinstance(x, torch.Tensor) else x, dtype=np.float64
+            x.detach().cpu().double() if isinstance(x, torch.Tensor) else x,
+            dtype=np.float64,
         )
         for x in parts
     ]
@@ -100,6 +103,7 @@ def difference(got: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> flo
 def times(contenders: Sequence[Contender], seconds: float) -> dict[str, list[float]]:
     """Run them in turn; return the seconds of one call, a number a round."""
     clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    clock = _clock_of_gpu if _on_gpu() else clock
     numbers, one_round = {}, 0.0
     gc.collect()
     for each in contenders:
@@ -123,9 +127,22 @@ def _sample(each: Contender, clock: Callable[[], float], number: int) -> float:
     return (clock() - start) / number
 
 
+def _on_gpu() -> bool:
+    return torch.get_default_device().type == "cuda"
+
+
+def _clock_of_gpu() -> float:
+    torch.cuda.synchronize()
+    return time.perf_counter()
+
+
 def peak_bytes(run: Callable[[], Any]) -> tuple[Any, int]:
     """Run once; return what came, and the peak of memory above what was there."""
     gc.collect()
+    if _on_gpu():
+        torch.cuda.reset_peak_memory_stats()
+        held = torch.cuda.memory_allocated()
+        return run(), torch.cuda.max_memory_allocated() - held
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     try:

@@ -38,7 +38,7 @@ def row(workload: Workload, seconds: float) -> dict[str, Any]:
 def about(arguments: list[str], short: bool) -> dict[str, Any]:
     """Say on what, with what, from which commit and how it was measured."""
     return {
-        "machine": describe_machine(torch.device("cpu")),
+        "machine": describe_machine(torch.get_default_device()),
         "versions": {name: _version(name) for name in PACKAGES},
         "commit": _git("rev-parse", "--short=10", "HEAD"),
         "changed": bool(_git("status", "--porcelain", "--", "tformer")),

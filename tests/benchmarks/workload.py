@@ -43,6 +43,7 @@ class Workload:
         dtype: "float32" or "bfloat16".
         length: T, where a plot over lengths needs it.
         short: part of the short form.
+        device: the only one that it is for, "cpu" or "cuda"; both if empty.
     """
 
     family: str
@@ -52,6 +53,7 @@ class Workload:
     dtype: str = "float32"
     length: int | None = None
     short: bool = False
+    device: str = ""
 
     @property
     def key(self) -> str:

@@ -20,7 +20,9 @@ from tformer.nn.masks import causal_mask
 
 Mask = Tensor | None
 Pieces = Iterable[tuple[slice, slice]]  # some queries, and the keys that they may see
-QUERIES_AT_A_TIME = 256  # where each has a mask of its own: a kernel makes floats of it
+# Where each query has a mask of its own, of which a kernel makes floats. A GPU wants
+# fewer and larger calls.
+QUERIES_AT_A_TIME, ON_A_GPU = 256, 2_048
 
 
 def attention_weights(
@@ -118,15 +120,17 @@ def scaled_dot_product_attention(
     options: dict[str, Any] = {"is_causal": is_causal, "sinks": sinks, **numbers}
     own = formula or is_causal or any(x.shape[-2] > 1 for x in given)
     # A compiler fuses the masks, and a program for any T must not ask how large it is.
-    if own and not by_flag and not is_compiling() and T > QUERIES_AT_A_TIME:
+    small = formula or query.device.type == "cpu"  # the formula holds its scores too
+    at_a_time = QUERIES_AT_A_TIME if small else ON_A_GPU
+    if own and not by_flag and not is_compiling() and at_a_time < T:
         attend: Callable[..., Tensor] = scaled_dot_product_attention
         if torch.is_grad_enabled() and torch.func.debug_unwrap(query) is query:
             # Computed again for the backward pass: no mask is kept for it.
             attend = partial(checkpoint, attend, use_reentrant=False)
         attend = partial(attend, dropout_p=dropout_p, **options)
         pieces, blind = [], max(0, T - S) if is_causal else 0  # before any key
-        for begin in range(blind, T, QUERIES_AT_A_TIME):
-            end = min(begin + QUERIES_AT_A_TIME, T)
+        for begin in range(blind, T, at_a_time):
+            end = min(begin + at_a_time, T)
             oldest = 0 if window is None else max(0, begin + S - T - window + 1)
             newest = end + S - T if is_causal else S
             pieces.append((slice(begin, end), slice(oldest, newest)))
@@ -145,7 +149,8 @@ def scaled_dot_product_attention(
         attn_mask = bias if attn_mask is None else bias.where(attn_mask, -math.inf)
     dead = None
     if query.device.type != "cpu":  # other kernels lack what the CPU's has
-        if G < H:
+        # None but torch's kernel for 16 bits without a mask shares keys on a GPU.
+        if G < H and (attn_mask is not None or query.dtype != torch.bfloat16):
             key, value = (x.repeat_interleave(H // G, dim=1) for x in (key, value))
         if attn_mask is not None:
             allowed = attn_mask if bias is None else attn_mask > -math.inf

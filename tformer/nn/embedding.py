@@ -50,7 +50,7 @@ class TokenEmbedding(nn.Module):
             raise ValueError(f"ids {rule}, but they reach {reach}") from None
         if isinstance(self.scale, bool):
             return x * math.sqrt(self.d_model) if self.scale else x
-        return x * torch.tensor(self.scale, dtype=x.dtype, device=x.device)
+        return x * torch.full((), self.scale, dtype=x.dtype, device=x.device)
 
     def logits(self, x: Tensor) -> Tensor:
         """Score every token for x (B, T, D) by the same matrix; returns (B, T, V)."""

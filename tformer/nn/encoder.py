@@ -52,10 +52,13 @@ class Encoder(nn.Module):
         """
         options: dict[str, object] = {"attn_mask": attn_mask}
         if key_mask is not None:
-            if attn_mask is not None or not key_mask.any():
+            on_cpu = x.device.type == "cpu"  # elsewhere the host would wait for a look
+            if attn_mask is not None or (on_cpu and not key_mask.any()):
                 raise ValueError("key_mask needs a real token, and no attn_mask beside")
-            # Recorded weights have a row and a column for each token, padding too.
-            if any(getattr(each, "recorders", ()) for each in self.modules()):
+            # Recorded weights have a row and a column for each token, padding too. A
+            # GPU is done with padding before many small calls have reached it.
+            recorded = any(getattr(each, "recorders", ()) for each in self.modules())
+            if recorded or not on_cpu:
                 y = self.forward(x, key_mask[:, None, None])
                 return y.masked_fill(~key_mask[:, :, None], 0.0)
             x, segments = pack_tokens(x, key_mask)  # (1, N, D)

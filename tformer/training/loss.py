@@ -130,7 +130,7 @@ def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) ->
 
 def _of_rows(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
     return F.cross_entropy(
-        _at_least_float32(logits),
+        logits.to(torch.promote_types(logits.dtype, torch.float32)),
         targets,
         ignore_index=-(2**63),  # no target is left out
         reduction="none",
@@ -144,45 +144,41 @@ class _Context(FunctionCtx):
 
 
 class _SmoothedCrossEntropy(torch.autograd.Function):
-    """The losses, written out: s - (1 - ε) logits[target] - ε mean(logits).
+    """The losses -Σₖ q(k) log p(k), and their gradient p - q.
 
-    s = log Σ exp(logits) alone is kept, beside the logits, which are there anyway. The
-    gradient p - q follows from it.
+    Nothing is kept but the logits, which are there anyway: p is computed again.
     """
 
     @staticmethod
     def forward(
         ctx: _Context, logits: Tensor, targets: Tensor, smoothing: float
     ) -> Tensor:
-        losses, log_sums = [], []
+        losses, wide = [], torch.promote_types(logits.dtype, torch.float32)
         for rows in _slices(logits):
-            x = _at_least_float32(logits[rows])  # (n, V)
-            log_sum = x.logsumexp(dim=-1)  # (n,)
-            loss = log_sum - (1 - smoothing) * x.gather(1, targets[rows, None])[:, 0]
+            log_p = torch.log_softmax(logits[rows], dim=-1, dtype=wide)  # (n, V)
+            loss = (smoothing - 1) * log_p.gather(1, targets[rows, None])[:, 0]  # (n,)
             if smoothing:  # 0 · -inf would be NaN, where a token was ruled out
-                loss = loss - smoothing * x.mean(dim=-1)
+                loss = loss - smoothing * log_p.mean(dim=-1)
             losses.append(loss)
-            log_sums.append(log_sum)
         ctx.smoothing = smoothing
-        ctx.save_for_backward(logits, targets, torch.cat(log_sums))
+        ctx.save_for_backward(logits, targets)
         return torch.cat(losses)  # (N,)
 
     @staticmethod
     def backward(ctx: _Context, of_losses: Tensor) -> tuple[Tensor, None, None]:
-        logits, targets, log_sums = ctx.saved_tensors
+        logits, targets = ctx.saved_tensors
         if torch.is_grad_enabled():  # this gradient will itself be differentiated
             losses = _of_rows(logits, targets, ctx.smoothing)
             found = torch.autograd.grad(losses, logits, of_losses, create_graph=True)
             return found[0], None, None
         of_logits = torch.empty_like(logits)  # (N, V)
         for rows in _slices(logits):
-            x = _at_least_float32(logits[rows])
-            difference = (x - log_sums[rows, None]).exp_()  # p, soon p - q
+            difference = torch.softmax(logits[rows], dim=-1, dtype=of_losses.dtype)  # p
             if ctx.smoothing:
                 difference -= ctx.smoothing / logits.shape[-1]
-            on_target = torch.full_like(log_sums[rows, None], ctx.smoothing - 1)
-            difference.scatter_add_(1, targets[rows, None], on_target)
-            of_logits[rows] = difference.mul_(of_losses[rows, None])
+            on_target = torch.full_like(of_losses[rows, None], ctx.smoothing - 1)
+            difference.scatter_add_(1, targets[rows, None], on_target)  # p - q
+            torch.mul(difference, of_losses[rows, None], out=of_logits[rows])
         return of_logits, None, None
 
 
@@ -191,7 +187,3 @@ def _slices(logits: Tensor) -> list[slice]:
     numbers = SLICE_NUMBERS["cpu" if logits.device.type == "cpu" else "other"]
     rows = max(1, numbers // V)
     return [slice(start, start + rows) for start in range(0, N, rows)]
-
-
-def _at_least_float32(x: Tensor) -> Tensor:
-    return x if x.dtype == torch.float64 else x.float()

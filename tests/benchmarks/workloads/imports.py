@@ -37,6 +37,13 @@ def make(mine: str, other: str) -> Sequence[Contender]:
 
 def workloads() -> list[Workload]:
     return [
-        Workload("import", name, "", partial(make, mine, other), short=other == "numpy")
+        Workload(
+            "import",
+            name,
+            "",
+            partial(make, mine, other),
+            short=other == "numpy",
+            device="cpu",
+        )
         for mine, (name, other) in PAIRS.items()
     ]

@@ -37,6 +37,7 @@ def workloads() -> list[Workload]:
             partial(make, T),
             length=T,
             short=T == 512,
+            device="cpu",
         )
         for T in (128, 512, 2048)
     ]

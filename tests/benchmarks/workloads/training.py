@@ -39,7 +39,7 @@ def step_of(
 
     def backward() -> Tensor:
         half = dtype != "float32"
-        with torch.autocast("cpu", dtype_of(dtype), enabled=half):
+        with torch.autocast(embedding.device.type, dtype_of(dtype), enabled=half):
             loss = loss_of(call(), targets)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -138,11 +138,14 @@ def workloads() -> list[Workload]:
         ("small GPT", "12 × 256", few, "float32"),
         ("small GPT", "12 × 256", few, "bfloat16"),
         ("GPT-2", "1 × 256", partial(gpt, SAME, 1, 256), "float32"),
+        ("GPT-2", "16 × 1,024", partial(gpt, SAME, 16, 1024), "float32"),
+        ("GPT-2", "16 × 1,024", partial(gpt, SAME, 16, 1024), "bfloat16"),
     ]
     return [
         Workload(
-            "training", *row[:2], partial(make, dtype), dtype, short=row is rows[2]
+            *("training", name, size, partial(make, dtype), dtype),
+            short=(name, dtype) == ("small GPT", "float32"),
+            device="cuda" if size.startswith("16 × 1") else "",
         )
-        for row in rows
-        for make, dtype in [row[2:]]
+        for name, size, make, dtype in rows
     ]
