@@ -39,7 +39,6 @@ def main(arguments: list[str] | None = None) -> int:
     from benchmarks.workloads import all_workloads
 
     torch.set_num_threads(options.threads)
-    torch.set_default_device(options.device)  # where all contenders are built
     chosen = [
         each
         for each in all_workloads()
@@ -49,10 +48,14 @@ def main(arguments: list[str] | None = None) -> int:
     ]
     seconds = options.seconds or (0.5 if options.short else 3.0)
     given = sys.argv[1:] if arguments is None else arguments
-    report = {**about(given, options.short), "processor_minutes": 0.0, "rows": []}
+    report = {
+        **about(given, options.short, options.device),
+        "processor_minutes": 0.0,
+        "rows": [],
+    }
     began = time.process_time()
     for each in chosen:
-        report["rows"].append(row(each, seconds))
+        report["rows"].append(row(each, seconds, options.device))
         minutes = report["processor_minutes"] = (time.process_time() - began) / 60
         print(f"{minutes:5.1f}  {line(report['rows'][-1])}", flush=True)
         save(options.out, report)

@@ -35,7 +35,7 @@ ROUNDS = 3, 15
 
 
 def measure(
-    contenders: Sequence[Contender], dtype: str, seconds: float
+    contenders: Sequence[Contender], dtype: str, seconds: float, device: str = "cpu"
 ) -> dict[str, dict[str, Any]]:
     """Check, then measure all contenders; return what was found, by name.
 
@@ -43,6 +43,7 @@ def measure(
         contenders: the first is ours, and the others must agree with it.
         dtype: how closely.
         seconds: about how long to time them all together.
+        device: "cpu" or "cuda", where they compute.
     """
     found: dict[str, dict[str, Any]] = {}
     expected: list[np.ndarray] | None = None
@@ -52,7 +53,7 @@ def measure(
         output = None
         if each.seconds is None:
             try:
-                output, found[each.name]["peak_bytes"] = peak_bytes(each.run)
+                output, found[each.name]["peak_bytes"] = peak_bytes(each.run, device)
             except RuntimeError as error:  # a peer may lack a dtype; ours may not
                 if each.role == OURS:
                     raise
@@ -68,7 +69,7 @@ def measure(
                 continue
         timed.append(each)
     del expected
-    for name, spent in times(timed, seconds).items():
+    for name, spent in times(timed, seconds, device).items():
         found[name] |= {
             "median": statistics.median(spent),
             "lowest": min(spent),
@@ -100,10 +101,13 @@ def difference(got: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> flo
     return worst
 
 
-def times(contenders: Sequence[Contender], seconds: float) -> dict[str, list[float]]:
+def times(
+    contenders: Sequence[Contender], seconds: float, device: str = "cpu"
+) -> dict[str, list[float]]:
     """Run them in turn; return the seconds of one call, a number a round."""
-    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
-    clock = _clock_of_gpu if _on_gpu() else clock
+    one = torch.get_num_threads() == 1
+    of_host = time.process_time if one else time.perf_counter
+    clock = of_host if device == "cpu" else _clock_of_gpu
     numbers, one_round = {}, 0.0
     gc.collect()
     for each in contenders:
@@ -127,19 +131,15 @@ def _sample(each: Contender, clock: Callable[[], float], number: int) -> float:
     return (clock() - start) / number
 
 
-def _on_gpu() -> bool:
-    return torch.get_default_device().type == "cuda"
-
-
 def _clock_of_gpu() -> float:
     torch.cuda.synchronize()
     return time.perf_counter()
 
 
-def peak_bytes(run: Callable[[], Any]) -> tuple[Any, int]:
+def peak_bytes(run: Callable[[], Any], device: str = "cpu") -> tuple[Any, int]:
     """Run once; return what came, and the peak of memory above what was there."""
     gc.collect()
-    if _on_gpu():
+    if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
         held = torch.cuda.memory_allocated()
         return run(), torch.cuda.max_memory_allocated() - held

@@ -103,7 +103,7 @@ class PlainTransformer(nn.Module):
     def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
         T = tgt.shape[1]
         seen = (src != self.config.pad_id)[:, None, None]
-        past = torch.ones(T, T, dtype=torch.bool).tril()
+        past = torch.ones(T, T, dtype=torch.bool, device=tgt.device).tril()
         memory = self.encoder(self.embed(src), seen)
         y = self.decoder(self.embed(tgt), past, memory, seen)
         return y @ self.src_embedding.weight.t()

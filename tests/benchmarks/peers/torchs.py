@@ -30,7 +30,9 @@ class TorchTransformer(nn.Module):
             for ids in (src, tgt)
         )
         hidden, T = src == self.pad_id, tgt.shape[1]  # True: it may not be seen
-        future = nn.Transformer.generate_square_subsequent_mask(T, dtype=torch.bool)
+        future = nn.Transformer.generate_square_subsequent_mask(
+            T, src.device, torch.bool
+        )
         masks = {"src_key_padding_mask": hidden, "memory_key_padding_mask": hidden}
         y = self.stacks(x, y, tgt_mask=future, tgt_is_causal=True, **masks)
         return F.linear(y, self.src_embedding.weight)

@@ -42,7 +42,8 @@ def make(kind: str, T: int, dtype: str, backward: bool) -> Sequence[Contender]:
 
     def tutorial(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         k, v = (x.repeat_interleave(H // G, dim=1) for x in (k, v))
-        return plain_attention(q, k, v, causal_mask(T) if causal else mask)
+        seen = causal_mask(T, device=q.device) if causal else mask
+        return plain_attention(q, k, v, seen)
 
     mine = partial(scaled_dot_product_attention, attn_mask=mask, is_causal=causal)
     way = partial(_backward, q, k, v, grad) if backward else partial(_forward, q, k, v)
