@@ -24,6 +24,7 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, help="to time each for, about")
+    parser.add_argument("--minutes", type=float, help="no workload begins later")
     parser.add_argument("--out", type=Path, default=Path("runs/speed.json"))
     return parser.parse_args(arguments)
 
@@ -53,8 +54,10 @@ def main(arguments: list[str] | None = None) -> int:
         "processor_minutes": 0.0,
         "rows": [],
     }
-    began = time.process_time()
+    began, started = time.process_time(), time.monotonic()
     for each in chosen:
+        if options.minutes and time.monotonic() - started > 60 * options.minutes:
+            break
         report["rows"].append(row(each, seconds, options.device))
         minutes = report["processor_minutes"] = (time.process_time() - began) / 60
         print(f"{minutes:5.1f}  {line(report['rows'][-1])}", flush=True)
