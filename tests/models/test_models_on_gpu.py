@@ -12,12 +12,14 @@ from torch.testing import assert_close
 from brute_force import WAYS, tiny_gpt, tiny_transformer
 from every_module import LANGUAGE_MODELS, MODULES, ids, tensors
 from tformer import label_smoothed_cross_entropy
-from tformer.nn import Experts, Router
+from tformer.nn import ALiBi, Experts, Router
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 on_gpu = pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
 everywhere = pytest.mark.parametrize("kind", MODULES, ids=lambda kind: kind.__name__)
-WAITS = {Experts}  # each expert is called with its tokens, whose number the host needs
+# Each expert is called with its tokens, whose number the host needs; the slopes of
+# ALiBi, which may be set, lie on the processor.
+WAITS = {Experts, ALiBi}
 
 
 def moved(inputs, dtype=None):
@@ -115,7 +117,7 @@ def test_a_step_of_training_waits_for_nothing(name):
     step()
     torch.cuda.set_sync_debug_mode("error")
     try:
-        if name == "experts":
+        if name in ("experts", "ALiBi"):
             with pytest.raises(RuntimeError, match="synchronizing"):
                 step()
         else:

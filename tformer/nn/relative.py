@@ -145,7 +145,8 @@ class RelativeBias(nn.Module):
     def forward(self, query_len: int, key_len: int) -> Tensor:
         """Make from T and S what is added to the scores: (1, H, T, S)."""
         device = self.table.device
-        apart, starts = distances(query_len, key_len, device), self.starts.to(device)
-        buckets = relative_buckets(apart, starts, bidirectional=self.bidirectional)
+        self.starts = self.starts.to(device)  # once: a GPU's host waits for a copy
+        apart, both = distances(query_len, key_len, device), self.bidirectional
+        buckets = relative_buckets(apart, self.starts, bidirectional=both)
         bias = F.embedding(buckets, self.table)  # (T, S, H)
         return bias.permute(2, 0, 1)[None]  # (1, H, T, S)
