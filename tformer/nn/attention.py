@@ -20,9 +20,7 @@ from tformer.nn.masks import causal_mask
 
 Mask = Tensor | None
 Pieces = Iterable[tuple[slice, slice]]  # some queries, and the keys that they may see
-# Where each query has a mask of its own, of which a kernel makes floats. A GPU wants
-# fewer and larger calls.
-QUERIES_AT_A_TIME, ON_A_GPU = 256, 2_048
+QUERIES_AT_A_TIME = 256  # where each has a mask of its own: a kernel makes floats of it
 
 
 def attention_weights(
@@ -110,24 +108,22 @@ def scaled_dot_product_attention(
     numbers = {"window": window, "scale": scale, "softcap": softcap}
     check_scores(query, key, value, is_causal=is_causal, masks=masks, **numbers)
     check_probability(dropout_p=dropout_p)
-    (H, T, Dh), (G, S) = query.shape[1:], key.shape[1:3]
-    Dv = value.shape[3]
+    (H, T, Dh), (G, S), Dv = query.shape[1:], key.shape[1:3], value.shape[3]
     if window is None and T == 1:
         is_causal = False  # a single query is the newest: it sees every key
     given = [x for x in masks.values() if x is not None]
     formula = sinks is not None or softcap is not None  # torch's kernel has neither
     by_flag = bool(is_causal and window is None and T == S and not (formula or given))
     options: dict[str, Any] = {"is_causal": is_causal, "sinks": sinks, **numbers}
-    own = formula or is_causal or any(x.shape[-2] > 1 for x in given)
+    own = formula or is_causal or any(x.shape[-2] > 1 for x in inputs)
     # A compiler fuses the masks, and a program for any T must not ask how large it is.
-    small = formula or query.device.type == "cpu"  # the formula holds its scores too
-    at_a_time = QUERIES_AT_A_TIME if small else ON_A_GPU
+    on_cpu = query.device.type == "cpu"
+    at_a_time = QUERIES_AT_A_TIME * (1 if formula or on_cpu else 8)  # few, large calls
     if own and not by_flag and not is_compiling() and at_a_time < T:
-        attend: Callable[..., Tensor] = scaled_dot_product_attention
+        attend = partial(scaled_dot_product_attention, dropout_p=dropout_p, **options)
         if torch.is_grad_enabled() and torch.func.debug_unwrap(query) is query:
             # Computed again for the backward pass: no mask is kept for it.
             attend = partial(checkpoint, attend, use_reentrant=False)
-        attend = partial(attend, dropout_p=dropout_p, **options)
         pieces, blind = [], max(0, T - S) if is_causal else 0  # before any key
         for begin in range(blind, T, at_a_time):
             end = min(begin + at_a_time, T)
@@ -148,9 +144,9 @@ def scaled_dot_product_attention(
         bias = bias.to(torch.promote_types(query.dtype, torch.float32))
         attn_mask = bias if attn_mask is None else bias.where(attn_mask, -math.inf)
     dead = None
-    if query.device.type != "cpu":  # other kernels lack what the CPU's has
-        # None but torch's kernel for 16 bits without a mask shares keys on a GPU.
-        if G < H and (attn_mask is not None or query.dtype != torch.bfloat16):
+    if not on_cpu:  # other kernels lack what the CPU's has
+        shares = attn_mask is None and query.dtype == torch.bfloat16  # FlashAttention
+        if G < H and not shares:
             key, value = (x.repeat_interleave(H // G, dim=1) for x in (key, value))
         if attn_mask is not None:
             allowed = attn_mask if bias is None else attn_mask > -math.inf
@@ -158,10 +154,9 @@ def scaled_dot_product_attention(
             attn_mask = attn_mask.masked_fill(dead, 1)
             attn_mask = attn_mask if bias is None else attn_mask.to(query.dtype)
     scale = 1 / math.sqrt(Dh) if scale is None else scale
-    if Dh < Dv and T > 1:  # one width, or torch makes all (T, S): zeros change nothing
-        query, key = (F.pad(x, (0, Dv - Dh)) for x in (query, key))
-    elif Dh > Dv and T > 1:
-        value = F.pad(value, (0, Dh - Dv))
+    if Dh != Dv and T > 1:  # one width, or torch makes all (T, S): zeros change nothing
+        inputs = [query, key, value]
+        query, key, value = (F.pad(x, (0, max(Dh, Dv) - x.shape[3])) for x in inputs)
     few = key.shape[1] < H
     output = F.scaled_dot_product_attention(
         query, key, value, attn_mask, dropout_p, by_flag, scale=scale, enable_gqa=few
