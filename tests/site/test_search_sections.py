@@ -80,7 +80,7 @@ SYNONYMS = {
     "online softmax": "tiles/#why-it-is-exact",
     "speculative decoding": "faster-writing/",
     "sliding window attention": "long-context/#reach",
-    "SwiGLU": "block-today/#the-gated-network",
+    "SwiGLU": "swiglu/#the-gated-network",
     "mamba": "linear-attention/",
     "cross attention": "decoder/",
     "next token prediction": "gpt/",

@@ -191,7 +191,7 @@ OF_GROUPS = mistakes(
 
 # Of attention with fewer key/value heads, in the oracle's code.
 GROUPED = """
-    # block-today#key-heads-are-tiled
+    # qk-norm#key-heads-are-tiled
     tiled_heads: You tiled the key heads: query head h reads h // (H / G), not h % G.
         h // (H // G) → h % G
     # heads#the-formula

@@ -192,7 +192,7 @@ SINKS = draw(3)
     # long-context#the-formula
     sinks_ignored: You left the sinks out of the softmax.
         -np.inf if sinks is None else sinks[h] → -np.inf
-    # block-today#the-formula
+    # qk-norm#the-formula
     softcap_ignored: You did not bound the scores by the softcap.
         softcap * tanh(score / softcap) if softcap else score → score
     # relative-biases#the-formula

@@ -50,7 +50,7 @@ def merge_heads(x: Array) -> Array:
     Case("one head", (draw(1, 1, 3, 4), draw(4), 1e-6)),
     Case("a loud head, a large ε", (draw(1, 2, 3, 3) * _LOUD, draw(6), 0.5)),
     wrong="""
-    # block-today#the-norm-of-queries-has-the-wrong-width
+    # qk-norm#the-norm-of-queries-has-the-wrong-width
     each_by_itself: You normalised each head by itself: all of a token are one vector.
         rms_norm(whole, gain, eps) → np.concatenate(
             [rms_norm(x[b, h, t], g, eps) for h, g in enumerate(np.split(gain, H))])

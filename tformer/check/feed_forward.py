@@ -33,14 +33,14 @@ _STEEP = np.array([[20.0, 15.0], [-1.0, -0.5], [30.0, 2.0]])
     Case("rows", (draw(5, 4), *_network(4, 6))),
     Case("large gates", (_LARGE, _STEEP, draw(3, 2, seed=1), draw(2, 3, seed=2))),
     wrong="""
-    # block-today#gate-and-up-change-places-or-are-interleaved
+    # swiglu#gate-and-up-change-places-or-are-interleaved
     gate_and_up_swapped: You took silu of the up projection: it is taken of the gate.
         gate, up = w_gate → up, gate = w_gate
     halves_swapped: You sent x through w_up for the gate twice.
         gate, up = w_gate → gate, up = w_up
     gate_alone: You left w_up out: the gate must be multiplied by it.
         * sigmoid(gate) * up → * sigmoid(gate)
-    # block-today#the-formula
+    # swiglu#the-formula
     added: You added gate and up; they are multiplied.
         * sigmoid(gate) * up → * sigmoid(gate) + up
     no_activation: You multiplied gate and up without silu between.
@@ -116,7 +116,7 @@ _STEEP = np.array([[20.0, 15.0], [-1.0, -0.5], [30.0, 2.0]])
         = w_gate @ x[at], → = x[at] @ w_gate,
         w_up @ x[at] → x[at] @ w_up
         w_down @ → w_down.T @
-    # block-today#the-other-gelu
+    # swiglu#the-other-gelu
     gelu: You took GELU of the gate: that is GEGLU.
         gate * sigmoid(gate) → _gelu(gate)
     gelu_tanh: You took the tanh form of GELU of the gate: that is GEGLU.
@@ -145,12 +145,12 @@ def _in_turn(D: int, F: int) -> tuple[Array, ...]:
     Case("another factor", (draw(3, 2), *_in_turn(2, 3)), {"alpha": 0.8}),
     Case("beyond the bounds", (20 * draw(3, 2), *_in_turn(2, 3))),
     wrong="""
-    # block-today#gate-and-up-change-places-or-are-interleaved
+    # swiglu#gate-and-up-change-places-or-are-interleaved
     halves: You took the first half of the rows for the gate: the rows go in turn.
         both[0::2], both[1::2] → np.split(both, 2)
     up_first: You took the even rows for up: they are the gate's.
         gate, up = both → up, gate = both
-    # block-today#clamped
+    # swiglu#clamped
     bounds_ignored: You left the bounds out.
         np.minimum(gate, limit) → gate
         np.clip(up, -limit, limit) → up

@@ -161,7 +161,7 @@ def _in_turn(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Ar
         source @ w_k.T → source @ w_k
         source @ w_v.T → source @ w_v
         joined @ w_o.T → joined @ w_o
-    # block-today#output-gate
+    # qk-norm#output-gate
     gate_ignored: You left the gate of the output out.
         if w_gate is not None: → if w_gate is False:
     gate_after: You multiplied by the gate after the last projection: it comes before.
@@ -173,7 +173,7 @@ def _in_turn(q: Array, k: Array, v: Array, *_: object, **_options: object) -> Ar
         joined / (1 + np.exp(-x @ w_gate.T)) → joined * (x @ w_gate.T)
     gate_of_values: You computed the gate of what the heads bring: it is made of x.
         np.exp(-x @ → np.exp(-joined @
-    # block-today#biases
+    # qk-norm#biases
     biases_ignored: You left the biases of queries, keys and values out.
         _plus(x @ w_q.T, q_bias) → x @ w_q.T
         _plus(source @ w_k.T, k_bias) → source @ w_k.T

@@ -80,7 +80,7 @@ export function headParts({ D, H, G, Dh, bias, outBias, norms, normNumbers, gate
     keys,
     part("output of attention", "heads/#the-formula", sizes, ["H", "Dh", "D"], outBias && ["D"]),
   ];
-  const normed = "block-today/#the-norm-of-queries-has-the-wrong-width";
+  const normed = "qk-norm/#the-norm-of-queries-has-the-wrong-width";
   if (norms && n) {
     found.push(norms === "head"
       ? part(shared ? "norm of queries" : "norms of queries and keys", normed, sizes,
@@ -88,7 +88,7 @@ export function headParts({ D, H, G, Dh, bias, outBias, norms, normNumbers, gate
       : part("norms of queries and keys", normed, sizes, ["H", "Dh"], ["G", "Dh"]));
   }
   if (gate.length) {
-    found.push(part("gate of attention", "block-today/#output-gate", sizes, ...gate));
+    found.push(part("gate of attention", "qk-norm/#output-gate", sizes, ...gate));
   }
   if (sinks) found.push(part("sinks", "long-context/#what-a-sink-does", sizes, ["H"]));
   return found;
@@ -136,7 +136,7 @@ function networkTerms({ gated, bias }) {
 /** @param {Network} network @returns {Part[]} */
 export function networkParts(network) {
   const { D, F, gated } = network;
-  const at = gated ? "block-today/#the-gated-network" : "feed-forward/#the-formula";
+  const at = gated ? "swiglu/#the-gated-network" : "feed-forward/#the-formula";
   return [part(gated ? "gated network" : "network", at, { D, F }, ...networkTerms(network))];
 }
 
