@@ -18,9 +18,9 @@ from live_serving import ROOT, python
 
 CHAPTERS = [
     *("adapting", "attention", "block-today", "dates", "decoder", "decoding"),
-    *("encoder", "experts", "heads", "linear-attention", "longer-texts", "loss"),
-    *("making-it-fast", "masks", "optimizer", "patching", "positions", "qk-norm"),
-    *("reading-attention", "relative-biases", "rotary", "scaling-out"),
+    *("encoder", "experts", "heads", "kv-cache", "linear-attention", "longer-texts"),
+    *("loss", "making-it-fast", "masks", "optimizer", "patching", "positions"),
+    *("qk-norm", "reading-attention", "relative-biases", "rotary", "scaling-out"),
     *("small-caches", "sparse-attention", "starting-well", "swiglu", "tiles"),
     "what-a-head-computes",
 ]

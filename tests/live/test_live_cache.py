@@ -189,7 +189,7 @@ def test_the_models_of_the_book_have_their_sizes(live_page):
         N, H, length = c["n_layer"], c["n_head"], c["n_positions"]
         expected = tensors(N, 1, H, length, c["n_embd"] // H, torch.float32)
         assert bytes_shown(page) == expected
-    chapter = (DOCS / "chapters/decoding.md").read_text("utf-8")
+    chapter = (DOCS / "chapters/kv-cache.md").read_text("utf-8")
     printed = re.findall(r"^G = +(\d+), 32,768 tokens: ([\d.]+) GB", chapter, re.M)
     for G, gigabytes in printed:
         model.select_option(f"32 layers, G = {G}")

@@ -47,8 +47,8 @@ QUESTIONS = {
     "weight decay bias layernorm": "optimizer/#which-weights-decay",
     "temperature": "decoding/#what-does-a-temperature-change",
     "top_p vs top_k": "decoding/#what-do-top-k-top-p-and-min-p-keep",
-    "kv cache size": "decoding/#how-large-is-a-kv-cache",
-    "past_key_values": "decoding/#how-is-a-cache-written",
+    "kv cache size": "kv-cache/#how-large-is-a-kv-cache",
+    "past_key_values": "kv-cache/#how-is-a-cache-written",
     "rope scaling longer context": "longer-texts/#four-ways",
     "rotate_half interleaved": "rotary/#the-layouts-are-mixed",
     "lora rank": "adapting/#low-rank adapting/#the-code",
@@ -145,7 +145,7 @@ def test_a_page_from_the_search_is_unharmed(
         tab.locator(FIELD).focus()
         tab.keyboard.type("kv cache size")
         tab.keyboard.press("Enter")  # before anything was found
-        tab.wait_for_url("**/decoding/?h=*#how-large-is-a-kv-cache")
+        tab.wait_for_url("**/kv-cache/?h=*#how-large-is-a-kv-cache")
         tab.locator("mark").first.wait_for()
         tab.wait_for_timeout(500)
         top = "document.getElementById('how-large-is-a-kv-cache')"

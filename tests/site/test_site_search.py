@@ -25,7 +25,7 @@ QUERIES = {
     "beam": "decoding",
     "beams": "decoding",
     "mask true means": "masks",
-    "kv cache": "decoding",
+    "kv cache": "kv-cache",
     "rope": "positions rope rotary",
     "why mask": "masks",
     "padding": "batches masks",

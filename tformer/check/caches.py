@@ -19,7 +19,7 @@ _SPLITS = ([3, 1], [2, 2], [1, 3], [2, 1, 1], [1, 2, 1], [1, 1, 2], [1, 1, 1, 1]
 @Spec(
     *(Case(f"in pieces of {sizes}", (*_TEXTS, sizes)) for sizes in _SPLITS),
     wrong="""
-    # decoding#the-formula
+    # kv-cache#the-smallest-case
     in_front: You put the new tokens before the old ones.
         (old[0], k) → (k, old[0])
         (old[1], v) → (v, old[1])
@@ -41,7 +41,7 @@ _SPLITS = ([3, 1], [2, 2], [1, 3], [2, 1, 1], [1, 2, 1], [1, 1, 2], [1, 1, 1, 1]
     Case("eleven tokens", (*(draw(1, 2, 11, 3, seed=i) for i in range(3)), [1] * 11)),
     Case("large scores", (*(40 * draw(1, 1, 3, 3, seed=i) for i in range(3)), [1] * 3)),
     wrong="""
-    # decoding#the-formula
+    # kv-cache#the-smallest-case
     forgets: You attend to the new tokens alone: append them to the cache.
         cache["old"] = keys, values → pass
     no_first: Your cache is empty at a text's first token: read it with `get`.
@@ -166,7 +166,7 @@ _ROLLED = {
 @Spec(
     *(Case(name, (11, *_KEYS, script)) for name, script in (_SCRIPTS | _CUT).items()),
     wrong="""
-    # decoding#the-code
+    # kv-cache#the-code
     keys_stay: Your reorder changes the values' rows and not the keys'.
         x[rows] for x in self.keys → x for x in self.keys
     inverse: Row i goes on from row rows[i]; yours goes on in it.

@@ -16,7 +16,7 @@ from engine.site.lists import chapters
 
 # What a reader of the book comes to: text as tokens, a trained translator, and writing
 # with it. With all that these build on, they are the core.
-LAST = ("tokens", "dates", "decoding")
+LAST = ("tokens", "dates", "kv-cache")
 
 # What only a browser can use, and the marks of what stands there in the page.
 _LEFT_OUT = (
