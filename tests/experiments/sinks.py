@@ -5,8 +5,8 @@
 The text is not in the repository: `load_pretrained("shakespeare").manifest` has its
 hash. On five parts of its last tenth: the share of attention on the first token, by
 layer, and the loss with all keys, with a window, and with a window that keeps the first
-token in the place of its oldest. The code is that of the chapter on long context, which
-shows what is kept in `sinks_kept.py`. One minute on one core.
+token in the place of its oldest. The code is that of the chapter on attention sinks,
+which shows what is kept in `sinks_kept.py`. One minute on one core.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ WINDOWS = (4, 8, 16, 32, 64)
 
 def measured(file: Path) -> Iterator[tuple[str, object, str, float]]:
     """Yield shares and losses, part after part."""
-    c = functions_of("long-context.md")
+    c = functions_of("attention-sinks.md")
     model, pieces, manifest = load_pretrained("shakespeare")
     model = model.double().eval()
     if hashlib.sha256(file.read_bytes()).hexdigest() != manifest["files"][0]["sha256"]:

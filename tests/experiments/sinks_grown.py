@@ -5,9 +5,9 @@
 A layer learns to copy where some words ask for it: with softmax, with a 1 more in its
 sum, with a learned logit, with a gate, at five rates each. Kept are the loss with all
 keys; the share of attention on the first token, of queries that copy and of others; and
-what a window costs, alone and with the first token kept. The chapter on long context
-shows the code, and what is kept in `sinks_grown_kept.py`; masks and losses are the
-chapter's. A quarter of an hour on one core.
+what a window costs, alone and with the first token kept. The chapter on attention
+sinks shows the code, and what is kept in `sinks_grown_kept.py`; masks and losses are
+the chapter's. A quarter of an hour on one core.
 """
 
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ def shares_of_first(model, ids):  # of queries that copy, and of those that need
 
 def measured() -> Iterator[tuple[str, object, str, float]]:
     """Yield everything, seed after seed."""
-    c = functions_of("long-context.md")
+    c = functions_of("attention-sinks.md")
     torch.manual_seed(1000)
     texts = copying_texts(256)
     newest = causal_mask(LENGTH, window=WINDOW)

@@ -189,7 +189,7 @@ SINKS = draw(3)
     dead_rows_even: A query that may attend to nothing attends to all evenly: you fill
         with a large negative number.
         scores, -np.inf) → scores, -1e9)
-    # long-context#the-formula
+    # attention-sinks#the-formula
     sinks_ignored: You left the sinks out of the softmax.
         -np.inf if sinks is None else sinks[h] → -np.inf
     # qk-norm#the-formula

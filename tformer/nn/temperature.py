@@ -13,8 +13,9 @@ class QueryTemperature(nn.Module):
     """Multiply the query at position p by 1 + β log(1 + ⌊p / L⌋).
 
     More keys share one softmax in a longer text, which flattens the weights; larger
-    scores sharpen them again. As Llama 4 and Ministral 3 (arXiv:2601.08584) have it:
-    the first L tokens stay as they are, and each further stretch of L is a step.
+    scores sharpen them again. As Ministral 3 has it (arXiv:2601.08584): the first L
+    tokens stay as they are, and each further stretch of L is a step. Llama 4 counts
+    from 1, and does it in its layers without positions.
 
     Args:
         beta: β; 0.1 in both.

@@ -90,7 +90,7 @@ export function headParts({ D, H, G, Dh, bias, outBias, norms, normNumbers, gate
   if (gate.length) {
     found.push(part("gate of attention", "qk-norm/#output-gate", sizes, ...gate));
   }
-  if (sinks) found.push(part("sinks", "long-context/#what-a-sink-does", sizes, ["H"]));
+  if (sinks) found.push(part("sinks", "attention-sinks/#what-a-sink-does", sizes, ["H"]));
   return found;
 }
 
