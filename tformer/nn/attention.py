@@ -115,7 +115,7 @@ def scaled_dot_product_attention(
     formula = sinks is not None or softcap is not None  # torch's kernel has neither
     by_flag = bool(is_causal and window is None and T == S and not (formula or given))
     options: dict[str, Any] = {"is_causal": is_causal, "sinks": sinks, **numbers}
-    own = formula or is_causal or any(x.shape[-2] > 1 for x in inputs)
+    own = formula or is_causal or any(x.shape[-2] > 1 for x in given)
     # A compiler fuses the masks, and a program for any T must not ask how large it is.
     on_cpu = query.device.type == "cpu"
     at_a_time = QUERIES_AT_A_TIME * (1 if formula or on_cpu else 8)  # few, large calls
