@@ -25,7 +25,7 @@ def measured() -> Iterator[tuple[str, object, str, float]]:
         for layers, rates in RATES.items():
             name = NAMES[layers]
             for rate in rates:
-                model, _ = c["trained"](layers, seed=seed, rate=rate)
+                model = c["trained"](layers, seed=seed, rate=rate)
                 _, later = c["losses"](model, *c["TEST"])
                 yield name, rate, "loss", later
                 if layers == 1:
