@@ -2,9 +2,9 @@
 
     PYTHONPATH=docs python tests/experiments/adapting.py
 
-Muon beside AdamW: the loss on unseen lines. LoRA beside all weights: the shares of
-Croatian dates, and of the 24 locales from before, that are right. The code is the
-chapter's, which shows what is kept in `adapting_kept.py`. Ten minutes on one core.
+LoRA beside all weights: the shares of Croatian dates, and of the 24 locales from
+before, that are right. The code is the chapter's, which shows what is kept in
+`adapting_kept.py`. Five minutes on one core.
 """
 
 from collections.abc import Iterator
@@ -14,24 +14,12 @@ from typing import Any
 from chapters import as_on_the_page, functions_of, keep
 from tformer import Transformer, load_pretrained
 
-OPTIMIZERS = {
-    "adamw": (0.005, 0.01, 0.02, 0.04),
-    "muon": (0.01, 0.02, 0.04, 0.08),
-    "every_matrix": (0.01, 0.02, 0.04, 0.08),
-}
 WAYS = {  # 0 is no adapter: all weights learn
     0: (0.00025, 0.0005, 0.001, 0.002),
     1: (0.005, 0.01, 0.02),
     8: (0.001, 0.002, 0.004),
 }
 Rows = Iterator[tuple[str, object, str, float]]
-
-
-def optimizers(c: dict[str, Any], seed: int) -> Rows:
-    """Yield the loss of each optimizer and rate."""
-    for name, rates in OPTIMIZERS.items():
-        for rate in rates:
-            yield name, rate, "loss", c["learn"](c[name], rate, seed)
 
 
 def adapters(c: dict[str, Any], trained: Transformer, seed: int) -> Rows:
@@ -57,7 +45,6 @@ def measured() -> Rows:
         "tests": {"hr": draw(200, "test", **croatian), "all": draw(200, "test")},
     }
     for seed in range(5):
-        yield from optimizers(c, seed)
         yield from adapters(c, trained, seed)
 
 

@@ -22,6 +22,7 @@ CHAPTERS = {
     "feed_forward": "feed-forward.md",
     "induction": "what-a-head-computes.md",
     "longer_texts": "longer-texts.md",
+    "muon": "muon.md",
     "needle": "long-context.md",
     "optimizer": "optimizer.md",
     "other_weights": "reading-attention.md",

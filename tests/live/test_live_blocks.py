@@ -17,9 +17,9 @@ from live_python import SOON, needs_python
 from live_serving import ROOT, python
 
 CHAPTERS = [
-    *("adapting", "attention", "block-today", "dates", "decoder"),
+    *("adapting", "attention", "block-today", "dates", "decoder", "decoding"),
     *("encoder", "experts", "heads", "kv-cache", "linear-attention", "longer-texts"),
-    *("loss", "making-it-fast", "masks", "optimizer", "patching", "positions"),
+    *("loss", "making-it-fast", "masks", "muon", "optimizer", "patching", "positions"),
     *("qk-norm", "reading-attention", "relative-biases", "rotary", "scaling-out"),
     *("small-caches", "sparse-attention", "starting-well", "swiglu", "tiles"),
     "what-a-head-computes",
