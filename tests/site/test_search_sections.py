@@ -30,10 +30,7 @@ QUESTIONS = {
     "nn.MultiheadAttention weights": "heads/#against-nnmultiheadattention",
     "repeat_kv": "heads/#fewer-keys-and-values",
     "why sin and cos": ("positions/#why-sines-and-cosines-a-shift-is-a-rotation"),
-    "why multiply embedding by sqrt d_model": (
-        "positions/#why-is-the-embedding-multiplied-by-d_model "
-        "transformer/#why-multiply-by-d"
-    ),
+    "why multiply embedding by sqrt d_model": "transformer/#why-multiply-by-d",
     "pre-norm vs post-norm": (
         "feed-forward/#post-norm-or-pre-norm-which-trains-better"
     ),
