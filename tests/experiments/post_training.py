@@ -3,7 +3,7 @@
     PYTHONPATH=docs python tests/experiments/post_training.py
 
 Each seed has a base model, demonstrations, pairs and samples of its own. The code is
-the chapter's, which shows what is kept in `post_training_kept.py`. Seven minutes on one
+the chapter's, which shows what is kept in `post_training_kept.py`. Nine minutes on one
 core.
 """
 
@@ -18,6 +18,8 @@ from tformer.training.post_training import kl_k3
 SFT_RATES = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016)
 SFT_RATE = 0.002  # of the model that the others begin with
 DPO_RATES = {  # by β
+    10.0: (0.0003, 0.001, 0.002, 0.004),
+    3.0: (0.0003, 0.001, 0.002, 0.004),
     1.0: (0.00003, 0.0001, 0.0003, 0.001),
     0.1: (0.000003, 0.00001, 0.00003, 0.0001, 0.0003),
 }
