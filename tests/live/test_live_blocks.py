@@ -17,7 +17,7 @@ from live_python import SOON, needs_python
 from live_serving import ROOT, python
 
 CHAPTERS = [
-    *("adapting", "attention", "block-today", "dates", "decoder", "decoding"),
+    *("adapting", "attention", "block-today", "dates", "decoder"),
     *("encoder", "experts", "heads", "kv-cache", "linear-attention", "longer-texts"),
     *("loss", "making-it-fast", "masks", "muon", "optimizer", "patching", "positions"),
     *("qk-norm", "reading-attention", "relative-biases", "rotary", "scaling-out"),
