@@ -1,12 +1,6 @@
 """What `calibrated.py` measured: way, setting, what; a number for each seed."""
 
 KEPT = """
-float32 32 bits_per_character 2.254 2.221 2.237 2.249 2.248
-int4_power_of_two 4.25 added 40.103 41.866 40.915 45.259 35.227
-int4_half 4.5 added 21.060 23.183 22.361 24.194 19.330
-MXFP4 4.25 added 28.294 28.532 26.922 31.006 29.893
-E2M1_half 4.5 added 24.346 16.558 18.085 18.367 18.537
-NVFP4 4.5 added 22.352 18.506 14.876 22.612 20.252
 nearest 4/row added 26.251 27.538 28.734 24.120 25.682
 GPTQ 4/row added 11.214 14.868 11.131 9.271 15.080
 GPTQ_act_order 4/row added 10.084 10.419 11.341 13.745 17.069
