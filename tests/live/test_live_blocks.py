@@ -17,12 +17,12 @@ from live_python import SOON, needs_python
 from live_serving import ROOT, python
 
 CHAPTERS = [
-    *("adapting", "attention", "block-today", "dates", "decoder"),
-    *("encoder", "experts", "gptq", "heads", "kv-cache", "linear-attention"),
-    *("longer-texts", "loss", "making-it-fast", "masks", "muon", "optimizer"),
-    *("patching", "positions", "qk-norm", "reading-attention", "relative-biases"),
-    *("rotary", "scaling-out", "small-caches", "sparse-attention", "starting-well"),
-    *("swiglu", "tiles", "what-a-head-computes"),
+    *("adapting", "attention", "block-today", "dates", "decoder", "encoder", "experts"),
+    *("gptq", "heads", "kv-cache", "linear-attention", "longer-texts", "loss"),
+    *("making-it-fast", "masks", "muon", "mup", "optimizer", "patching", "positions"),
+    *("qk-norm", "reading-attention", "relative-biases", "rotary", "scaling-out"),
+    *("small-caches", "sparse-attention", "starting-well", "swiglu", "tiles"),
+    "what-a-head-computes",
 ]
 MOST = 1_000  # characters that a page gets for it
 PRINTING = '<div class="{}highlight"><pre><code>{}\n</code></pre></div>\n'
