@@ -23,11 +23,8 @@ CHAPTERS = {
     "formats": "smaller-numbers.md",
     "induction": "what-a-head-computes.md",
     "longer_texts": "longer-texts.md",
-<<<<<<< HEAD
-    "muon": "muon.md",
-=======
     "mup": "mup.md",
->>>>>>> 82dbcb80 (Initialisation is divided: µP has a chapter of its own; each stays below 1,000 lines)
+    "muon": "muon.md",
     "needle": "long-context.md",
     "optimizer": "optimizer.md",
     "other_weights": "reading-attention.md",
