@@ -3,7 +3,7 @@
     PYTHONPATH=docs python tests/experiments/convolution.py
 
 Keys and words are tokens of their own, in turn. The code is that of the chapter on
-linear attention, which shows what is kept in `convolution_kept.py`. Four minutes on
+state spaces, which shows what is kept in `convolution_kept.py`. Four minutes on
 one core.
 """
 
@@ -19,7 +19,7 @@ LONGER = 2000  # steps, of the layer without a convolution
 
 def measured() -> Iterator[tuple[str, object, str, float]]:
     """Yield the share of each kernel, rate and number of steps, seed after seed."""
-    c = functions_of("linear-attention.md")
+    c = functions_of("state-spaces.md")
     for seed in range(5):
         for kernel in (None, 1, 2, 4):
             name = "none" if kernel is None else f"kernel,{kernel}"

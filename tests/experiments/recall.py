@@ -2,8 +2,8 @@
 
     PYTHONPATH=docs python tests/experiments/recall.py
 
-Eight keys, each written once or twice. The code is that of the chapter on linear
-attention, which shows what is kept in `recall_kept.py`. Four minutes on one core.
+Eight keys, each written once or twice. The code is that of the chapter on state
+spaces, which shows what is kept in `recall_kept.py`. Four minutes on one core.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ RATES = {  # softmax attention is at its limit with any of them
 
 def measured() -> Iterator[tuple[str, object, str, float]]:
     """Yield the share of each layer, rate and case, seed after seed."""
-    c = functions_of("linear-attention.md")
+    c = functions_of("state-spaces.md")
     for seed in range(5):
         for times, what in ((1, "once"), (2, "twice")):
             for name, rates in RATES.items():

@@ -78,7 +78,7 @@ SYNONYMS = {
     "speculative decoding": "faster-writing/",
     "sliding window attention": "long-context/#reach",
     "SwiGLU": "swiglu/#the-gated-network",
-    "mamba": "linear-attention/",
+    "mamba": "state-spaces/",
     "cross attention": "decoder/",
     "next token prediction": "gpt/",
     "fine-tuning": "adapting/",

@@ -87,12 +87,12 @@ def _corrected(
         S[b, h] = alpha * before → S[b, h] = before
         S[b, h] + beta[b, h, t] * np.outer(k, error) →
             alpha * (S[b, h] + beta[b, h, t] * np.outer(k, error))
-    # linear-attention#kda
+    # state-spaces#kda
     one_for_all: You took the mean decay of the channels: each has its own.
         np.exp(log_decay[b, h, t]) → np.exp(np.mean(log_decay[b, h, t]))
     first_for_all: You let all channels decay as the first does.
         np.exp(log_decay[b, h, t]) → np.exp(np.ravel(log_decay[b, h, t])[0])
-    # linear-attention#columns-that-decay-in-the-place-of-rows
+    # state-spaces#columns-that-decay-in-the-place-of-rows
     columns: You let the columns of the state decay, which are the value's: the rows do.
         reshape(alpha, (-1, 1)) → reshape(alpha, (1, -1))
     """,

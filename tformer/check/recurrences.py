@@ -21,7 +21,7 @@ def _convolved(B: int, T: int, C: int, K: int) -> tuple[Array, Array, Array]:
     Case("fewer tokens than are mixed", _convolved(2, 1, 3, 4)),
     Case("a bias", _convolved(2, 4, 5, 3), {"bias": draw(5, seed=2)}),
     wrong="""
-    # linear-attention#short-convolution
+    # state-spaces#short-convolution
     backwards: You took the weights from the other end: the last is the token's own.
         weight[c, i] * → weight[c, K - 1 - i] *
     own_left_out: You left the token itself out: it has the last weight.
@@ -48,7 +48,7 @@ def _convolved(B: int, T: int, C: int, K: int) -> tuple[Array, Array, Array]:
         return y, seen → return y / (1 + np.exp(-y)), seen
     residual: You added the tokens to the result: that is done outside.
         return y, seen → return y + x, seen
-    # linear-attention#a-convolution-that-begins-anew
+    # state-spaces#a-convolution-that-begins-anew
     begins_anew: You put zeros before the first token, whatever came before it.
         np.concatenate((past, x), 1) → np.concatenate((0 * past, x), 1)
     past_not_mixed: You mixed zeros before the first token: the past belongs there.
@@ -101,7 +101,7 @@ def _advanced(B: int, H: int, T: int, P: int, N: int) -> tuple[Array, ...]:
     Case("two heads", _advanced(1, 2, 4, 3, 3)),
     Case("a wider state", _advanced(2, 3, 3, 2, 5)),
     wrong="""
-    # linear-attention#mamba-2
+    # state-spaces#mamba-2
     input_without_step: You wrote x as it came: it is multiplied by the step Δ.
         delta * np.outer → np.outer
     decay_without_step: You let each token decay alike: the rate is multiplied by Δ.

@@ -120,7 +120,7 @@ export function deltaParts(sizes) {
     part("queries, keys of the delta rule", at, sizes, [2, "D", "G", "Dk"]),
     part("values of the delta rule", at, sizes, ["D", "H", "Dv"]),
     part("what is written, what decays", at, sizes, ...rates),
-    part("short convolution", "linear-attention/#short-convolution", sizes,
+    part("short convolution", "state-spaces/#short-convolution", sizes,
       [2, "G", "Dk", "K"], ["H", "Dv", "K"]),
     part("norm and gate of its output", at, sizes, ["Dv"], ...gate),
     part("output of the delta rule", at, sizes, ["H", "Dv", "D"]),
