@@ -12,7 +12,6 @@ HERE = Path(__file__).parent
 MEAN = re.compile(r"\d+\.\d+ ± \d+\.\d+")
 CHAPTERS = {
     "adapting": "adapting.md",
-    "batches": "batches.md",
     "block_today": "block-today.md",
     "calibrated": "gptq.md",
     "composition": "what-a-head-computes.md",
@@ -37,6 +36,7 @@ CHAPTERS = {
     "smaller_numbers": "smaller-numbers.md",
     "sparse": "sparse-attention.md",
     "starting_well": "starting-well.md",
+    "teacher_forcing": "teacher-forcing.md",
     "vit": "vit.md",
 }
 

@@ -34,7 +34,7 @@ QUESTIONS = {
     "pre-norm vs post-norm": (
         "feed-forward/#post-norm-or-pre-norm-which-trains-better"
     ),
-    "teacher forcing": "decoder/#teacher-forcing batches/",
+    "teacher forcing": "teacher-forcing/",
     "number of parameters": "transformer/#how-many-parameters",
     "ignore padding in loss": (
         "batches/#what-if-padding-counts-in-the-loss loss/#what-if-padding-counts"

@@ -30,7 +30,7 @@ QUERIES = {
     "why mask": "masks",
     "padding": "batches masks",
     "label smoothing": "loss",
-    "teacher forcing": "batches decoder",
+    "teacher forcing": "teacher-forcing",
     "weight decay": "optimizer",
     "positio": "positions",  # while it is typed
     "atention": "attention",  # a slip

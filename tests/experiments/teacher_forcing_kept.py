@@ -1,4 +1,4 @@
-"""What `batches.py` measured: way, setting, what; a number for each seed."""
+"""What `teacher_forcing.py` measured: way, setting, what; a number for each seed."""
 
 KEPT = """
 no_shift 40 loss 0.001 0.001 0.001 0.001 0.001

@@ -1,10 +1,10 @@
-"""Train the small models of the chapter on batches with five seeds, and keep them.
+"""Train the small models of teacher forcing with five seeds, and keep them.
 
-    PYTHONPATH=docs python tests/experiments/batches.py
+    PYTHONPATH=docs python tests/experiments/teacher_forcing.py
 
 Which letters are right after the true letters, and after the model's own; and what a
 model learns whose target is not shifted. The code is the chapter's, which shows what is
-kept in `batches_kept.py`. A minute on one core.
+kept in `teacher_forcing_kept.py`. A minute on one core.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from chapters import functions_of, keep
 
 def measured() -> Iterator[tuple[str, object, str, float]]:
     """Yield everything, seed after seed."""
-    c = functions_of("batches.md")
+    c = functions_of("teacher-forcing.md")
     for seed in range(5):
         cheat, loss = c["train_small"](40, c["WithoutShift"], seed)
         yield "no_shift", 40, "loss", loss
