@@ -1,9 +1,10 @@
 """Three questions from earlier chapters open each chapter, folded.
 
 A hook of MkDocs. The questions are the interview questions of those chapters, as they
-stand there: the same that the cards of a day ask. Chapters that a chapter builds on are
-asked first, the latest before the others, and of each the question that was asked least
-so far, so that few come twice. A question whose answer has code is left out.
+stand there: the same that the cards of a day ask. The first is of the latest chapter
+that a chapter builds on. The others are those that were asked least so far, first of
+the chapters that it builds on, so that few come twice. A question whose answer has code
+is left out.
 
 They are put in when the page is built, and stand in no source. So they count neither as
 words of the core nor as minutes, and are in no notebook and no copy.
@@ -69,9 +70,11 @@ def all_recalled(chapters: list[Page]) -> dict[str, list[Question]]:
     found = {}
     for number, page in enumerate(chapters):
         names = _before(page, {x.path.name: x for x in chapters[:number]})
-        chosen: list[Question] = []
-        while here := _least(names, questions, chosen, asked)[: COUNT - len(chosen)]:
-            chosen += here
+        every = [x for name in names for x in questions[name]]
+        latest = questions[names[0]] if names else []
+        first = sorted(latest, key=lambda x: asked[x])[:1]  # equals keep their order
+        rest = sorted((x for x in every if x not in first), key=lambda x: asked[x])
+        chosen = [*first, *rest][:COUNT]
         asked.update(chosen)
         if page.is_chapter and len(chosen) == COUNT:
             found[page.name] = chosen
@@ -88,17 +91,6 @@ def _before(page: Page, earlier: dict[str, Page]) -> list[str]:
         level = [y for x in latest for y in earlier[x].meta.get("builds_on") or []]
         found += latest
     return found + [x for x in reversed(order) if x not in found]
-
-
-def _least(
-    names: list[str],
-    questions: dict[str, list[Question]],
-    chosen: list[Question],
-    asked: Counter[Question],
-) -> list[Question]:
-    """Return of each chapter one more question, that which was asked least so far."""
-    left = ([x for x in questions[name] if x not in chosen] for name in names)
-    return [min(some, key=lambda x: asked[x]) for some in left if some]
 
 
 def opening(questions: list[Question]) -> str:
