@@ -115,7 +115,7 @@ def check(page: Page, window: int, layers: int, every: int, first: int) -> None:
 @live.IN_BOTH
 def test_it_starts_with_the_model_of_the_chapter(page):
     text = (DOCS / "chapters/long-context.md").read_text("utf-8")
-    assert "local, W = 4      the last token depends on 13 of 30 tokens" in text
+    assert "layers 4: 13 tokens" in text
     check(page, 4, 4, 0, 0)
     put(page, 4, 4, 4, 0)
     assert "every 4th" in live.shown(page, "global layers")
