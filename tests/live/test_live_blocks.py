@@ -21,8 +21,8 @@ CHAPTERS = [
     *("gptq", "heads", "kv-cache", "linear-attention", "longer-texts", "loss"),
     *("making-it-fast", "masks", "muon", "mup", "optimizer", "patching", "positions"),
     *("qk-norm", "rank-collapse", "reading-attention", "recurrent", "relative-biases"),
-    *("rotary", "scaling-out", "small-caches", "sparse-attention", "swiglu", "tiles"),
-    "what-a-head-computes",
+    *("rotary", "scaling-out", "shared-keys", "small-caches", "sparse-attention"),
+    *("swiglu", "tiles", "what-a-head-computes"),
 ]
 MOST = 1_000  # characters that a page gets for it
 PRINTING = '<div class="{}highlight"><pre><code>{}\n</code></pre></div>\n'

@@ -70,7 +70,7 @@ export function headParts({ D, H, G, Dh, bias, outBias, norms, normNumbers, gate
   const sizes = { D, H, G, Dh };
   const few = G < H ? "heads/#fewer-keys-and-values" : "heads/#the-formula";
   const n = normNumbers;
-  const shares = "small-caches/#shared-keys";
+  const shares = "shared-keys/#the-formula";
   const keys = shared ? part("keys and values of an earlier layer", shares, sizes, [0])
     : valuesAreKeys
       ? part("keys, which are values too", shares, sizes, ["D", "G", "Dh"], bias && ["G", "Dh"])
