@@ -2,10 +2,9 @@
 
     PYTHONPATH=docs python tests/experiments/experts.py
 
-Facts that are known, and unseen pairs of a rule, by the peak of the learning rate; and
-the loads of the experts, balanced in three ways and with no common part. The code is
-that of the chapter on experts, which shows what is kept in `experts_kept.py`. Five
-minutes on one core.
+Facts that are known, and unseen pairs of a rule, by the peak of the learning rate. The
+code is that of the chapter on experts, which shows what is kept in `experts_kept.py`.
+Four minutes on one core.
 """
 
 from collections.abc import Iterator
@@ -36,26 +35,11 @@ def tasks(c: dict[str, Any], seed: int) -> Rows:
             yield kind, rate, "rule", c["correct"](model, answers, c["UNSEEN"])
 
 
-def loads(c: dict[str, Any], seed: int) -> Rows:
-    """Yield how many experts are unused, the largest load, and the facts known."""
-    ways = {name.replace(" ", "_"): (*each, 2.0) for name, each in c["WAYS"].items()}
-    ways["no_common_part"] = (c["experts"](), 0.0, 0.0)
-    for name, (make, coefficient, offset) in ways.items():
-        options = {"coefficient": coefficient, "offset": offset}
-        model, answers = c["train"](make, seed, **options)
-        load = c["load_of"](model)
-        yield name, 0.01, "unused", (load < 0.01).sum().item()
-        yield name, 0.01, "least", load.min().item()
-        yield name, 0.01, "most", load.max().item()
-        yield name, 0.01, "known", c["correct"](model, answers)
-
-
 def measured() -> Rows:
     """Yield everything, seed after seed."""
     c = functions_of("experts.md")
     for seed in range(5):
         yield from tasks(c, seed)
-        yield from loads(c, seed)
 
 
 if __name__ == "__main__":

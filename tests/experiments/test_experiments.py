@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 MEAN = re.compile(r"\d+\.\d+ ± \d+\.\d+")
 CHAPTERS = {
     "adapting": "adapting.md",
+    "balance": "balance.md",
     "block_today": "block-today.md",
     "calibrated": "gptq.md",
     "composition": "what-a-head-computes.md",

@@ -49,7 +49,7 @@ QUESTIONS = {
     "rope scaling longer context": "longer-texts/#four-ways",
     "rotate_half interleaved": "rotary/#the-layouts-are-mixed",
     "lora rank": "adapting/#low-rank adapting/#the-code",
-    "load balancing loss": "experts/#balance-loss",
+    "load balancing loss": "balance/#balance-loss",
     "get attention weights": "reading-attention/#how-are-the-weights-recorded",
     "repeats the same word": "../mistakes/#the-text-repeats-itself",
     "loss does not decrease": "../mistakes/#the-loss-stays-near-ln-v",
