@@ -3,7 +3,8 @@
     PYTHONPATH=docs python tests/experiments/rank_collapse.py
 
 The fraction of right digits, by learning rate. The code is that of the chapter on rank
-collapse, which shows what is kept in `rank_collapse_kept.py`. Three minutes on one core.
+collapse, which shows what is kept in `rank_collapse_kept.py`. Three minutes on
+one core.
 """
 
 from collections.abc import Iterator
