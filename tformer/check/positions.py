@@ -14,7 +14,7 @@ from tformer.check.spec import Array, Case, Spec, draw
     Case("nine positions", (9, 12)),
     Case("from position 3", (4, 6), {"start": 3}),
     wrong="""
-    # positions#the-exponent
+    # positions#the-formula
     double_exponent: The exponent is 2i/D in the columns 2i and 2i + 1; you doubled the
         column.
         (column - column % 2) → 2 * column
