@@ -124,7 +124,7 @@ def test_without_its_file_the_editor_does_without(live_page, live_site):
 def test_a_link_to_a_mistake_of_a_chapters_exercise_leads_to_its_page(
     live_page, live_site
 ):
-    page = mending(begun(live_page(exercise("feed-forward 3"), fresh=True)))
+    page = mending(begun(live_page(exercise("residuals 2"), fresh=True)))
     verdict(page, field(page))
     page.get_by_text("Which mistake gives these numbers").click()
     first = planted(EXERCISES["rms_norm"].spec, "rms_norm")[0].mistake

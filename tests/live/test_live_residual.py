@@ -15,7 +15,7 @@ from live_serving import DOCS
 from tformer import FeedForward, LayerNorm
 
 PIECE = "residual"
-CHAPTER = (DOCS / "chapters/feed-forward.md").read_text("utf-8")
+CHAPTER = (DOCS / "chapters/residuals.md").read_text("utf-8")
 FENCES = re.findall(r"```python\n(.*?)```", CHAPTER, re.DOTALL)
 TRIED, EACH = "What you tried", "Signal and gradient after each layer"
 NAMES = {  # residual, norm: what the piece calls it; the label of the norm

@@ -31,9 +31,7 @@ QUESTIONS = {
     "repeat_kv": "heads/#fewer-keys-and-values",
     "why sin and cos": ("positions/#why-sines-and-cosines-a-shift-is-a-rotation"),
     "why multiply embedding by sqrt d_model": "transformer/#why-multiply-by-d",
-    "pre-norm vs post-norm": (
-        "feed-forward/#post-norm-or-pre-norm-which-trains-better"
-    ),
+    "pre-norm vs post-norm": ("residuals/#post-norm-or-pre-norm-which-trains-better"),
     "teacher forcing": "teacher-forcing/",
     "number of parameters": "transformer/#how-many-parameters",
     "ignore padding in loss": (
@@ -65,8 +63,8 @@ SYNONYMS = {
     "MLA": "small-caches/",
     "nucleus sampling": "decoding/#what-do-top-k-top-p-and-min-p-keep",
     "MoE": "experts/",
-    "skip connection": "feed-forward/#the-residual-connection",
-    "layer normalization": "feed-forward/#what-does-a-norm-do",
+    "skip connection": "residuals/#the-residual-connection",
+    "layer normalization": "residuals/#what-does-a-norm-do",
     "MLP": "feed-forward/",
     "weight tying": "transformer/#what-does-tying-do-before-any-training",
     "BPE": "tokens/",

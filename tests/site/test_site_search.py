@@ -19,7 +19,7 @@ from test_site_browser import opened
 QUERIES = {
     "why sqrt": "attention",
     "causal": "masks",
-    "layernorm before or after": "feed-forward",
+    "layernorm before or after": "residuals",
     "nan": "masks",
     "tied weights": "transformer",
     "beam": "decoding",

@@ -40,7 +40,7 @@ RMS_NORM_IN_TORCH = mistakes(
 LAYER_NORM_IN_TORCH = mistakes(
     layer_norm_in_torch,
     """
-    # feed-forward#the-formula
+    # residuals#the-formula
     loses_digits precision: You took the mean of squares minus the square of the
         mean: far from 0 they cancel. Subtract the mean first.
         (wide - mean).square().mean(-1, True) →
@@ -83,7 +83,7 @@ def layer_norm_at_once(
 LAYER_NORM_AT_ONCE = mistakes(
     layer_norm_at_once,
     """
-    # feed-forward#the-formula
+    # residuals#the-formula
     axis_not_kept: You lost the last axis with mean and variance: keep it
         (keepdim=True).
         x.mean(-1, keepdims=True), x.var(-1, keepdims=True) → x.mean(-1), x.var(-1)

@@ -31,12 +31,12 @@ _FOUR_AXES = draw(2, 3, 2, 5), draw(5)
     Case("far from 0", (_FAR, draw(8), draw(8, seed=1), 1e-5)),
     Case("numbers in the hundreds", (300 * draw(2, 7), _GAIN, _SHIFT, 1e-5)),
     wrong="""
-    # feed-forward#unbiased-variance-and-outside-the-root
+    # residuals#unbiased-variance-and-outside-the-root
     unbiased: You divided the squares by D - 1 and not by D.
         ** 2) / D → ** 2) / (D - 1)
     eps_outside: You added ε to the root; it stands below the root.
         np.sqrt(variance + eps) → (np.sqrt(variance) + eps)
-    # feed-forward#the-formula
+    # residuals#the-formula
     eps_to_result: You added ε to what is divided; it stands below the root.
         / np.sqrt(variance + eps) → / np.sqrt(variance) + eps
     eps_to_sum: You added ε before you divided by D; it is added to the mean.
@@ -84,7 +84,7 @@ _FOUR_AXES = draw(2, 3, 2, 5), draw(5)
         variance + eps → variance + 1e-5
     not_centred: You did not subtract the mean.
         np.sum(x[at]) / D → 0.0
-    # feed-forward#a-norm-over-positions-too
+    # residuals#a-norm-over-positions-too
     all_axes: You took mean and variance over all numbers.
         np.sum(x[at]) / D → np.mean(x)
         np.sum((x[at] - mean) ** 2) / D → np.mean((x - mean) ** 2)

@@ -13,13 +13,13 @@ from tformer.check.spec import Mistake
 
 # As a spec's mistakes, without code.
 SENTENCES = """
-# feed-forward#dropout-on-the-sum
+# residuals#dropout-on-the-sum
 random: Two calls with the same input differ: something is drawn at random, as in
     dropout.
 # long-context#a-cache-that-is-not-emptied
 remembers: Your function remembers an earlier call: keep nothing from one to the
     next.
-# feed-forward#in-place
+# residuals#in-place
 changes_input: You write into {name}, which is the caller's: make an array of your
     own.
 # heads#view-without-transpose
@@ -40,7 +40,7 @@ nan_gradient: The gradient of {name} is NaN though the numbers are right: 0 time
     infinity.
 # attention#in-ten-lines
 detached: No gradient flows to {name}: you cut it off.
-# feed-forward#in-place
+# residuals#in-place
 no_tensor: You return a plain number or NumPy's array: gradients end there; return the
     tensor.
 cut_gradient: The numbers are right, the gradient of {name} is not: a part is cut off.

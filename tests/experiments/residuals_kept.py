@@ -1,4 +1,4 @@
-"""What `feed_forward.py` measured: way, setting, what; a number for each seed."""
+"""What `residuals.py` measured: way, setting, what; a number for each seed."""
 
 KEPT = """
 post-norm 0.0003 1-10 1.914 2.018 1.794 2.022 1.909
