@@ -3,8 +3,8 @@
     PYTHONPATH=docs python tests/experiments/residuals.py
 
 The mean loss of three spans of ten steps, by rate. The code is that of the chapter on
-residuals and norms, which shows what is kept in `residuals_kept.py`. Four
-minutes on one core.
+residuals and norms, which shows what is kept in `residuals_kept.py`. Four minutes on
+one core.
 """
 
 from collections.abc import Iterator
