@@ -108,8 +108,8 @@ def decay_matrix(log_decay: Tensor) -> Tensor:
     Each product is a sum of logarithms of its own. As the difference of two sums since
     the chunk began, a token that forgets all would round away those after it.
 
-    Of (B, H, C) it makes (B, H, C, C), 0 where j > i. These are masked before the
-    exponential, which could overflow there.
+    Of (B, H, C) it makes (B, H, C, C), 0 where j > i. The sums of these are empty,
+    and their exponents are set to −∞.
     """
     C = log_decay.shape[-1]
     past = torch.ones(C, C, dtype=torch.bool, device=log_decay.device).tril()
