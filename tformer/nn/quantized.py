@@ -65,8 +65,9 @@ def unpack(packed: Tensor) -> Tensor:
 class QuantizedLinear(nn.Module):
     """A linear layer that keeps its weights as codes and scales.
 
-    The product is computed with the dequantised weights: what is saved is memory, and
-    the time to read it. For writing, not for training: there are no gradients.
+    The product is computed with the dequantised weights, made anew each time: what is
+    saved is memory, and no time. For writing, not for training: the weights get no
+    gradients.
 
     Args:
         original: the layer whose weights are rounded; its bias is kept as it is.
