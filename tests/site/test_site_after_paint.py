@@ -82,7 +82,7 @@ def test_it_lays_out_no_fold_that_is_shut(browser: Browser, home: str) -> None:
             }"""
         )
         come()
-        assert tab.locator("article details:not([open]) :is(h2, h3)[id]").count() > 9
+        assert tab.locator("article details:not([open]) :is(h2, h3)[id]").count() > 5
         assert tab.evaluate("asked") == []
 
 
