@@ -28,7 +28,7 @@ def gptq(
     With H = XᵀX + λ 1 and the upper factor U of H⁻¹ = UᵀU, column i of the weights
     becomes s · round(w / s), and of each later column j, (w − s · round(w / s)) /
     Uᵢᵢ · Uᵢⱼ is taken off: then the later ones are those of the least error of the
-    outputs, given what is rounded (Frantar et al. 2023, arXiv:2210.17323, section 3.3;
+    outputs, given what is rounded (Frantar et al. 2023, arXiv:2210.17323, section 4;
     optimal brain quantisation with one order for all rows).
 
     The scales are those of `quantize`, so that the codes alone differ from rounding to
