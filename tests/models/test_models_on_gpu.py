@@ -11,25 +11,14 @@ from torch.testing import assert_close
 
 from brute_force import WAYS, tiny_gpt, tiny_transformer
 from every_module import LANGUAGE_MODELS, MODULES, ids, tensors
+from gpu import DEVICE, moved, no_waiting, on_gpu
 from tformer import label_smoothed_cross_entropy
 from tformer.nn import ALiBi, Experts, Router
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-on_gpu = pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
 everywhere = pytest.mark.parametrize("kind", MODULES, ids=lambda kind: kind.__name__)
 # Each expert is called with its tokens, whose number the host needs; the slopes of
 # ALiBi, which may be set, lie on the processor.
 WAITS = {Experts, ALiBi}
-
-
-def moved(inputs, dtype=None):
-    """Move tensors to the device, and numbers to the dtype too."""
-    return [
-        x
-        if not isinstance(x, torch.Tensor)
-        else x.to(DEVICE, dtype if x.is_floating_point() else None)
-        for x in inputs
-    ]
 
 
 def first(output):
@@ -41,16 +30,13 @@ def first(output):
 def test_a_module_computes_what_the_processor_does(kind):
     make, draw = MODULES[kind]
     module, inputs = make().eval().double(), draw(2, 5)
-    wide = [
-        x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
-        for x in inputs
-    ]
+    wide = [moved(x, torch.float64, "cpu") for x in inputs]
     there = deepcopy(module).to(DEVICE)
-    found = first(there(*moved(inputs, torch.float64)))
+    found = first(there(*(moved(x, torch.float64) for x in inputs)))
     assert_close(found.cpu(), first(module(*wide)), atol=1e-9, rtol=1e-9)
     if kind is not Router:  # which may choose others
         with torch.autocast(DEVICE, torch.bfloat16):
-            half = first(there.float()(*moved(inputs, torch.float32)))
+            half = first(there.float()(*(moved(x, torch.float32) for x in inputs)))
         assert half.isfinite().all()
 
 
@@ -87,23 +73,20 @@ def test_it_writes_what_the_processor_writes(make, way):
 def test_a_module_waits_for_nothing(kind):
     """A GPU that the host waits for stands still until the next call reaches it."""
     make, draw = MODULES[kind]
-    module, inputs = make().eval().to(DEVICE), moved(draw(2, 5))
+    module, inputs = make().eval().to(DEVICE), [moved(x) for x in draw(2, 5)]
     first(module(*inputs))  # tables are made, and moved, in the first call
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with no_waiting():
         if kind in WAITS:
             with pytest.raises(RuntimeError, match="synchronizing"):
                 module(*inputs)
         else:
             module(*inputs)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
 
 
 @on_gpu
 @pytest.mark.parametrize("name", LANGUAGE_MODELS)
 def test_a_step_of_training_waits_for_nothing(name):
-    model, (text,) = LANGUAGE_MODELS[name]().to(DEVICE), moved(ids(2, 9))
+    model, (text,) = LANGUAGE_MODELS[name]().to(DEVICE), map(moved, ids(2, 9))
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
 
     def step():
@@ -115,20 +98,17 @@ def test_a_step_of_training_waits_for_nothing(name):
         optimizer.zero_grad()
 
     step()
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with no_waiting():
         if name in ("experts", "ALiBi"):
             with pytest.raises(RuntimeError, match="synchronizing"):
                 step()
         else:
             step()
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
 
 
 @on_gpu
 @pytest.mark.parametrize("name", LANGUAGE_MODELS)
 def test_compiled_it_computes_the_same(name):
-    model, (text,) = LANGUAGE_MODELS[name]().to(DEVICE).eval(), moved(ids(2, 9))
+    model, (text,) = LANGUAGE_MODELS[name]().to(DEVICE).eval(), map(moved, ids(2, 9))
     with torch.no_grad():
         assert_close(torch.compile(model)(text), model(text), atol=1e-4, rtol=1e-4)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from gpu import DEVICE, moved, no_waiting, on_gpu
 from tformer.nn import (
     attention,
     attention_weights,
@@ -16,8 +17,6 @@ from tformer.nn import (
     transformer_encoder,
 )
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-on_gpu = pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
 B, H, T = 2, 4, 40
 REAL = torch.arange(T) < torch.tensor([[T], [T - 7]])  # (B, T)
 DEAD = torch.ones(B, 1, T, T, dtype=torch.bool)
@@ -40,14 +39,8 @@ NEAR = {
 }
 
 
-def moved(options, device, dtype):
-    """Move masks to the device, and numbers to the dtype too."""
-    return {
-        name: x
-        if not isinstance(x, torch.Tensor)
-        else x.to(device, dtype if x.is_floating_point() else None)
-        for name, x in options.items()
-    }
+def options_of(case, dtype, device=DEVICE):
+    return {name: moved(x, dtype, device) for name, x in CASES[case].items()}
 
 
 def draw(*shape):
@@ -65,13 +58,13 @@ def test_the_formulas_numbers(case, G, Dh, Dv, at_a_time, dtype, monkeypatch):
     monkeypatch.setattr(attention, "QUERIES_AT_A_TIME", at_a_time)
     inputs = draw(B, H, T, Dh), draw(B, G, T, Dh), draw(B, G, T, Dv)
     inputs = [x.to(dtype).double().requires_grad_() for x in inputs]
-    weights = attention_weights(*inputs[:2], **moved(CASES[case], "cpu", torch.float64))
+    weights = attention_weights(*inputs[:2], **options_of(case, torch.float64, "cpu"))
     expected = weights @ inputs[2].repeat_interleave(H // G, dim=1)
     along = draw(*expected.shape)
     slopes = torch.autograd.grad(expected, inputs, along)
 
     given = [x.detach().to(DEVICE, dtype).requires_grad_() for x in inputs]
-    output = scaled_dot_product_attention(*given, **moved(CASES[case], DEVICE, dtype))
+    output = scaled_dot_product_attention(*given, **options_of(case, dtype))
     found = torch.autograd.grad(output, given, along.to(output))
     for ours, formula in zip([output, *found], [expected, *slopes], strict=True):
         largest = formula.abs().max().clamp(min=1)
@@ -133,10 +126,7 @@ def test_shared_keys_are_not_copied_in_16_bits():
 def test_the_host_waits_for_nothing(case):
     """Each call would let a GPU stand still until the processor has caught up."""
     q, k, v = (draw(B, H, T, 8).to(DEVICE, torch.bfloat16) for _ in "qkv")
-    options = moved(CASES[case], DEVICE, torch.bfloat16)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    options = options_of(case, torch.bfloat16)
+    with no_waiting():
         scaled_dot_product_attention(q, k, v, **options)
         causal_mask(T, window=3, device=DEVICE)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
