@@ -4,7 +4,12 @@ import re
 
 import pytest
 
-from engine.pages.checking import header_problems, page_problems, text_problems
+from engine.pages.checking import (
+    counted_problems,
+    header_problems,
+    page_problems,
+    text_problems,
+)
 from engine.pages.reading import Page
 from engine.project import Project
 from small_project import Write
@@ -12,7 +17,7 @@ from small_project import Write
 CHAPTER = "chapters/scale.md"
 OUTPUT = "```{.text .output}\n    14\n    ```"
 UNSEEDED = "import random\n\nprint(random.random())\nprint(scale(values, 2.0))"
-ALT = "![A line that rises from 0.25 to 0.5]"
+ALT = "![A line that rises to 0.5]"
 FIGURE = "../figures/scale-line.svg"
 PICTURE = f'{ALT}({FIGURE} "It rises.")'
 MISTAKES: dict[str, tuple[str, str, str]] = {  # what is changed, to what, and what says
@@ -129,3 +134,20 @@ def test_links_that_lead_nowhere_and_wide_code(
 ) -> None:
     (problem,) = text_problems(write(text + "\n"))
     assert says in problem
+
+
+@pytest.mark.parametrize(
+    ("title", "wrong"),
+    [
+        ("### In two lines", False),
+        ("### A loop in three lines { #loop }", True),
+        ("### In a few lines", False),
+        ("### Two lines learn", False),
+    ],
+)
+def test_a_title_counts_its_lines(title: str, wrong: bool, write: Write) -> None:
+    code = "import os\n\n# first\nx = 1\nprint(x)"
+    other = "```python\ny = 2\n```"
+    page = write(f"# T\n\n{other}\n\n{title}\n\n```python\n{code}\n```\n\n{other}\n")
+    told = "“three lines”, and the code below has 2: count, or write “a few”"
+    assert [told in problem for problem in counted_problems(page)] == [True] * wrong

@@ -82,7 +82,7 @@ def test_code_is_that_of_the_page_and_has_its_figures(chapter: dict[str, Any]) -
     assert code[-1] == 'print("quoted")'
     outputs = [x for cell in chapter["cells"] for x in cell.get("outputs", [])]
     (figure,) = (x["data"] for x in outputs if "data" in x)
-    assert figure["text/plain"] == ["A line that rises from 0.25 to 0.5"]
+    assert figure["text/plain"] == ["A line that rises to 0.5"]
     assert figure["image/svg+xml"][0].startswith("<svg")
 
 

@@ -42,6 +42,16 @@ def test_what_holds_a_number(number: str, held: bool, write: Write) -> None:
     assert [number in problem for problem in problems] == [True] * (not held)
 
 
+@pytest.mark.parametrize("picture", ["![{} bars](a.svg)", '![bars](a.svg "It is {}.")'])
+@pytest.mark.parametrize(("number", "held"), [("0.12", True), ("0.125", False)])
+def test_a_picture_and_its_caption_are_prose(
+    picture: str, number: str, held: bool, write: Write
+) -> None:
+    page = write(f"{PAGE}\n{picture.format(number)}\n".format(number=0.12), "costs.md")
+    problems = number_problems(page)
+    assert [number in problem for problem in problems] == [True] * (not held)
+
+
 @pytest.mark.parametrize(
     ("text", "numbers"),
     [

@@ -4,6 +4,7 @@ import functools
 import os
 import re
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from textwrap import indent
 
@@ -27,6 +28,7 @@ def page_problems(page: Page) -> list[str]:
         *section_problems(page),
         *image_problems(page, rendered),
         *text_problems(page),
+        *counted_problems(page),
         *core_problems(page),
         *editable_problems(page),
         *(number_problems(page) if page.is_chapter else []),
@@ -171,6 +173,29 @@ def _leads(page: Page, target: str) -> bool:
         stem = path.stem.removesuffix("_numpy")
         return any(each.stem == stem for each in page.project.site_pages)
     return folder in ("figures", GENERATED)
+
+
+_COUNTS = "one|two|three|four|five|six|seven|eight|nine|ten"
+_NOT_COUNTED = re.compile(r"\s*(?:#|import |from )")
+_COUNTED = re.compile(rf"#+ .*\bin ({_COUNTS}) lines\b", re.IGNORECASE)
+
+
+def counted_problems(page: Page) -> list[str]:
+    """Return the titles that promise code in so many lines, and show another number.
+
+    Counted are the lines of the first Python block below the title, without imports,
+    comments and empty lines.
+    """
+    problems = []
+    for n, line in page.prose:
+        if promise := _COUNTED.match(line):
+            blocks = (x for x in page.fences if x.is_python and x.start > n)
+            code = [x for fence in islice(blocks, 1) for x in fence.lines if x.strip()]
+            lines = len([x for x in code if not _NOT_COUNTED.match(x)])
+            if lines != _COUNTS.split("|").index(promise[1].lower()) + 1:
+                counted = f"the code below has {lines}: count, or write “a few”"
+                problems.append(f"{line.origin}: “{promise[1]} lines”, and {counted}")
+    return problems
 
 
 def section_problems(page: Page) -> list[str]:

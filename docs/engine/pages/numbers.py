@@ -44,7 +44,10 @@ _CITED = re.compile(
 _VALUE = re.compile(
     r"(?<![\w.])[-+]?(?:\d+(?:[,_]\d{3})+(?:\.\d+)?|\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?"
 )
-_PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)(?:\{[^}]*\})?")
+_PICTURE = re.compile(
+    r"!\[(?P<alternative>[^\]]*)\]"
+    r"\([^\s\")]*(?:\s+\"(?P<caption>[^\"]*)\")?\s*\)(?:\{[^}]*\})?"
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?:])[)”*]*\s+(?=[“(*\[]?[A-Z0-9])")
 _SKIPPED = ("References",)  # sections
 
@@ -94,10 +97,13 @@ def number_problems(page: Page) -> list[str]:
 
 
 def _sentences(page: Page) -> Iterator[tuple[Origin, str]]:
-    """Yield the sentences of a page as they are written, in order."""
+    """Yield the sentences of a page in order, also those of a picture's two texts."""
     for origin, text in _paragraphs(page):
-        for written in _SENTENCE_END.split(_PICTURE.sub(" ", text)):
-            yield origin, written
+        found = _PICTURE.finditer(text)
+        of_pictures = (each for match in found for each in match.groups())
+        for paragraph in (_PICTURE.sub(" ", text), *filter(None, of_pictures)):
+            for written in _SENTENCE_END.split(paragraph):
+                yield origin, written
 
 
 def find_quantities(text: str) -> Iterator[Quantity]:
