@@ -46,9 +46,9 @@ class Encoder(nn.Module):
             attn_mask: as the block has it. What comes out at padding means nothing, and
                 no real token depends on it.
             key_mask: bool (B, S), True = a real token, in place of `attn_mask`: padding
-                is left out of the computation, and comes out as zeros. All parts but
-                attention must look at one token at a time: the sequences lie side by
-                side.
+                comes out as zeros. On a CPU it is left out of the computation: all
+                parts but attention must look at one token at a time, as the sequences
+                lie side by side. Elsewhere, and where weights are recorded, it is hidden.
         """
         options: dict[str, object] = {"attn_mask": attn_mask}
         if key_mask is not None:
