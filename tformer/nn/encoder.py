@@ -48,7 +48,7 @@ class Encoder(nn.Module):
             key_mask: bool (B, S), True = a real token, in place of `attn_mask`: padding
                 comes out as zeros. On a CPU it is left out of the computation: all
                 parts but attention must look at one token at a time, as the sequences
-                lie side by side. Elsewhere, and where weights are recorded, it is hidden.
+                lie side by side. Elsewhere, or if weights are recorded, it is hidden.
         """
         options: dict[str, object] = {"attn_mask": attn_mask}
         if key_mask is not None:
