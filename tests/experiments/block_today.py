@@ -2,7 +2,7 @@
 
     PYTHONPATH=docs python tests/experiments/block_today.py
 
-The loss on sums that were not trained on, by learning rate. The code is that of the
+The loss on sums drawn apart from those of the training, by learning rate. The code is that of the
 chapter on the block today, which shows what is kept in `block_today_kept.py`. Three
 minutes on one core.
 """

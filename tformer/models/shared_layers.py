@@ -16,7 +16,7 @@ from tformer.nn.shared_keys import Passing, Reading
 class SharedLayersLM(CausalLM):
     """A language model in which layers read the keys and values of earlier ones.
 
-    Gemma 3n and Gemma 4; Brandon et al. 2024 (arXiv:2405.12981), section 3.
+    Gemma 3n and Gemma 4; Brandon et al. 2024 (arXiv:2405.12981), section 2.
 
     Args:
         per_layer: maps ids (B, T) and embedded tokens (B, T, D) to what each block is

@@ -79,7 +79,7 @@ class SharedKeysAttention(MultiHeadAttention):
             `v_proj` (Gemma 4's layers that see all tokens).
         shared_kv: keys and values are another layer's, whose `Reading` stands in the
             place of the cache: there is no `k_proj` either (Brandon et al. 2024,
-            arXiv:2405.12981, section 3).
+            arXiv:2405.12981, section 2).
         options: further ones of `MultiHeadAttention`.
     """
 
