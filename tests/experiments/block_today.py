@@ -2,9 +2,9 @@
 
     PYTHONPATH=docs python tests/experiments/block_today.py
 
-The loss on sums drawn apart from those of the training, by learning rate. The code is that of the
-chapter on the block today, which shows what is kept in `block_today_kept.py`. Three
-minutes on one core.
+The loss on sums drawn apart from those of the training, by learning rate. The code is
+that of the chapter on the block today, which shows what is kept in
+`block_today_kept.py`. Three minutes on one core.
 """
 
 from collections.abc import Iterator
