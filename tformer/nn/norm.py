@@ -40,7 +40,7 @@ def layer_norm(
 class LayerNorm(nn.Module):
     """Layer normalisation with a learned gain and bias, of the width `d_model`.
 
-    torch's kernel computes what `layer_norm` does, in one pass over the memory.
+    torch's kernel computes what `layer_norm` does, and writes only the output.
 
     Args:
         d_model: width D.
