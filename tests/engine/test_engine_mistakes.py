@@ -151,3 +151,7 @@ def test_a_title_counts_its_lines(title: str, wrong: bool, write: Write) -> None
     page = write(f"# T\n\n{other}\n\n{title}\n\n```python\n{code}\n```\n\n{other}\n")
     told = "“three lines”, and the code below has 2: count, or write “a few”"
     assert [told in problem for problem in counted_problems(page)] == [True] * wrong
+
+
+def test_lines_of_text_are_not_counted(write: Write) -> None:
+    assert counted_problems(write("# T\n\n## All in five lines\n\n1. One.\n")) == []

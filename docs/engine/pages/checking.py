@@ -184,7 +184,7 @@ def counted_problems(page: Page) -> list[str]:
     """Return the titles that promise code in so many lines, and show another number.
 
     Counted are the lines of the first Python block below the title, without imports,
-    comments and empty lines.
+    comments and empty lines. A title with no Python below it promises lines of text.
     """
     problems = []
     for n, line in page.prose:
@@ -192,7 +192,7 @@ def counted_problems(page: Page) -> list[str]:
             blocks = (x for x in page.fences if x.is_python and x.start > n)
             code = [x for fence in islice(blocks, 1) for x in fence.lines if x.strip()]
             lines = len([x for x in code if not _NOT_COUNTED.match(x)])
-            if lines != _COUNTS.split("|").index(promise[1].lower()) + 1:
+            if code and lines != _COUNTS.split("|").index(promise[1].lower()) + 1:
                 counted = f"the code below has {lines}: count, or write “a few”"
                 problems.append(f"{line.origin}: “{promise[1]} lines”, and {counted}")
     return problems
