@@ -154,4 +154,6 @@ def test_a_title_counts_its_lines(title: str, wrong: bool, write: Write) -> None
 
 
 def test_lines_of_text_are_not_counted(write: Write) -> None:
-    assert counted_problems(write("# T\n\n## All in five lines\n\n1. One.\n")) == []
+    code = "## Code\n\n```python\nx = 1\n```"
+    page = write(f"# T\n\n## All in five lines\n\n1. One.\n\n{code}\n")
+    assert counted_problems(page) == []

@@ -42,9 +42,11 @@ def test_what_holds_a_number(number: str, held: bool, write: Write) -> None:
     assert [number in problem for problem in problems] == [True] * (not held)
 
 
-@pytest.mark.parametrize("picture", ["![{} bars](a.svg)", '![bars](a.svg "It is {}.")'])
+@pytest.mark.parametrize(
+    "picture", ["![{} bars](figures/a.svg)", '![bars](figures/a.svg "It (the {}) is.")']
+)
 @pytest.mark.parametrize(("number", "held"), [("0.12", True), ("0.125", False)])
-def test_a_picture_and_its_caption_are_prose(
+def test_a_figure_and_its_caption_are_prose(
     picture: str, number: str, held: bool, write: Write
 ) -> None:
     page = write(f"{PAGE}\n{picture.format(number)}\n".format(number=0.12), "costs.md")

@@ -4,15 +4,15 @@ import functools
 import os
 import re
 from collections import Counter
-from itertools import islice
+from itertools import pairwise
 from pathlib import Path
 from textwrap import indent
 
 from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
 
 from engine.copies.needed import editable_problems
-from engine.pages.blocks import PYTHON, SESSIONS, Fence, squeeze
-from engine.pages.depth import core_problems
+from engine.pages.blocks import PYTHON, SESSIONS, Fence, Line, squeeze
+from engine.pages.depth import HEADING, core_problems
 from engine.pages.listing import unlisted_problem
 from engine.pages.numbers import number_problems
 from engine.pages.reading import Page, Rendered, render
@@ -176,23 +176,25 @@ def _leads(page: Page, target: str) -> bool:
 
 
 _COUNTS = "one|two|three|four|five|six|seven|eight|nine|ten"
-_NOT_COUNTED = re.compile(r"\s*(?:#|import |from )")
-_COUNTED = re.compile(rf"#+ .*\bin ({_COUNTS}) lines\b", re.IGNORECASE)
+_NOT_COUNTED = re.compile(r"\s*(?:#|import |from |$)")
+_COUNTED = re.compile(rf"\bin ({_COUNTS}) lines\b", re.IGNORECASE)
 
 
 def counted_problems(page: Page) -> list[str]:
     """Return the titles that promise code in so many lines, and show another number.
 
-    Counted are the lines of the first Python block below the title, without imports,
-    comments and empty lines. A title with no Python below it promises lines of text.
+    Counted are the lines of the first Python block of its section, without imports,
+    comments and empty lines. Where there is none, the lines are of text.
     """
+    titles = [(n, line) for n, line in page.prose if HEADING.match(line)]
+    last = len(page.lines), Line("", page.top)
     problems = []
-    for n, line in page.prose:
-        if promise := _COUNTED.match(line):
-            blocks = (x for x in page.fences if x.is_python and x.start > n)
-            code = [x for fence in islice(blocks, 1) for x in fence.lines if x.strip()]
-            lines = len([x for x in code if not _NOT_COUNTED.match(x)])
-            if code and lines != _COUNTS.split("|").index(promise[1].lower()) + 1:
+    for (n, line), (end, _) in pairwise([*titles, last]):
+        promise = _COUNTED.search(line)
+        code = next((x for x in page.fences if x.is_python and n < x.start < end), None)
+        if promise and code:
+            lines = sum(not _NOT_COUNTED.match(x) for x in code.lines)
+            if lines != _COUNTS.split("|").index(promise[1].lower()) + 1:
                 counted = f"the code below has {lines}: count, or write “a few”"
                 problems.append(f"{line.origin}: “{promise[1]} lines”, and {counted}")
     return problems

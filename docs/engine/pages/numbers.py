@@ -15,6 +15,7 @@ import yaml
 
 from engine.pages.blocks import Line, Origin
 from engine.pages.reading import Page
+from engine.run.figures import find_places
 
 REASONS = Path("tests", "engine", "numbers.yml")
 
@@ -44,10 +45,7 @@ _CITED = re.compile(
 _VALUE = re.compile(
     r"(?<![\w.])[-+]?(?:\d+(?:[,_]\d{3})+(?:\.\d+)?|\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?"
 )
-_PICTURE = re.compile(
-    r"!\[(?P<alternative>[^\]]*)\]"
-    r"\([^\s\")]*(?:\s+\"(?P<caption>[^\"]*)\")?\s*\)(?:\{[^}]*\})?"
-)
+_PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)(?:\{[^}]*\})?")
 _SENTENCE_END = re.compile(r"(?<=[.!?:])[)”*]*\s+(?=[“(*\[]?[A-Z0-9])")
 _SKIPPED = ("References",)  # sections
 
@@ -97,13 +95,13 @@ def number_problems(page: Page) -> list[str]:
 
 
 def _sentences(page: Page) -> Iterator[tuple[Origin, str]]:
-    """Yield the sentences of a page in order, also those of a picture's two texts."""
-    for origin, text in _paragraphs(page):
-        found = _PICTURE.finditer(text)
-        of_pictures = (each for match in found for each in match.groups())
-        for paragraph in (_PICTURE.sub(" ", text), *filter(None, of_pictures)):
-            for written in _SENTENCE_END.split(paragraph):
-                yield origin, written
+    """Yield the sentences of a page as they are written, then those of its figures."""
+    figures = find_places(page)
+    texts = [(x.origin, text) for x in figures for text in (x.alt, x.caption)]
+    prose = ((origin, _PICTURE.sub(" ", text)) for origin, text in _paragraphs(page))
+    for origin, text in (*prose, *texts):
+        for written in _SENTENCE_END.split(text):
+            yield origin, written
 
 
 def find_quantities(text: str) -> Iterator[Quantity]:
