@@ -62,6 +62,16 @@ def test_every_row_has_a_number_for_each_of_five_seeds_or_more(script):
         assert len(numbers) >= 5, row
 
 
+@pytest.mark.parametrize("script", CHAPTERS)
+def test_its_chapter_prints_the_command_that_runs_it(script):
+    """Without the path a script does not find `engine`."""
+    source = (HERE / f"{script}.py").read_text("utf-8")
+    command = re.search(rf"^    (PYTHONPATH=docs python .*{script}.*)$", source, re.M)
+    chapter = (HERE.parents[1] / "docs/chapters" / CHAPTERS[script]).read_text("utf-8")
+    printed = re.findall(rf"`([^`\n]*/{script}\.py[^`\n]*)`", chapter)
+    assert {*printed} == {command[1]}
+
+
 def test_a_table_repeats_what_its_page_prints():
     """Each row's means, ± their errors, are in one line of an output, in this order."""
     rows, missing = 0, []
