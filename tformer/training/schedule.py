@@ -32,9 +32,8 @@ def cosine_schedule(
     """Rise to `peak` in a straight line, then fall to 0 like half a cosine.
 
     Loshchilov and Hutter 2017, equation 5 (arXiv:1608.03983), without restarts. The
-    paper's schedule never comes near 0; one that does, at a step known beforehand, lets
-    the model settle, so that a short training ends better. The peak comes at step
-    `warmup_steps`, or at the first, which is 1; the rate is 0 after the last.
+    number of steps has to be known beforehand. The peak comes at step `warmup_steps`,
+    or at the first, which is 1; the rate is 0 after the last.
 
     Raises:
         TypeError: a number of steps is not an int.
