@@ -9,6 +9,7 @@ from engine.pages.checking import (
     header_problems,
     page_problems,
     text_problems,
+    tolerance_problems,
 )
 from engine.pages.reading import Page
 from engine.project import Project
@@ -157,3 +158,19 @@ def test_lines_of_text_are_not_counted(write: Write) -> None:
     code = "## Code\n\n```python\nx = 1\n```"
     page = write(f"# T\n\n## All in five lines\n\n1. One.\n\n{code}\n")
     assert counted_problems(page) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "wrong"),
+    [
+        ("torch.allclose(a, b, atol=1e-12)", True),
+        ("print(np.isclose(a, b, atol=1e-9).all())", True),
+        ("torch.allclose(a, b, rtol=0, atol=1e-12)", False),
+        ("torch.allclose(a, b, atol=1e-4)", False),
+        ("close(atol=size)", False),
+    ],
+)
+def test_a_tight_atol_names_its_rtol(call: str, wrong: bool, write: Write) -> None:
+    page = write(f"# T\n\n```python\n{call}\n```\n")
+    told = "leaves `rtol` at its default"
+    assert [told in problem for problem in tolerance_problems(page)] == [True] * wrong

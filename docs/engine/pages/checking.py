@@ -1,5 +1,6 @@
 """All that can be wrong with a page, in one place for pytest and for the generator."""
 
+import ast
 import functools
 import os
 import re
@@ -29,6 +30,7 @@ def page_problems(page: Page) -> list[str]:
         *image_problems(page, rendered),
         *text_problems(page),
         *counted_problems(page),
+        *tolerance_problems(page),
         *core_problems(page),
         *editable_problems(page),
         *(number_problems(page) if page.is_chapter else []),
@@ -197,6 +199,24 @@ def counted_problems(page: Page) -> list[str]:
             if lines != _COUNTS.split("|").index(promise[1].lower()) + 1:
                 counted = f"the code below has {lines}: count, or write “a few”"
                 problems.append(f"{line.origin}: “{promise[1]} lines”, and {counted}")
+    return problems
+
+
+def tolerance_problems(page: Page) -> list[str]:
+    """Return comparisons that look stricter than they are.
+
+    `allclose(a, b, atol=1e-12)` keeps its relative tolerance of 1e-5 besides, and lets
+    numbers of size 1 differ by that much.
+    """
+    problems = []
+    for fence in (x for x in page.fences if x.is_python and "atol" in x.code):
+        for node in ast.walk(ast.parse(fence.code)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("close"):
+                given = {keyword.arg: keyword.value for keyword in node.keywords}
+                atol = getattr(given.get("atol"), "value", 1.0)
+                if "rtol" not in given and isinstance(atol, float) and atol < 1e-6:
+                    told = f"`atol={atol:g}` leaves `rtol` at its default: name it too"
+                    problems.append(f"{fence.opening.origin}: {told}")
     return problems
 
 
