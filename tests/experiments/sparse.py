@@ -82,7 +82,7 @@ def learn(parts, copies, steps, rate, seed, loss_of):
         optimizer.zero_grad()
         loss_of(*texts(32, copies, draw)).backward()
         optimizer.step()
-        with torch.no_grad():  # rounded: the last digits of first weights differ
+        with torch.no_grad():  # rounded, so that processors differ less
             for weight in weights:
                 weight.copy_((weight * 2**16).round() / 2**16)
 
