@@ -33,7 +33,7 @@ def generate(
     ] = False,
     max_new_tokens: Annotated[int, counted("Write at most so many.")] = 500,
     temperature: Annotated[
-        float, typer.Option(help="Above 0; below 1 the likely become likelier.")
+        float, typer.Option(help="Above 0; below 1 the likeliest becomes likelier.")
     ] = 0.8,
     top_k: Annotated[int | None, counted("Of the k likeliest.")] = None,
     top_p: Annotated[

@@ -156,7 +156,7 @@ def sample(
     Args:
         model: as in `greedy`, and so are `given` and what is returned.
         given: the sources, or the prompts.
-        temperature: above 0. Below 1 the likely become likelier; towards 0 it is
+        temperature: above 0. Below 1 the likeliest becomes likelier; towards 0 it is
             greedy decoding.
         top_k: keep the k likeliest only.
         top_p: keep the fewest that sum to p.

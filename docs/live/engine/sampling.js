@@ -20,7 +20,7 @@ import { Matrix } from "./linear.js";
 /**
  * Divide by the temperature, then filter: top-k, top-p, min-p.
  * @param {Float32Array} logits (V,)
- * @param {number} temperature above 0; below 1 the likely become likelier
+ * @param {number} temperature above 0; below 1 the likeliest becomes likelier
  * @param {Filters} [filters]
  * @returns {Float32Array} (V,), -Infinity for what may not be drawn
  */
