@@ -5,9 +5,9 @@
 A layer learns to copy where some words ask for it: with softmax, with a 1 more in its
 sum, with a learned logit, with a gate, at five rates each. Kept are the loss with all
 keys; the share of attention on the first token, of queries that copy and of others; and
-what a window costs, alone and with the first token kept. The chapter on attention
-sinks shows the code, and what is kept in `sinks_grown_kept.py`; masks and losses are
-the chapter's. A quarter of an hour on one core.
+what a window costs, alone and with the first token kept; for softmax also after four
+times as many steps. The chapter on attention sinks shows the code, and what is kept in
+`sinks_grown_kept.py`; masks and losses are the chapter's. Twenty minutes on one core.
 """
 
 from collections.abc import Iterator
@@ -101,6 +101,12 @@ def measured() -> Iterator[tuple[str, object, str, float]]:
                 yield part, rate, "idle", idle
                 for what, mask in (("window", newest), ("first_kept", first)):
                     yield part, rate, what, c["loss_under"](model, texts, mask) - loss
+        model = grow("softmax", 0.03, seed, 6000)
+        loss = c["loss_under"](model, texts, causal_mask(LENGTH))
+        yield "softmax", 0.03, "loss_longer", loss
+        yield "softmax", 0.03, "idle_longer", shares_of_first(model, texts[:, :-1])[1]
+        cost = c["loss_under"](model, texts, newest) - loss
+        yield "softmax", 0.03, "window_longer", cost
 
 
 if __name__ == "__main__":
