@@ -43,4 +43,24 @@ QK-norm 0.02 loss 1.526 1.460 1.471 1.501 1.462
 QK-norm 0.03 loss 1.498 1.499 1.474 1.523 1.468
 QK-norm 0.06 loss 1.827 1.833 1.514 1.856 1.493
 QK-norm 0.1 loss 2.137 1.621 1.831 2.061 1.811
+GPT's 0.001 loss_longer 1.663 1.661 1.590 1.611 1.587
+GPT's 0.003 loss_longer 1.481 1.485 1.459 1.470 1.483
+GPT's 0.01 loss_longer 1.407 1.459 1.598 1.422 1.388
+GPT's 0.02 loss_longer 1.415 1.521 1.759 1.476 1.696
+GPT's 0.03 loss_longer 2.066 1.692 1.967 1.899 1.846
+rotary 0.001 loss_longer 1.446 1.486 1.489 1.491 1.484
+rotary 0.003 loss_longer 1.390 1.444 1.438 1.450 1.398
+rotary 0.01 loss_longer 1.439 1.436 1.416 1.384 1.393
+rotary 0.02 loss_longer 1.635 1.435 1.524 1.442 1.422
+rotary 0.03 loss_longer 1.655 1.495 1.439 1.766 1.495
+all-three 0.001 loss_longer 1.480 1.486 1.463 1.487 1.490
+all-three 0.003 loss_longer 1.430 1.417 1.419 1.386 1.364
+all-three 0.01 loss_longer 1.443 1.383 1.457 1.384 1.421
+all-three 0.02 loss_longer 1.574 1.775 1.449 1.755 1.477
+all-three 0.03 loss_longer 1.642 1.486 1.627 1.501 1.614
+QK-norm 0.001 loss_longer 1.435 1.459 1.436 1.435 1.456
+QK-norm 0.003 loss_longer 1.372 1.409 1.398 1.433 1.390
+QK-norm 0.01 loss_longer 1.398 1.367 1.355 1.395 1.386
+QK-norm 0.02 loss_longer 1.366 1.372 1.383 1.349 1.334
+QK-norm 0.03 loss_longer 1.393 1.383 1.385 1.420 1.360
 """
