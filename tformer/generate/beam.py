@@ -24,8 +24,8 @@ LARGEST_EXPONENT = 100
 def length_divisor(length: int, length_penalty: float) -> float:
     """Compute ((5 + |Y|) / 6)^α, by which the log-probability of a text is divided.
 
-    Wu et al. 2016, section 7, equation 14 (arXiv:1609.08144). Every token makes the sum
-    of log-probabilities smaller, so that without it (α = 0) the shorter text wins.
+    Wu et al. 2016, section 7, equation 14 (arXiv:1609.08144). No token makes the sum
+    of log-probabilities larger, so that without it (α = 0) short texts are favoured.
     Hugging Face divides by |Y|^α instead, with α = 1 if not given. |Y| counts the end
     token; α above 0 favours longer texts.
     """
