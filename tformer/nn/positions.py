@@ -12,13 +12,13 @@ from tformer.checks import check_one_of, check_positive, check_sequences
 def sinusoidal_positions(length: int, d_model: int, *, layout: str = "pairs") -> Tensor:
     """Compute sin(p / 10000^(2i/D)) in column 2i, and the cosine in column 2i + 1.
 
-    Vaswani et al. 2017, section 3.5. The wavelengths grow from 2π to 10000 · 2π.
+    Vaswani et al. 2017, section 3.5. The wavelengths grow from 2π towards 10000 · 2π.
 
     Args:
         length: number of positions.
         d_model: width D; even, as each sine has its cosine.
         layout: "pairs" as in the paper; "halves": all sines, then all cosines, as in
-            tensor2tensor and Marian.
+            Hugging Face's Marian.
 
     Returns:
         float64 (length, D). In float32 the angle of position 10,000 is off by 1/1000.
