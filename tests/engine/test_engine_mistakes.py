@@ -168,6 +168,7 @@ def test_lines_of_text_are_not_counted(write: Write) -> None:
         ("torch.allclose(a, b, rtol=0, atol=1e-12)", False),
         ("torch.allclose(a, b, atol=1e-4)", False),
         ("close(atol=size)", False),
+        ("if atol", False),  # no Python: its run says so
     ],
 )
 def test_a_tight_atol_names_its_rtol(call: str, wrong: bool, write: Write) -> None:

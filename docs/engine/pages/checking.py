@@ -208,16 +208,26 @@ def tolerance_problems(page: Page) -> list[str]:
     `allclose(a, b, atol=1e-12)` keeps its relative tolerance of 1e-5 besides, and lets
     numbers of size 1 differ by that much.
     """
-    problems = []
-    for fence in (x for x in page.fences if x.is_python and "atol" in x.code):
-        for node in ast.walk(ast.parse(fence.code)):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("close"):
-                given = {keyword.arg: keyword.value for keyword in node.keywords}
-                atol = getattr(given.get("atol"), "value", 1.0)
-                if "rtol" not in given and isinstance(atol, float) and atol < 1e-6:
-                    told = f"`atol={atol:g}` leaves `rtol` at its default: name it too"
-                    problems.append(f"{fence.opening.origin}: {told}")
-    return problems
+    return [
+        f"{fence.opening.origin}: `atol={atol:g}` leaves `rtol` at its default: name it too"
+        for fence in page.fences
+        if fence.is_python
+        for atol in _lone_atols(fence.code)
+        if atol < 1e-6
+    ]
+
+
+def _lone_atols(code: str) -> list[float]:
+    """Return the `atol` of each comparison that does not name its `rtol`."""
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:  # its run says so
+        return []
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    compare = [node for node in calls if ast.unparse(node.func).endswith("close")]
+    named = [{x.arg: x.value for x in node.keywords} for node in compare]
+    values = [getattr(x.get("atol"), "value", None) for x in named if "rtol" not in x]
+    return [value for value in values if isinstance(value, float)]
 
 
 def section_problems(page: Page) -> list[str]:
