@@ -209,7 +209,7 @@ def tolerance_problems(page: Page) -> list[str]:
     numbers of size 1 differ by that much.
     """
     return [
-        f"{fence.opening.origin}: `atol={atol:g}` leaves `rtol` at its default: name it too"
+        f"{fence.opening.origin}: `atol={atol:g}` leaves `rtol` at its default: name it"
         for fence in page.fences
         if fence.is_python
         for atol in _lone_atols(fence.code)
