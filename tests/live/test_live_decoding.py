@@ -131,6 +131,20 @@ def test_bars_and_numbers_are_the_packages(page, request):
         agrees(page, *setting)
 
 
+def test_of_equal_logits_k_stay(page):
+    kept = page.evaluate(
+        """async () => {
+          const { topKFilter } = await import('/live/engine/sampling.js');
+          const kept = topKFilter(Float32Array.of(1, 2, 2, 2, 0), 2);
+          return [...kept].map(Number.isFinite);
+        }"""
+    )
+    logits = torch.tensor([[1.0, 2, 2, 2, 0]])
+    assert sum(kept) == top_k_filter(logits, 2).isfinite().sum()
+    assert not kept[0]
+    assert not kept[4]
+
+
 def test_a_hundred_tokens_are_drawn_as_the_package_draws(page):
     setting = {**OFF, "temperature": 1.5, "top-k": 6}
     p = agrees(page, "rather sure", setting).double()

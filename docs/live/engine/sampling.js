@@ -39,7 +39,16 @@ export function filtered(logits, temperature, { topK, topP, minP } = {}) {
 }
 
 /**
- * Keep the k largest logits (Fan et al. 2018). Tokens as large as the k-th stay too.
+ * Order the tokens by their logits, falling; equal ones stay in the vocabulary's order.
+ * @param {Float32Array} logits (V,)
+ * @returns {number[]} (V,), ids
+ */
+function byLogit(logits) {
+  return [...logits.keys()].sort((a, b) => logits[b] - logits[a]);
+}
+
+/**
+ * Keep the k largest logits (Fan et al. 2018); of equal ones at the k-th place the first.
  * @param {Float32Array} logits (V,)
  * @param {number} topK k, in [1, V]
  * @returns {Float32Array} (V,)
@@ -48,8 +57,9 @@ export function topKFilter(logits, topK) {
   if (!(Number.isInteger(topK) && 1 <= topK && topK <= logits.length)) {
     throw new RangeError(`top_k (${topK}) must be an int in [1, vocab_size = ${logits.length}]`);
   }
-  const smallest = logits.toSorted().at(-topK) ?? -Infinity; // typed arrays sort as numbers
-  return logits.map((x) => (x < smallest ? -Infinity : x));
+  const kept = logits.map(() => -Infinity);
+  for (const i of byLogit(logits).slice(0, topK)) kept[i] = logits[i];
+  return kept;
 }
 
 /**
@@ -62,10 +72,9 @@ export function topPFilter(logits, topP) {
   if (!(0 < topP && topP <= 1)) throw new RangeError(`top_p (${topP}) must be in (0, 1]`);
   if (topP === 1) return logits;
   const probabilities = softmax(new Matrix(1, logits.length, logits)).data;
-  const order = [...logits.keys()].sort((a, b) => logits[b] - logits[a]);
   const kept = logits.map(() => -Infinity);
   let before = 0; // what the larger ones sum to
-  for (const i of order) {
+  for (const i of byLogit(logits)) {
     if (before >= Math.fround(topP)) break;
     kept[i] = logits[i];
     before = Math.fround(before + probabilities[i]); // in float32, as the package
