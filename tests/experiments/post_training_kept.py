@@ -93,4 +93,10 @@ GRPO,lenient 1 KL 0.126 0.137 0.236 0.201 0.091
 GRPO,lenient 3 right 0.638 0.644 0.613 0.576 0.627
 GRPO,lenient 3 paid 0.620 0.642 0.611 0.585 0.640
 GRPO,lenient 3 KL 0.059 0.144 0.055 0.106 0.059
+GRPO,lenient,β=0 0.0002 right 0.714 0.468 0.715 0.668 0.717
+GRPO,lenient,β=0 0.0005 right 0.752 0.000 0.746 0.728 0.351
+GRPO,lenient,β=0 0.001 right 0.774 0.000 0.785 0.736 0.013
+GRPO,lenient,β=0 0.002 right 0.000 0.000 0.786 0.000 0.000
+GRPO,lenient,β=0 0.004 right 0.000 0.000 0.000 0.000 0.000
+GRPO,lenient,β=0,steps=300 0.002 right 0.000 0.000 0.000 0.000 0.000
 """
