@@ -5,7 +5,7 @@
 The models and their texts are those of the needle test in the chapter on long context.
 The frequencies are those of the chapter on longer texts, which shows what is kept in
 `raised_base_kept.py`. A way is tried with no step, by the factor of the base, and with
-some steps on texts of four times the trained length, by their rate. Two minutes on one
+some steps on texts of four times the trained length, by their rate. Ten minutes on one
 core.
 """
 
@@ -24,6 +24,11 @@ RATES = {  # the best rate lies within each grid
     10: (0.001, 0.003, 0.01, 0.03),
     100: (0.003, 0.01, 0.03, 0.1),
 }
+LONGER = (
+    ("unchanged", 400, RATES[100]),
+    ("linear", 400, RATES[100]),
+    ("unchanged", 1600, RATES[100][:3]),
+)
 FAST = ("base_×4", "base_×16", "base_×64", "YaRN")  # done after 10 steps
 Rows = Iterator[tuple[str, object, str, float]]
 
@@ -54,6 +59,11 @@ def measured(seed: int) -> Rows:
                 model = changed(*c["FURTHER"][way])
                 needle["learn"](model, steps, long, rate, 10 + seed)
                 yield from asked(way, rate, steps, model)
+    for way, steps, rates in LONGER:
+        for rate in rates:
+            model = changed(*c["FURTHER"][way])
+            needle["learn"](model, steps, long, rate, 10 + seed)
+            yield from asked(way, rate, steps, model)
 
 
 if __name__ == "__main__":
