@@ -59,8 +59,8 @@ def measured(seed: int) -> Rows:
                 model = changed(*c["FURTHER"][way])
                 needle["learn"](model, steps, long, rate, 10 + seed)
                 yield from asked(way, rate, steps, model)
-    for way, steps, rates in LONGER:
-        for rate in rates:
+    for way, steps, grid in LONGER:
+        for rate in grid:
             model = changed(*c["FURTHER"][way])
             needle["learn"](model, steps, long, rate, 10 + seed)
             yield from asked(way, rate, steps, model)
