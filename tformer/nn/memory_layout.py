@@ -4,10 +4,10 @@ from torch import nn
 
 
 def turn_weights(model: nn.Module) -> nn.Module:
-    """Turn the matrices of a model in memory, so that a CPU writes one text faster.
+    """Turn the matrices of a model in memory, so that a CPU can write one text faster.
 
-    A linear layer multiplies by Wᵀ. For a single token MKL reads a W (O, I) that lies
-    in memory as (I, O) about 1.3 times as fast. Shapes and numbers stay; nothing is
+    A linear layer multiplies by Wᵀ. For a single token MKL can read a W (O, I) faster
+    if it lies in memory as (I, O). Shapes and numbers stay; little is
     gained for many rows at once, or on a GPU. The model itself is changed, and
     returned; turning twice is as turning once.
     """

@@ -38,7 +38,7 @@ class Muon(torch.optim.Optimizer):
 
     The same as `torch.optim.Muon(…, adjust_lr_fn="match_rms_adamw")`, but that one
     always computes in bfloat16, for which many CPUs have no instructions: there a step
-    takes ten times as long and more. Here the precision is that of the matrix.
+    can take more than ten times as long. Here the precision is that of the matrix.
 
     The entries of U Vᵀ have the root mean square 1 / √max(A, B), so those of a step
     have 0.2 η. A step of AdamW has about the same (Liu et al. 2025, arXiv:2502.16982,

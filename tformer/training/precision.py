@@ -17,8 +17,8 @@ class Precision:
     number halved.
 
     Args:
-        name: "fp32", "bf16" or "fp16"; this one not on a CPU, which computes it a
-            hundred times slower than bf16.
+        name: "fp32", "bf16" or "fp16"; this one not on a CPU, as many compute
+            it far slower than bf16.
         device_type: "cpu", "cuda" or "mps".
     """
 
