@@ -71,7 +71,7 @@ def train_step(
     Each part is weighted by its fraction of the batch's tokens, since the mean of the
     parts' means is not the mean where one part holds more padding. So the step is the
     same in any number of parts, and on any number of processes, each of which takes its
-    rows. Only experts that balance their load do so at each part.
+    rows, but for what belongs to a part: the draws of dropout, and experts' balance.
 
     Args:
         model: as it is, or wrapped by `distribute`.
