@@ -73,7 +73,7 @@ def scale_yarn(
 
     Peng et al. 2023 (arXiv:2309.00071), section 3.2, as their code has it: the ramp is
     straight over the number i of the pair; in the paper it is straight over its turns,
-    as in `scale_llama3`. Goes with `yarn_factor`. Up to `high` turns (`beta_fast`) a
+    as in `scale_llama3`. Goes with `yarn_factor`. From `high` turns on (`beta_fast`) a
     pair stays as it is, at `low` turns (`beta_slow`) the ramp ends; with `truncate`
     both at whole numbers of i, as gpt-oss has not. There must be two frequencies.
     """
