@@ -39,7 +39,7 @@ def route(
 ) -> Routing:
     """Choose the k experts with the largest scores; their scores are the weights.
 
-    As `tformer.route`; of equal scores the expert with the lower number wins.
+    As `tformer.nn.route`; of equal scores the expert with the lower number wins.
     """
     check_one_of("scores", scores, SCORES)
     E = logits.shape[-1]
