@@ -40,9 +40,9 @@ class Muon(torch.optim.Optimizer):
     always computes in bfloat16, for which many CPUs have no instructions: there a step
     can take more than ten times as long. Here the precision is that of the matrix.
 
-    The entries of U Vᵀ have the root mean square 1 / √max(A, B), so those of a step
-    have 0.2 η. A step of AdamW has about the same (Liu et al. 2025, arXiv:2502.16982,
-    section 2.2), and one learning rate η and one decay λ serve both.
+    At full rank the entries of U Vᵀ have the root mean square 1 / √max(A, B), so those
+    of a step have 0.2 η. A step of AdamW has about the same (Liu et al. 2025,
+    arXiv:2502.16982, section 2.2), and one learning rate η and one decay λ serve both.
 
     Args:
         params: matrices, or groups of them.
