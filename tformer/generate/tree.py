@@ -153,9 +153,9 @@ def tree_greedy(
 ) -> Speculation:
     """Write as `greedy` does, with a tree of drafts checked in each forward.
 
-    Cai et al. 2024, section 2.1.2 (arXiv:2401.10774), where trees are chosen by what
-    was accepted; here every node of a level has as many children. What was accepted is
-    read again with the next tree, and its keys are not moved in the cache.
+    Cai et al. 2024, section 2.1.2 (arXiv:2401.10774): all nodes of a level have as many
+    children; section 2.3.3 has other trees. What was accepted is read again with the
+    next tree, and its keys are not moved in the cache.
 
     Args:
         model: a trained CausalLM with full attention; its text is written.
