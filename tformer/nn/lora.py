@@ -15,7 +15,8 @@ class LoRALinear(nn.Module):
     """Compute x Wᵀ + b + s (x Aᵀ) Bᵀ: as a linear layer with the matrix W + s B A.
 
     Hu et al. 2021, arXiv:2106.09685, section 4.1, with s = α / r; or s = α / √r, which
-    keeps the size of s B A as r grows (rsLoRA, Kalajdzievski 2023, arXiv:2312.03732).
+    at one α keeps the size of s B A as r grows (rsLoRA, Kalajdzievski 2023,
+    arXiv:2312.03732).
     B is zero at first, so the layer computes what it did. A is drawn from a normal
     distribution with standard deviation 1/√I: if A were zero too, no gradient would
     ever come to either.
@@ -23,7 +24,7 @@ class LoRALinear(nn.Module):
     Args:
         base: the linear layer; W and b are frozen.
         rank: r.
-        alpha: α; 2 r if not given, so that s is 2.
+        alpha: α; 2 r if not given, so that s is 2, or 2 √r with `root`.
         dropout: probability with which each entry of x is dropped on its way to A.
         root: s = α / √r in place of α / r.
     """
