@@ -76,7 +76,7 @@ class SharedKeysAttention(MultiHeadAttention):
         num_heads: heads H.
         v_norm: maps values (B, G, S, Dh) to the same, such as `RMSNorm(Dh)`.
         k_eq_v: keys, before their norm and rotation, are values too: there is no
-            `v_proj` (Gemma 4's layers that see all tokens).
+            `v_proj` (Gemma 4's 31B, where a layer sees all tokens).
         shared_kv: keys and values are another layer's, whose `Reading` stands in the
             place of the cache: there is no `k_proj` either (Brandon et al. 2024,
             arXiv:2405.12981, section 2).
