@@ -1,8 +1,8 @@
 """The gated delta rule against Hugging Face's functions of Qwen3-Next.
 
 They compute in float32, whatever they get. For a comparison in float64 their `torch`
-is told here that float32 is float64; the chunked one rounds its decays to float32 all
-the same.
+is told here that float32 is float64; in older releases the chunked one rounds its
+decays to float32 all the same.
 """
 
 import pytest

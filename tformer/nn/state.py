@@ -64,7 +64,7 @@ def wide(
 
 
 def initial_rates(num_heads: int, width: int) -> tuple[nn.Parameter, nn.Parameter]:
-    """Draw log A of each head, and b, so that little is forgotten at first.
+    """Draw log A of each head, and b, so that at first decays differ.
 
     α = exp(−A · softplus(… + b)): as in Mamba-2 (arXiv:2405.21060) A is from 1 to 16,
     and the step, softplus(b), from 0.001 to 0.1. Returns (num_heads,) and (width,).
