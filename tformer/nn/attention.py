@@ -112,7 +112,7 @@ def scaled_dot_product_attention(
     if window is None and T == 1:
         is_causal = False  # a single query is the newest: it sees every key
     given = [x for x in masks.values() if x is not None]
-    formula = sinks is not None or softcap is not None  # torch's kernel has neither
+    formula = sinks is not None or softcap is not None  # torch's function takes neither
     by_flag = bool(is_causal and window is None and T == S and not (formula or given))
     options: dict[str, Any] = {"is_causal": is_causal, "sinks": sinks, **numbers}
     own = formula or is_causal or any(x.shape[-2] > 1 for x in given)
