@@ -21,7 +21,7 @@ def sinusoidal_positions(length: int, d_model: int, *, layout: str = "pairs") ->
             Hugging Face's Marian.
 
     Returns:
-        float64 (length, D). In float32 the angle of position 10,000 is off by 1/1000.
+        float64 (length, D). In float32, angles at 10,000 are off by up to 1/1000.
     """
     check_positive(length=length, d_model=d_model)
     check_one_of("layout", layout, ("pairs", "halves"))
