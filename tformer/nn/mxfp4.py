@@ -29,8 +29,8 @@ def round_to_e2m1(x: Tensor) -> Tensor:
 def quantize_mxfp4(x: Tensor) -> tuple[Tensor, Tensor]:
     """Give each 32 neighbours one scale, 2^(⌊log₂ max |x|⌋ − 2), and round to E2M1.
 
-    The largest number of a block is then below 8 scales, and at least 4. From 6 to 8
-    there is nothing to round to but 6, so it may move by a quarter of itself (OCP
+    The largest number of a block, from 2^−125 on, is then below 8 scales, and at least
+    4. From 6 to 8 there is nothing but 6, so it may move by a quarter of itself (OCP
     Microscaling Formats v1.0, section 6.3; Rouhani et al. 2023, arXiv:2310.10537,
     algorithm 1).
 

@@ -44,9 +44,9 @@ class ALiBi(nn.Module):
     any number, has a slope m of its own. A key after the query counts by its distance
     too; a causal mask hides it.
 
-    In half precision distances above some hundred would be rounded, and slopes in a
-    buffer too: `slopes` stays float64 and may be set; biases are float32, or float64 in
-    a model of float64.
+    In bfloat16 distances above 256 would be rounded, and slopes in a buffer too:
+    `slopes` stays float64 and may be set; biases are float32, or float64 in a model of
+    float64.
     """
 
     def __init__(self, num_heads: int) -> None:
@@ -70,8 +70,8 @@ class ALiBi(nn.Module):
 def bucket_starts(num_buckets: int, max_distance: int) -> Tensor:
     """Find the least distance in each bucket of T5.
 
-    Half of the buckets, E of N, hold one distance each: 0, 1, 2, … The others get wider
-    and wider: bucket E + j starts at E · (M / E)^(j / (N − E)), rounded up.
+    Half of the buckets, E of N, hold one distance each: 0, 1, 2, … The others follow
+    the logarithm: bucket E + j starts at E · (M / E)^(j / (N − E)), rounded up.
     The last holds all that is further.
 
     Raffel et al. 2019, section 2.1 (arXiv:1910.10683), and their code. Powers of whole
