@@ -3,7 +3,7 @@
     PYTHONPATH=docs python tests/experiments/balance.py
 
 With a part that all tokens have in common, and without one. The code is that of the
-chapter on load balancing, which shows what is kept in `balance_kept.py`. Ten minutes
+chapter on load balancing, which shows what is kept in `balance_kept.py`. Two minutes
 on one core.
 """
 

@@ -65,14 +65,14 @@ QK-norm 0.02 loss_longer 1.366 1.372 1.383 1.349 1.334
 QK-norm 0.03 loss_longer 1.393 1.383 1.385 1.420 1.360
 GPT's 0.001 loss_longest 1.450 1.472 1.454 1.447 1.421
 GPT's 0.003 loss_longest 1.211 1.296 1.217 1.273 1.328
-GPT's 0.01 loss_longest 1.139 1.191 1.376 1.194 1.147
-GPT's 0.02 loss_longest 1.216 1.347 1.515 1.293 1.386
+GPT's 0.01 loss_longest 1.165 1.165 1.352 1.190 1.144
+GPT's 0.02 loss_longest 1.188 1.340 1.392 1.245 1.436
 all-three 0.001 loss_longest 1.371 1.373 1.352 1.335 1.324
-all-three 0.003 loss_longest 1.201 1.284 1.073 1.069 1.163
-all-three 0.01 loss_longest 1.434 1.347 1.447 1.290 1.230
-all-three 0.02 loss_longest 1.460 1.517 1.466 1.472 1.412
+all-three 0.003 loss_longest 1.201 1.286 1.069 1.069 1.163
+all-three 0.01 loss_longest 1.237 1.331 1.381 1.293 1.248
+all-three 0.02 loss_longest 1.544 1.715 1.412 1.583 1.415
 QK-norm 0.001 loss_longest 1.320 1.324 1.201 1.326 1.316
-QK-norm 0.003 loss_longest 1.065 1.231 1.098 1.305 1.099
-QK-norm 0.01 loss_longest 1.092 1.287 1.098 1.297 1.279
-QK-norm 0.02 loss_longest 1.075 1.296 1.307 1.332 1.073
+QK-norm 0.003 loss_longest 1.065 1.227 1.098 1.304 1.095
+QK-norm 0.01 loss_longest 1.086 1.287 1.111 1.297 1.277
+QK-norm 0.02 loss_longest 1.064 1.290 1.303 1.293 1.064
 """

@@ -4,7 +4,7 @@
 
 Facts that are known, and unseen pairs of a rule, by the peak of the learning rate after
 150 steps, and after 2,000 at one rate. The code is that of the chapter on experts, and
-it shows what is kept in `experts_kept.py`. Twelve minutes on one core.
+it shows what is kept in `experts_kept.py`. Three minutes on one core.
 """
 
 from collections.abc import Iterator
