@@ -121,7 +121,8 @@ def grpo_advantages(
         eps: added to the standard deviation, above 0.
 
     Returns:
-        (N, G); each row sums to 0, and is 0 where all rewards are equal.
+        (N, G); each row sums to 0, and is 0 where all rewards are equal, to within
+        the rounding of their mean divided by ε.
     """
     if not rewards.is_floating_point():
         raise TypeError(f"rewards must be floating, not {rewards.dtype}")
