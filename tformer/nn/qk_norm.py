@@ -13,7 +13,7 @@ class NormOverHeads(nn.Module):
 
     The norm of queries and keys of OLMo 2 (arXiv:2501.00656) and MiniMax-M2, which
     stands between the projection and the cut into heads. Qwen3 and Gemma 3 normalise
-    each head by itself: there a weak head becomes as strong as the others.
+    each head by itself: there, before the gain, a weak head is as strong as the others.
 
     Args:
         norm: of the width H · Dh, such as `RMSNorm(H * Dh)`; for keys, of G · Dh.
