@@ -79,7 +79,7 @@ class LoRALinear(nn.Module):
 
     @torch.no_grad()
     def merge(self) -> None:
-        """Compute with W + s B A, made once: the layer costs what it did before."""
+        """Compute with W + s B A, made once: one product, as before; W is kept."""
         self.merged = None
         self.merged = self.weight
 
