@@ -82,10 +82,10 @@ def awq(
 ) -> tuple[Tensor, Tensor, Tensor, float]:
     """Multiply columns with large inputs before rounding, and divide their inputs.
 
-    Column i times fᵢ = (mean |xᵢ|)^α has a rounding error of about the same size as
-    before, and its inputs, over fᵢ, make less of it. α is the one of the grid with the
-    smallest error of the outputs (Lin et al. 2024, arXiv:2306.00978, section 3.2,
-    equations 4 and 5; their clipping of the scales is left out).
+    Column i times fᵢ = (mean |xᵢ|)^α has about the same rounding error as before, while
+    its scale stays; its inputs, over an fᵢ above 1, make less of it. α is the one of
+    the grid with the smallest error of the outputs (Lin et al. 2024, arXiv:2306.00978,
+    section 3.2, equations 4 and 5; their clipping of the scales is left out).
 
     Args:
         weight: (O, I), of a linear layer.
