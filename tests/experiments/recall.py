@@ -12,7 +12,7 @@ import torch
 
 from chapters import functions_of, keep
 
-RATES = {  # softmax attention is at its limit with any of them
+RATES = {  # softmax attention is at or near its limit at 0.01
     "softmax": (0.01,),
     "rotary": (0.01,),
     "linear": (0.01, 0.03, 0.1, 0.3),

@@ -34,7 +34,7 @@ def kda(
     Kimi Team 2025 (arXiv:2510.26692); `log_decay` is (B, H, T, Dk). As in `delta_rule`,
     but what is left between two tokens differs by channel, so that it cannot be taken
     out of their product: a chunk needs C · C · Dk numbers. Products of q ⊙ exp(g) and
-    k ⊙ exp(−g) would need fewer, and overflow where a channel decays.
+    k ⊙ exp(−g) would need fewer, and can overflow where a channel decays fast.
     """
     check_positive(chunk=chunk)
     q, k, v, decay, S, rate = wide(

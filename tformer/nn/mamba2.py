@@ -32,7 +32,7 @@ def state_space_recurrent(
 
     Args:
         x: (B, H, T, P).
-        step: Δ, (B, H, T), above 0.
+        step: Δ, (B, H, T), at least 0.
         rate: a, (H,), above 0.
         into: B of each token, (B, H, T, N): where in the state x is written.
         out_of: C of each token, (B, H, T, N): what is read from it.
