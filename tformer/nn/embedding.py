@@ -31,7 +31,7 @@ class TokenEmbedding(nn.Module):
         check_above_0(scale=None if isinstance(scale, bool) else scale)
         self.vocab_size, self.d_model, self.scale = vocab_size, d_model, scale
         # With standard deviation 1/√D a vector has about 1 once multiplied by √D, like
-        # the positions added to it, and the first logits stay small.
+        # the positions added to it, and most of the first logits stay small.
         self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
         nn.init.normal_(self.weight, std=d_model**-0.5)
 
