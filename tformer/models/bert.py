@@ -80,7 +80,7 @@ class BERT(nn.Module):
     Devlin et al. 2019: the encoder of the Transformer with learned positions, GELU, a
     norm after the embeddings, and a head for masked tokens. Left out is the guess
     whether two sentences belong together: RoBERTa (arXiv:1907.11692, section 4.2)
-    does as well or better without.
+    does as well or better without on most of its tasks.
 
     Args:
         config: sizes and choices.
