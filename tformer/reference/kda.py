@@ -26,9 +26,9 @@ class KimiDeltaAttention:
     v_proj: Linear  # from D to H · Dv
     out_proj: Linear  # back to D
     beta_proj: Linear  # from D to H
-    decay_down: Linear  # from D to a few numbers
+    decay_down: Linear  # from D to R, the rank
     decay_up: Linear  # from these to H · Dk
-    gate_down: Linear  # from D to a few numbers
+    gate_down: Linear  # from D to R, the rank
     gate_up: Linear  # from these to H · Dv
     log_rate: np.ndarray  # (H,)
     step_bias: np.ndarray  # (H · Dk,)
