@@ -14,7 +14,7 @@ import torch
 
 from chapters import functions_of, keep
 
-RATES = (0.001, 0.003, 0.01, 0.02, 0.03, 0.06, 0.1)
+RATES = (0.001, 0.003, 0.0055, 0.01, 0.014, 0.02, 0.03, 0.06, 0.1)
 LONGER = "GPT's", "rotary", "all-three", "QK-norm"
 LONGEST = "GPT's", "all-three", "QK-norm"
 
@@ -27,11 +27,11 @@ def measured() -> Iterator[tuple[str, object, str, float]]:
             for rate in RATES:
                 yield name, rate, "loss", c["trained_loss"](parts, rate, seed)
         for name in LONGER:
-            for rate in RATES[:5]:
+            for rate in RATES[:7]:
                 loss = c["trained_loss"](c["VARIANTS"][name], rate, seed, 400)
                 yield name, rate, "loss_longer", loss
         for name in LONGEST:
-            for rate in RATES[:4]:
+            for rate in RATES[:6]:
                 loss = c["trained_loss"](c["VARIANTS"][name], rate, seed, 1600)
                 yield name, rate, "loss_longest", loss
 
