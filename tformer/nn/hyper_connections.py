@@ -40,7 +40,7 @@ def sinkhorn(scores: Tensor, rounds: int = 20, eps: float = 1e-6) -> Tensor:
 
 
 class HyperConnection(nn.Module):
-    """A sub-layer f between N residual streams: X ← Mᵀ X + w f(norm(rᵀ X))ᵀ.
+    """A sub-layer f between N residual streams: X ← Mᵀ X + w f(norm(Xᵀ r))ᵀ.
 
     Zhu et al. 2024 (arXiv:2409.19606): r reads one input from the streams, w writes the
     output into them, M (N, N) mixes them; all three are computed of each token's

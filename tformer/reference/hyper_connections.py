@@ -31,7 +31,7 @@ def sinkhorn(scores: np.ndarray, rounds: int = 20, eps: float = 1e-6) -> np.ndar
 
 @dataclass(eq=False)
 class HyperConnection:
-    """A sub-layer f between N residual streams: X ← Mᵀ X + w f(norm(rᵀ X))ᵀ."""
+    """A sub-layer f between N residual streams: X ← Mᵀ X + w f(norm(Xᵀ r))ᵀ."""
 
     branch: Callable[..., np.ndarray]  # f, (B, T, D) to (B, T, D)
     input_norm: RMSNorm  # of all streams of a token, without a gain
