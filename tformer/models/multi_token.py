@@ -103,7 +103,7 @@ def multi_token_losses(trunk: CausalLM, heads: MultiTokenHeads, ids: Tensor) -> 
 
     Gloeckle et al. add all of them to the loss of the trunk; DeepSeek-V3 their mean,
     times 0.3 at first and 0.1 in the end. To train the heads of a trunk that shall stay
-    as it is, as Medusa does, `trunk.requires_grad_(False)`.
+    as it is, as Medusa-1 does, `trunk.requires_grad_(False)`.
 
     Args:
         trunk: the model beside which the heads stand.
