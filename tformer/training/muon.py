@@ -36,9 +36,10 @@ class Muon(torch.optim.Optimizer):
     M ← μ M + (1 − μ) G, U = orthogonalise(μ M + (1 − μ) G), and with W of shape (A, B)
     W ← (1 − η λ) W − 0.2 √max(A, B) η U.
 
-    The same as `torch.optim.Muon(…, adjust_lr_fn="match_rms_adamw")`, but that one
-    always computes in bfloat16, for which many CPUs have no instructions: there a step
-    can take more than ten times as long. Here the precision is that of the matrix.
+    With an equal decay the same as `torch.optim.Muon(…,
+    adjust_lr_fn="match_rms_adamw")`, but that one always computes in bfloat16, for
+    which many CPUs have no instructions: there a step can take more than ten times as
+    long. Here the precision is that of the matrix.
 
     At full rank the entries of U Vᵀ have the root mean square 1 / √max(A, B), so those
     of a step have 0.2 η. A step of AdamW has about the same (Liu et al. 2025,
