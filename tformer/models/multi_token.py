@@ -46,9 +46,9 @@ class MultiTokenHeads(nn.Module):
 
     DeepSeek-V3, section 2.2 (arXiv:2412.19437), with a feed-forward network where it
     has a whole layer, so that no head needs a cache. Without tokens all heads stand on
-    the trunk's state alone, as in Gloeckle et al. 2024 (arXiv:2404.19737) and in Medusa
-    (arXiv:2401.10774), whose heads stand side by side. Embedding and logits are the
-    trunk's; the trunk itself stays as it is.
+    the trunk's state alone, as in Medusa (arXiv:2401.10774), whose heads stand side by
+    side; those of Gloeckle et al. 2024 (arXiv:2404.19737) are whole layers. Embedding
+    and logits are the trunk's; the trunk itself stays as it is.
 
     Args:
         d_model: width D of the trunk.
