@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 SPECIALS = 3  # padding, start, end; the pieces follow
 BYTES = 256
-# tokenizers makes room for all pieces at once, and aborts where there is none. The
-# largest vocabularies in use have 262,144 tokens.
+# tokenizers makes room for all pieces at once, and aborts where there is none. One of
+# the largest vocabularies in use, XLM-V's, has 901,629 tokens.
 MOST = 2**20
 
 
