@@ -19,7 +19,7 @@ def rotary_frequencies(head_dim: int, *, base: float = 10_000.0) -> Tensor:
     """Compute θᵢ = base^(−2i/Dh), by how many radians pair i rotates at each position.
 
     Su et al. 2021, section 3.2.2 (arXiv:2104.09864). Returns float64 (Dh/2,) on the
-    CPU, from 1 down to nearly 1 / base.
+    CPU, from 1 down to base^(2/Dh − 1).
 
     Args:
         head_dim: width Dh of a head; even, as two numbers make a pair.
@@ -40,10 +40,11 @@ def rotate(x: Tensor, cosine: Tensor, sine: Tensor, *, layout: str = "pairs") ->
         cosine: (T, Dh/2), of the angle of each position and pair.
         sine: (T, Dh/2).
         layout: which numbers make pair i. "pairs": 2i and 2i + 1, as in the paper and
-            in Meta's Llama. "halves": i and i + Dh/2, as in GPT-NeoX and Hugging Face.
+            in Meta's Llama. "halves": i and i + Dh/2, as in GPT-NeoX and in Hugging
+            Face's Llama 3.
 
     Returns:
-        (..., T, Dh), in the dtype of x; half precision is rotated in float32.
+        (..., T, Dh), in the dtype of x; rotated in the wider dtype of x and cosine.
     """
     check_layout(layout)
     wide = x.to(torch.promote_types(x.dtype, cosine.dtype))

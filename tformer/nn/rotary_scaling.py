@@ -141,7 +141,7 @@ def longrope_factor(scale: float, trained_len: int) -> float:
 def pairs_to_halves(weight: Array, num_heads: int) -> Array:
     """Reorder the rows of W_q or W_k of a model with "pairs" for one with "halves".
 
-    In a copy row 2i of each head becomes row i, and row 2i + 1 becomes row i + Dh/2.
+    Row 2i of each head becomes row i, and row 2i + 1 becomes row i + Dh/2.
 
     Args:
         weight: (H · Dh, ...): a matrix, its bias, or with one head a gain (Dh,).
