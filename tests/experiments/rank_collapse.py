@@ -33,9 +33,9 @@ def mirrored() -> Iterator[tuple[str, object, str, float]]:
     for seed in range(5):
         for arm, options in ARMS.items():
             for rate in RATES[arm]:
-                yield arm, rate, "right", c["trained"](rate, seed, **options)
-                longer = c["trained"](rate, seed, 480, **options)
-                yield arm, rate, "right_480", longer
+                for steps in (120, 480):
+                    right = c["trained"](rate, seed, steps, **options)
+                    yield arm, rate, f"after-{steps}", right
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     PYTHONPATH=docs python tests/experiments/residuals.py
 
-The mean loss of four spans of ten steps, by rate. The code is that of the chapter on
+The mean loss of three spans of ten steps, by rate. The code is that of the chapter on
 residuals and norms, which shows what is kept in `residuals_kept.py`. Five minutes on
 one core.
 """
